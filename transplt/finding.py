@@ -1,0 +1,137 @@
+"""The one record type that every report renders, and the result of migrating one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Level(str, Enum):
+    """How far a finding may be trusted to a machine."""
+
+    SAFE = "safe"  # applied by every migration
+    UNSAFE = "unsafe"  # applied on request only (--unsafe-fixes, -sim, --tune)
+    MANUAL = "manual"  # a person has to act
+    UNKNOWN = "unknown"  # a CUDA token that no rule understands; a person has to look
+    INFO = "info"  # worth knowing, never work left
+
+
+class Effort(str, Enum):
+    """What a manual finding costs a person who knows the code."""
+
+    LOW = "low"  # minutes
+    MEDIUM = "medium"  # an hour or two
+    HIGH = "high"  # a day or more
+
+
+class Operation(str, Enum):
+    """What an edit does to the source, as `change_list.csv` names it."""
+
+    INSERT = "INSERT"
+    MODIFY = "MODIFY"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in an input file.
+
+    Lines and columns count from 1, columns in characters; `end_column` is the column after the last
+    character. `start` and `end` are byte offsets into the UTF-8 form of the decoded text (no BOM).
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A replacement of the source at `Finding.span` by `after`."""
+
+    operation: Operation
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing the tool did or has to say about one place.
+
+    `path` is relative to the input folder, with forward slashes. `edit` is set when the finding comes with a
+    rewrite; `applied` says whether the output holds it. `ignored` holds the reason when a finding was switched off
+    (by a comment or the settings), or when a token binds to something that has to stay as it is.
+    """
+
+    path: str
+    span: Span
+    code: str
+    level: Level
+    message: str
+    api: str = ""
+    effort: Effort | None = None
+    help: str = ""
+    edit: Edit | None = None
+    applied: bool = False
+    ignored: str = ""
+
+    @property
+    def open(self) -> bool:
+        """True when a person still has something to do here."""
+        if self.ignored or self.applied:
+            return False
+        return self.level is not Level.INFO
+
+    def sort_key(self) -> tuple[str, int, int, str]:
+        return (self.path, self.span.start, self.span.end, self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """The account of one file's CUDA-bound tokens: found = converted + manual + unknown + ignored.
+
+    `comments` are counted apart and are not part of `found`.
+    """
+
+    found: int = 0
+    converted: int = 0
+    manual: int = 0
+    unknown: int = 0
+    ignored: int = 0
+    comments: int = 0
+
+    def __add__(self, other: TokenCount) -> TokenCount:
+        return TokenCount(
+            self.found + other.found,
+            self.converted + other.converted,
+            self.manual + other.manual,
+            self.unknown + other.unknown,
+            self.ignored + other.ignored,
+            self.comments + other.comments,
+        )
+
+
+class Status(str, Enum):
+    """What became of a file."""
+
+    OK = "ok"  # read; changed or not
+    UNREADABLE = "unreadable"  # could not be decoded or parsed; copied as it is
+    INTERNAL = "internal"  # a defect of ours (or a dead worker); copied as it is
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What `migrate_source` makes of one file. `data` is the new content (the input's when nothing changed).
+
+    `findings` are sorted by place and include the applied edits: exactly one record per edit.
+    """
+
+    path: str
+    data: bytes
+    findings: tuple[Finding, ...] = ()
+    tokens: TokenCount = TokenCount()
+    status: Status = Status.OK
+    changed: bool = False

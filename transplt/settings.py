@@ -1,0 +1,27 @@
+"""The settings of a run: frozen, picklable, the same for every file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
+TORCH_VERSIONS = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13")
+DEFAULT_TORCH_VERSION = "2.13"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the engine needs to know besides a file's bytes.
+
+    `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins;
+    they were validated before. `per_file_ignores` maps a glob of paths (relative to the input) to code prefixes.
+    """
+
+    torch_version: str = DEFAULT_TORCH_VERSION
+    specify_device: bool = False
+    similar: bool = False
+    unsafe_fixes: bool = False
+    annotate: bool = False
+    style: str = "npu"  # npu | portable
+    user_rules: tuple[tuple[str, str], ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
