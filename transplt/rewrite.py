@@ -1,0 +1,328 @@
+"""Sites to edits: LibCST on the smallest piece of source in which something changes.
+
+A change belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold changes of their own, or
+that are long, are replaced by placeholder names (holes). Only the skeleton is parsed by LibCST, the changes of that
+node run on its root, and the result is compared with the skeleton segment by segment, so that an edit is the smallest
+span that differs. Inner sites are rewritten first; their text goes back into the holes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import libcst as cst
+
+from transplt.finding import Edit, Effort, Finding, Level, Operation
+from transplt.scan import parent
+from transplt.source import Source
+
+#: Operands longer than this many bytes are holes: no codemod looks into them.
+HOLE_BYTES = 60
+_WORD = re.compile(r"\w")
+
+
+class CannotRewrite(Exception):
+    """A codemod met a form that it does not handle; the site becomes a manual finding."""
+
+
+Transform = Callable[[cst.CSTNode], "cst.CSTNode | str"]
+
+
+@dataclass(slots=True)
+class Change:
+    """One rule that applies to one node.
+
+    `transform` gets the LibCST root of the node's skeleton (an expression, or the SimpleStatementLine of an import)
+    and returns the new root, or its source text. `writes_npu` says that the output needs `import torch_npu`.
+    """
+
+    node: ast.expr | ast.stmt
+    code: str
+    message: str
+    transform: Transform
+    level: Level = Level.SAFE
+    api: str = ""
+    help: str = ""
+    effort: Effort | None = None
+    writes_npu: bool = False
+    user: bool = False
+    imports: tuple[str, ...] = ()
+    group: str = ""
+
+
+@dataclass(slots=True)
+class Site:
+    """All changes of one node, in the order in which they run."""
+
+    node: ast.expr | ast.stmt
+    start: int
+    end: int
+    changes: list[Change]
+    children: list[Site] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SiteEdit:
+    """A minimal replacement of bytes `start`..`end` by `after`, with the changes that made it."""
+
+    start: int
+    end: int
+    after: str
+    changes: list[Change]
+    site: Site
+
+
+@dataclass(slots=True)
+class Failure:
+    """A site whose changes could not be carried out."""
+
+    site: Site
+    reason: str
+
+
+def build_sites(source: Source, changes: list[Change]) -> list[Site]:
+    """Outermost sites, sorted, each with the sites nested in it. Changes of one node share a site."""
+    by_node: dict[int, Site] = {}
+    for change in changes:
+        start, end = source.extent(change.node)
+        site = by_node.setdefault(id(change.node), Site(change.node, start, end, []))
+        site.changes.append(change)
+    ordered = sorted(by_node.values(), key=lambda site: (site.start, -site.end, _depth(site.node)))
+    roots: list[Site] = []
+    open_sites: list[Site] = []
+    for site in ordered:
+        while open_sites and open_sites[-1].end <= site.start:
+            open_sites.pop()
+        (open_sites[-1].children if open_sites else roots).append(site)
+        open_sites.append(site)
+    return roots
+
+
+def _depth(node: ast.AST) -> int:
+    depth = 0
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        depth += 1
+    return depth
+
+
+def rewrite_site(source: Source, site: Site) -> tuple[str, list[SiteEdit], list[Failure]]:
+    """New text of a site with its nested sites, the minimal edits (absolute offsets), and what failed."""
+    edits: list[SiteEdit] = []
+    failures: list[Failure] = []
+    inner_text: dict[int, str] = {}
+    inner_edits: dict[int, list[SiteEdit]] = {}
+    for child in site.children:
+        text, child_edits, child_failures = rewrite_site(source, child)
+        inner_text[id(child)] = text
+        inner_edits[id(child)] = child_edits
+        failures += child_failures
+    holes = _holes(source, site)
+    old_parts, spans = _segments(source, site, holes)
+    fills = [_fill(source, hole, site.children, inner_text) for hole in holes]
+    names = [f"_hole{index}_" for index in range(len(holes))]
+    skeleton = _join(old_parts, names)
+    try:
+        changed = _transform(site, skeleton)
+    except CannotRewrite as error:
+        failures.append(Failure(site, str(error)))
+        changed = skeleton
+    except Exception as error:  # a codemod must never cost more than its site
+        failures.append(Failure(site, f"{type(error).__name__}: {error}".splitlines()[0]))
+        changed = skeleton
+    every_inner = [edit for child in site.children for edit in inner_edits[id(child)]]
+    if changed == skeleton:
+        return _join(old_parts, fills), every_inner, failures
+    new_parts = _split(changed, names)
+    if new_parts is not None:
+        edits = _segment_edits(site, old_parts, new_parts, spans)
+        edits += every_inner
+        edits.sort(key=lambda edit: edit.start)
+        return _join(new_parts, fills), edits, failures
+    new_text = changed
+    for name, fill in zip(names, fills, strict=True):
+        new_text = new_text.replace(name, fill)
+    old_text = source.slice(site.start, site.end)
+    edits = _one_edit(site, old_text, new_text, [c for edit in every_inner for c in edit.changes])
+    return new_text, edits, failures
+
+
+def _holes(source: Source, site: Site) -> list[ast.expr]:
+    """The operands of a site that LibCST does not get to see, in source order."""
+    child_spans = [(child.start, child.end) for child in site.children]
+    holes: list[ast.expr] = []
+    stack: list[ast.AST] = list(ast.iter_child_nodes(site.node)) if isinstance(site.node, ast.expr) else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.keyword, ast.Starred, ast.Slice, ast.GeneratorExp, ast.comprehension, ast.arguments)):
+            # No expressions, or spans that hold the brackets of the call: go on to what is inside.
+            stack.extend(ast.iter_child_nodes(node))
+            continue
+        if not isinstance(node, ast.expr) or isinstance(node, ast.FormattedValue):
+            if isinstance(node, ast.FormattedValue):
+                stack.append(node.value)
+            continue
+        if isinstance(site.node, ast.JoinedStr) and isinstance(node, ast.Constant):
+            continue
+        start, end = source.extent(node)
+        if start < site.start or end > site.end or start >= end:
+            continue
+        holds_site = any(start <= a and b <= end for a, b in child_spans)
+        if holds_site or end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)):
+            holes.append(node)
+    holes.sort(key=lambda node: source.extent(node)[0])
+    return holes
+
+
+def _segments(source: Source, site: Site, holes: list[ast.expr]) -> tuple[list[str], list[tuple[int, int]]]:
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    at = site.start
+    for hole in holes:
+        start, end = source.extent(hole)
+        parts.append(source.slice(at, start))
+        spans.append((at, start))
+        at = end
+    parts.append(source.slice(at, site.end))
+    spans.append((at, site.end))
+    return parts, spans
+
+
+def _fill(source: Source, hole: ast.expr, children: list[Site], inner: dict[int, str]) -> str:
+    """Source text of a hole with the sites in it rewritten."""
+    start, end = source.extent(hole)
+    parts: list[str] = []
+    at = start
+    for child in children:
+        if start <= child.start and child.end <= end:
+            parts.append(source.slice(at, child.start))
+            parts.append(inner[id(child)])
+            at = child.end
+    parts.append(source.slice(at, end))
+    return "".join(parts)
+
+
+def _join(parts: list[str], between: list[str]) -> str:
+    out = [parts[0]]
+    for name, part in zip(between, parts[1:], strict=True):
+        out.append(name)
+        out.append(part)
+    return "".join(out)
+
+
+def _split(text: str, names: list[str]) -> list[str] | None:
+    """The segments between the holes, None when the holes do not stand there once each in their old order."""
+    parts: list[str] = []
+    at = 0
+    for name in names:
+        found = text.find(name, at)
+        if found < 0 or text.count(name) != 1:
+            return None
+        parts.append(text[at:found])
+        at = found + len(name)
+    parts.append(text[at:])
+    return parts
+
+
+def _transform(site: Site, skeleton: str) -> str:
+    newline = "\r\n" if "\r\n" in skeleton else "\n"
+    current: cst.CSTNode | str
+    if isinstance(site.node, ast.stmt):
+        current = cst.parse_statement(skeleton + "\n")
+    else:
+        current = _parse_expression(skeleton)
+    for change in site.changes:
+        if isinstance(current, str):
+            current = _parse_expression(current)
+        current = change.transform(current)
+    if isinstance(current, str):
+        return current
+    text = cst.Module([], default_newline=newline).code_for_node(current)
+    return text.rstrip("\r\n") if isinstance(site.node, ast.stmt) else text
+
+
+def _parse_expression(text: str) -> cst.BaseExpression:
+    node = cst.parse_expression(f"({text})")
+    return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
+
+
+def _segment_edits(
+    site: Site, old: list[str], new: list[str], spans: list[tuple[int, int]]
+) -> list[SiteEdit]:
+    """One edit for each segment that differs."""
+    edits = []
+    for before, after, (start, _) in zip(old, new, spans, strict=True):
+        if before == after:
+            continue
+        head, tail = _trim(before, after)
+        begin = start + len(before[:head].encode())
+        end = start + len(before[: len(before) - tail].encode())
+        edits.append(SiteEdit(begin, end, after[head : len(after) - tail], site.changes, site))
+    return edits
+
+
+def _one_edit(site: Site, before: str, after: str, inner: list[Change]) -> list[SiteEdit]:
+    head, tail = _trim(before, after)
+    begin = site.start + len(before[:head].encode())
+    end = site.start + len(before[: len(before) - tail].encode())
+    return [SiteEdit(begin, end, after[head : len(after) - tail], [*site.changes, *inner], site)]
+
+
+def _trim(before: str, after: str) -> tuple[int, int]:
+    """Lengths of the common head and tail, pulled back to whole words."""
+    limit = min(len(before), len(after))
+    head = 0
+    while head < limit and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    while head and _WORD.match(before[head - 1]) and _splits_word(before, after, head):
+        head -= 1
+    while tail and _WORD.match(before[len(before) - tail]) and _splits_word_end(before, after, tail):
+        tail -= 1
+    return head, tail
+
+
+def _splits_word(before: str, after: str, head: int) -> bool:
+    return any(head < len(text) and _WORD.match(text[head]) for text in (before, after))
+
+
+def _splits_word_end(before: str, after: str, tail: int) -> bool:
+    return any(tail < len(text) and _WORD.match(text[len(text) - tail - 1]) for text in (before, after))
+
+
+def findings_of(source: Source, path: str, edits: list[SiteEdit]) -> list[Finding]:
+    """One record per edit; several changes of one edit give it their codes' first and all messages."""
+    records = []
+    for edit in edits:
+        first = edit.changes[0]
+        messages = list(dict.fromkeys(change.message for change in edit.changes))
+        before = source.slice(edit.start, edit.end)
+        operation = Operation.MODIFY
+        if not before:
+            operation = Operation.INSERT
+        elif not edit.after:
+            operation = Operation.DELETE
+        records.append(
+            Finding(
+                path=path,
+                span=source.span(edit.start, edit.end),
+                code=first.code,
+                level=first.level,
+                message="; ".join(messages),
+                api=first.api,
+                help=first.help,
+                edit=Edit(operation, before, edit.after),
+                applied=True,
+            )
+        )
+    return records
+
+
+def unapplied(finding: Finding, level: Level, help_: str) -> Finding:
+    """The same finding as something left for a person."""
+    return replace(finding, applied=False, edit=None, level=level, help=help_)

@@ -1,0 +1,203 @@
+"""Bytes to text and back: encoding cookie, BOM, newlines, byte spans, splice.
+
+Everything behind this module works on `Source.utf8`, the UTF-8 form of the decoded text without its BOM, because the
+columns of `ast` are UTF-8 byte offsets whatever the cookie says.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from transplt.finding import Span
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#[^\r\n]*)?$")
+_NEWLINE = re.compile(rb"\r\n|\r|\n")
+
+
+class UnreadableSource(Exception):
+    """A file that Python itself would refuse, or whose bytes cannot be kept through a rewrite."""
+
+    def __init__(self, code: str, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Source:
+    """One decoded file. `line_starts[i]` is the byte offset in `utf8` at which line i + 1 begins."""
+
+    utf8: bytes
+    encoding: str = "utf-8"
+    bom: bytes = b""
+    line_starts: list[int] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return self.utf8.decode("utf-8")
+
+    def offset(self, line: int, column: int) -> int:
+        """Byte offset of an `ast` position (line from 1, column in UTF-8 bytes from 0)."""
+        return self.line_starts[line - 1] + column
+
+    def extent(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg) -> tuple[int, int]:
+        """Byte offsets of the start and end of a node."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return (
+            self.line_starts[node.lineno - 1] + node.col_offset,
+            self.line_starts[node.end_lineno - 1] + node.end_col_offset,
+        )
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a byte offset, both from 1, the column in characters."""
+        line = bisect_right(self.line_starts, offset)
+        start = self.line_starts[line - 1]
+        return line, len(self.utf8[start:offset].decode("utf-8", "replace")) + 1
+
+    def span(self, start: int, end: int) -> Span:
+        """The place of the bytes from `start` up to `end`."""
+        line, column = self.position(start)
+        end_line, end_column = self.position(end)
+        return Span(line, column, end_line, end_column, start, end)
+
+    def slice(self, start: int, end: int) -> str:
+        return self.utf8[start:end].decode("utf-8")
+
+    def line_text(self, line: int) -> str:
+        """The text of a line (from 1) without its line end."""
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.utf8)
+        return self.utf8[self.line_starts[line - 1] : end].decode("utf-8").rstrip("\r\n")
+
+    def newline(self) -> str:
+        """The first line end of the file, `\\n` when it has none."""
+        match = _NEWLINE.search(self.utf8)
+        return match.group().decode() if match else "\n"
+
+    def encode(self, utf8: bytes) -> bytes:
+        """The bytes of a file whose text is `utf8`, in this file's encoding and with its BOM."""
+        if self.encoding == "utf-8":
+            return self.bom + utf8
+        return utf8.decode("utf-8").encode(self.encoding)
+
+
+def line_starts(utf8: bytes) -> list[int]:
+    """Offsets at which lines begin; lines end at `\\r\\n`, `\\r` and `\\n` only, as Python's tokenizer has it."""
+    if b"\r" in utf8:
+        return [0, *(m.end() for m in _NEWLINE.finditer(utf8))]
+    starts = [0]
+    find = utf8.find
+    at = find(b"\n")
+    while at >= 0:
+        starts.append(at + 1)
+        at = find(b"\n", at + 1)
+    return starts
+
+
+def declared_encoding(data: bytes) -> str | None:
+    """The encoding that a PEP 263 cookie in the first two lines declares, as it is spelled there."""
+    lines = _NEWLINE.split(data[:1000], 2)[:2]
+    if match := _COOKIE.match(lines[0]):
+        return match.group(1).decode("ascii", "replace")
+    if len(lines) > 1 and _BLANK.match(lines[0]) and (match := _COOKIE.match(lines[1])):
+        return match.group(1).decode("ascii", "replace")
+    return None
+
+
+def read_source(data: bytes) -> Source:
+    """Decode a Python file as Python does; raises `UnreadableSource`."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UnreadableSource("NPU902", 1, "the file is UTF-16; Python reads UTF-8 unless a cookie says otherwise")
+    bom = b""
+    if data.startswith(codecs.BOM_UTF8):
+        bom, data = codecs.BOM_UTF8, data[3:]
+    if b"\0" in data:
+        line = len(_NEWLINE.findall(data[: data.index(b"\0")])) + 1
+        raise UnreadableSource("NPU902", line, "the file holds NUL bytes")
+    cookie = declared_encoding(data)
+    encoding = "utf-8"
+    if cookie is not None:
+        try:
+            encoding = codecs.lookup(cookie).name
+        except LookupError:
+            raise UnreadableSource("NPU902", 1, f"unknown encoding in the cookie: {cookie}") from None
+        if bom and encoding != "utf-8":
+            raise UnreadableSource("NPU902", 1, f"a UTF-8 BOM and the cookie {cookie} contradict each other")
+    if encoding in ("utf-8", "ascii"):
+        try:
+            data.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = len(_NEWLINE.findall(data[: error.start])) + 1
+            said = "no encoding is declared and the bytes" if cookie is None else "the bytes"
+            raise UnreadableSource("NPU902", line, f"{said} are not {encoding.upper()}") from None
+        return Source(data, "utf-8", bom, line_starts(data))
+    try:
+        text = data.decode(encoding)
+    except (UnicodeDecodeError, UnicodeError, LookupError) as error:
+        raise UnreadableSource("NPU902", 1, f"the bytes do not decode as {encoding}: {error}") from None
+    if not isinstance(text, str) or text.encode(encoding) != data:
+        raise UnreadableSource("NPU902", 1, f"decoding as {encoding} and encoding again does not give the same bytes")
+    utf8 = text.encode("utf-8")
+    return Source(utf8, encoding, b"", line_starts(utf8))
+
+
+def parse(source: Source) -> ast.Module:
+    """Parse a decoded file; raises `UnreadableSource` for what no Python, or only a newer one, reads."""
+    try:
+        # A str, not bytes: the parser would follow a cookie inside bytes.
+        return ast.parse(source.text)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        hint = _foreign_syntax(source, line)
+        raise UnreadableSource("NPU901", line, hint or f"syntax error: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = "nested too deeply for this Python to read" if not isinstance(error, ValueError) else str(error)
+        raise UnreadableSource("NPU903", 1, reason) from None
+
+
+_PYTHON2 = re.compile(r"^\s*(?:print\s+[^(=\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s+[\w.]+\s*,\s*\w+\s*:)")
+_NEWER = (
+    (re.compile(r"^\s*type\s+\w+(?:\[.*\])?\s*="), "3.12"),
+    (re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\["), "3.12"),
+    (re.compile(r"\bt(?:\"|')"), "3.14"),
+    (re.compile(r"\bf(?:\"|').*\{"), "3.12"),
+    (re.compile(r"^\s*except\s*\*"), "3.11"),
+    (re.compile(r"^\s*except\s+[\w.]+\s*,\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*:"), "3.14"),
+)
+
+
+def _foreign_syntax(source: Source, line: int) -> str:
+    """Say which Python a line that this one refuses was written for, if that can be seen."""
+    import sys
+
+    if line > len(source.line_starts):
+        return ""
+    text = source.line_text(line)
+    if _PYTHON2.match(text):
+        return "Python 2 code; convert it to Python 3 first"
+    for pattern, version in _NEWER:
+        if sys.version_info < tuple(map(int, version.split("."))) and pattern.search(text):
+            return f"needs Python {version} or newer to read; run transplt under that version"
+    if re.search(r"\{\{.*\}\}|\{%", text):
+        return "a template, not Python: it holds {{ }} or {% %}"
+    if re.search(r"\(\s*async\s*=|,\s*async\s*=", text):
+        return "uses `async` as an argument name (Python 3.6 or older); write non_blocking instead"
+    return ""
+
+
+def splice(utf8: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    """Replace byte ranges (start, end, new); they must be sorted and must not overlap."""
+    parts: list[bytes] = []
+    at = 0
+    for start, end, new in edits:
+        assert at <= start <= end, "edits overlap"
+        parts.append(utf8[at:start])
+        parts.append(new)
+        at = end
+    parts.append(utf8[at:])
+    return b"".join(parts)
