@@ -1,0 +1,148 @@
+"""A rule as the engine sees it: one frozen record for built-in and user rules alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from transplt.finding import Effort, Level
+from transplt.settings import TORCH_VERSIONS
+
+
+class Kind(str, Enum):
+    """The kinds of rules; the value is the key under which a rule file lists them."""
+
+    ARGS = "ArgsModifyRule"
+    FUNC = "FuncNameModifyRule"
+    MODULE = "ModuleNameModifyRule"
+    UNSUPPORTED = "UnsupportedRule"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgSpec:
+    """How the arguments of a call change together with its name.
+
+    Apply in this order: `rename` old keyword -> new keyword; `name_positional` gives the positional argument at an
+    index a keyword (only where no star stands before it). The call must not be rewritten, and is a manual finding
+    with the text `message`, when it has more than `positional_max` positional arguments left, or one of the
+    keywords in `reject` (names as the source has them).
+    """
+
+    rename: tuple[tuple[str, str], ...] = ()
+    name_positional: tuple[tuple[int, str], ...] = ()
+    positional_max: int | None = None
+    reject: frozenset[str] = frozenset()
+    message: str = ""
+
+    def rejects(self, positional: int, keywords: Collection[str], starred: bool) -> bool:
+        """True when a call with so many positional arguments and these keywords cannot be carried over.
+
+        `starred` says that the call holds `*args` or `**kwargs`: what they bring is not known, so a call whose
+        arguments would have to change is rejected.
+        """
+        if not self.reject.isdisjoint(keywords):
+            return True
+        if starred:
+            return bool(self.rename or self.name_positional or self.reject or self.positional_max is not None)
+        named = {index for index, _ in self.name_positional if index < positional}
+        return self.positional_max is not None and positional - len(named) > self.positional_max
+
+
+@dataclass(frozen=True, slots=True)
+class SkipIf:
+    """When a call is left alone: it has one of `keywords`, or that many positional arguments."""
+
+    keywords: frozenset[str] = frozenset()
+    positional_at_least: int | None = None
+    positional_at_most: int | None = None
+
+    def holds(self, positional: int, keywords: Collection[str], starred: bool) -> bool:
+        """True when the rule must not act on this call; with a star what cannot be known counts as true."""
+        if not self.keywords.isdisjoint(keywords) or (starred and self.keywords):
+            return True
+        if self.positional_at_least is not None and (starred or positional >= self.positional_at_least):
+            return True
+        return self.positional_at_most is not None and (starred or positional <= self.positional_at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, whatever its kind.
+
+    `old` is the name it looks for: a qualified name when it has dots (any reference), else the last name of a call
+    (FUNC, ARGS) or a top-level module (MODULE). For MODULE it is the full module name, parent included.
+    `new`: FUNC the new name (dotted: the whole callee; undotted: its last name); MODULE the full new module name;
+    ARGS the new expression ("" deletes the argument); UNSUPPORTED "".
+    `listed` (MODULE): only names with a rule of their own move with the module, any other is a finding.
+    `imports_only` (UNSUPPORTED): one finding at the import, none at the uses.
+    `origin` is the rule file's name, for messages.
+    """
+
+    kind: Kind
+    old: str
+    new: str
+    code: str
+    level: Level
+    message: str
+    help: str = ""
+    effort: Effort | None = None
+    user: bool = False
+    similar: bool = False
+    differs: str = ""
+    args: ArgSpec | None = None
+    arg_idx: int = -1
+    arg_keyword: str = ""
+    skip_if: SkipIf | None = None
+    listed: bool = False
+    imports_only: bool = False
+    origin: str = ""
+
+    @property
+    def renames(self) -> bool:
+        """True when the rule rewrites a name."""
+        return self.kind in (Kind.FUNC, Kind.MODULE)
+
+
+_CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
+
+
+def version_key(version: str) -> tuple[int, int]:
+    """`"2.10"` -> `(2, 10)`. Raises ValueError for anything but major.minor."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
+    """The torch versions (minors that transplt knows) a `versions` value names; None means all.
+
+    `spec` is a specifier such as `">=2.1,!=2.8"` or a list of minors. Raises ValueError when it cannot be read.
+    """
+    if spec is None:
+        return frozenset(TORCH_VERSIONS)
+    if not isinstance(spec, str):
+        wrong = [item for item in spec if item not in TORCH_VERSIONS]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is not one of {', '.join(TORCH_VERSIONS)}")
+        return frozenset(spec)
+    chosen = set(TORCH_VERSIONS)
+    for clause in spec.split(","):
+        match = _CLAUSE.fullmatch(clause)
+        if match is None:
+            raise ValueError(f"{clause.strip()!r} is not a comparison such as >=2.1 or !=2.8")
+        operator, wanted = match[1], (int(match[2]), int(match[3]))
+        chosen = {version for version in chosen if _compare(version_key(version), operator, wanted)}
+    return frozenset(chosen)
+
+
+def _compare(have: tuple[int, int], operator: str, wanted: tuple[int, int]) -> bool:
+    if operator == "==":
+        return have == wanted
+    if operator == "!=":
+        return have != wanted
+    if operator == ">=":
+        return have >= wanted
+    if operator == "<=":
+        return have <= wanted
+    return have > wanted if operator == ">" else have < wanted
