@@ -1,0 +1,68 @@
+"""Migrate the samples and write the results to samples/NAME/expected, for a human to read as a diff.
+
+    python scripts/regen_samples.py [NAME ...]
+
+tests/test_samples.py compares the same way: all files of the migrated tree byte for byte, but the workbook (its
+compression depends on the zlib of the machine) and what names it by its hash.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "samples"
+NAMES = ("image_classifier", "text_model")
+#: Report files at the top of an output folder that are left out of the golden trees.
+LEFT_OUT = frozenset({"unsupported_op.xlsx", ".transplt.json", ".transplt-manifest.json"})
+
+
+def migrate(source: Path, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line on `source` into `output`; raises CalledProcessError when it could not finish.
+
+    Exit code 1 is fine: it says that something is left for a person.
+    """
+    command = [sys.executable, "-m", "transplt", "-i", str(source), "-o", str(output), *options]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "120"}
+    done = subprocess.run(command, cwd=output.parent, env=env, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
+    return done
+
+
+def golden_files(folder: Path) -> dict[str, tuple[bytes, bool]]:
+    """Relative path -> (content, executable?) of each file that a golden tree compares."""
+    return {
+        path.relative_to(folder).as_posix(): (path.read_bytes(), bool(path.stat().st_mode & 0o100))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).as_posix() not in LEFT_OUT
+    }
+
+
+def regenerate(name: str) -> None:
+    expected = SAMPLES / name / "expected"
+    with tempfile.TemporaryDirectory() as scratch:
+        output = Path(scratch) / "out"
+        migrate(SAMPLES / name / "cuda", output)
+        if expected.exists():
+            shutil.rmtree(expected)
+        for relative, (data, executable) in golden_files(output / "cuda_msft").items():
+            target = expected / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            target.chmod(0o755 if executable else 0o644)
+
+
+def main() -> None:
+    for name in sys.argv[1:] or NAMES:
+        regenerate(name)
+        print(f"samples/{name}/expected written; read it: git diff -- samples/{name}/expected")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Two published libraries, migrated whole: what must hold on code that nobody here wrote."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from pyflakes.api import check as pyflakes_check
+from pyflakes.reporter import Reporter
+
+from scripts.fetch_wheels import fetch_wheels, unpack
+from transplt.engine import migrate_source
+from transplt.index import ProjectFacts, index_source
+from transplt.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARIES = ("timm", "open_clip_torch")
+
+pytestmark = [pytest.mark.network, pytest.mark.xdist_group("wheels")]
+
+
+def run(source: Path, output: Path, seed: str, jobs: int) -> Path:
+    """Migrate `source` with the command line; the output folder."""
+    command = [sys.executable, "-m", "transplt", "-i", str(source), "-o", str(output), "--jobs", str(jobs)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed, "XDG_CACHE_HOME": str(output.parent / "cache" / seed)}
+    done = subprocess.run(command, cwd=output.parent, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return output / f"{source.name}_msft"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def python_files(folder: Path) -> dict[str, bytes]:
+    return {path: data for path, data in files(folder).items() if path.endswith(".py")}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The unpacked wheels by name."""
+    try:
+        wheels = fetch_wheels()
+    except subprocess.CalledProcessError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"the wheels could not be downloaded: {error.stderr.strip().splitlines()[-1:]}")
+    folder = tmp_path_factory.mktemp("wheels")
+    return {path.name: path for path in (unpack(wheel, folder) for wheel in wheels)}
+
+
+@pytest.fixture(scope="module", params=LIBRARIES)
+def migrated(
+    request: pytest.FixtureRequest, sources: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, Path]]:
+    """(input folder, output folder) of one library."""
+    source = sources[request.param]
+    yield source, run(source, tmp_path_factory.mktemp("first") / "out", seed="1", jobs=1)
+
+
+def changed(source: Path, output: Path) -> dict[str, tuple[bytes, bytes]]:
+    before, after = python_files(source), python_files(output)
+    return {path: (data, after[path]) for path, data in before.items() if data != after[path]}
+
+
+def test_every_file_arrives_and_parses(migrated: tuple[Path, Path]) -> None:
+    source, output = migrated
+    before, after = python_files(source), python_files(output)
+    assert sorted(before) == sorted(after)
+    assert changed(source, output), "nothing was migrated"
+    for path, data in after.items():
+        ast.parse(data, path)
+
+
+def test_only_lines_of_the_change_list_differ(migrated: tuple[Path, Path]) -> None:
+    """An independent reading: a line diff against the lines that change_list.csv names."""
+    import csv
+
+    source, output = migrated
+    listed: dict[str, set[int]] = {}
+    inserted: dict[str, set[int]] = {}
+    with open(output / "change_list.csv", encoding="utf-8-sig", newline="") as handle:
+        for row in csv.DictReader(handle):
+            start, end = int(row["Start Line"]), int(row["End Line"])
+            listed.setdefault(row["File"], set()).update(range(start, end + 1))
+            if row["Operation Type"] == "INSERT":
+                inserted.setdefault(row["File"], set()).update((start - 1, start, end + 1))
+    for path, (before, after) in changed(source, output).items():
+        matcher = difflib.SequenceMatcher(None, before.split(b"\n"), after.split(b"\n"), autojunk=False)
+        for tag, first, last, _, _ in matcher.get_opcodes():
+            if tag == "insert":
+                assert first in inserted[path], f"{path}: a line inserted after line {first} is not in the list"
+            elif tag != "equal":
+                missing = set(range(first + 1, last + 1)) - listed[path]
+                assert not missing, f"{path}: lines {sorted(missing)} changed but are not in the list"
+
+
+def test_records_are_the_whole_difference(migrated: tuple[Path, Path]) -> None:
+    """Applying the recorded edits to the input gives the output, byte for byte."""
+    source, output = migrated
+    settings = Settings()
+    inputs = python_files(source)
+    project = ProjectFacts.join([index_source(data, path, settings) for path, data in sorted(inputs.items())])
+    for path, (before, after) in changed(source, output).items():
+        result = migrate_source(before, path, settings, project)
+        edits = sorted(
+            ((f.span.start, f.span.end, f.edit) for f in result.findings if f.applied and f.edit is not None),
+            key=lambda edit: edit[:2],
+        )
+        rebuilt, position = [], 0
+        for start, end, edit in edits:
+            assert position <= start, f"{path}: two records for one place"
+            assert before[start:end] == edit.before.encode(), path
+            rebuilt += [before[position:start], edit.after.encode()]
+            position = end
+        assert b"".join([*rebuilt, before[position:]]) == after, path
+
+
+def test_a_second_run_changes_nothing(migrated: tuple[Path, Path], tmp_path: Path) -> None:
+    _, output = migrated
+    again = run(output, tmp_path / "again", seed="1", jobs=2)
+    assert python_files(again) == python_files(output)
+
+
+def test_same_bytes_for_other_seeds_and_jobs(migrated: tuple[Path, Path], tmp_path: Path) -> None:
+    """The whole output folder, reports included."""
+    source, output = migrated
+    first, second = files(output), files(run(source, tmp_path / "other", seed="4711", jobs=2))
+    assert sorted(first) == sorted(second)
+    different = [path for path in first if first[path] != second[path]]
+    assert different == []
+
+
+def undefined_names(data: bytes) -> set[str]:
+    out, err = StringIO(), StringIO()
+    pyflakes_check(data.decode("utf-8"), "file", Reporter(out, err))
+    return {line.split(":", 3)[-1] for line in out.getvalue().splitlines() if "undefined name" in line}
+
+
+def test_nothing_new_is_undefined(migrated: tuple[Path, Path]) -> None:
+    source, output = migrated
+    for path, (before, after) in changed(source, output).items():
+        assert undefined_names(after) <= undefined_names(before), path
