@@ -29,7 +29,12 @@ pytestmark = [pytest.mark.network, pytest.mark.xdist_group("wheels")]
 def run(source: Path, output: Path, seed: str, jobs: int) -> Path:
     """Migrate `source` with the command line; the output folder."""
     command = [sys.executable, "-m", "transplt", "-i", str(source), "-o", str(output), "--jobs", str(jobs)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed, "XDG_CACHE_HOME": str(output.parent / "cache" / seed)}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONHASHSEED": seed,
+        "XDG_CACHE_HOME": str(output.parent / "cache" / seed),
+    }
     done = subprocess.run(command, cwd=output.parent, env=env, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return output / f"{source.name}_msft"
