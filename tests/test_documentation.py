@@ -1,0 +1,45 @@
+"""What the documents say about the program is so."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transplt import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_files_exist(document: Path) -> None:
+    """Paths in code spans, such as `transplt/scan.py`."""
+    pattern = r"`((?:transplt|rules|tests|samples|docs|scripts|benchmarks|\.ci)/[\w./-]+)`"
+    for name in re.findall(pattern, document.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), name
+
+
+def test_readme_options_are_those_of_the_command() -> None:
+    command = [sys.executable, "-m", "transplt", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("### Options")[1].split("###")[0]
+    named = re.findall(r"`(--?[a-z][a-z-]*)`", section)
+    assert len(named) >= 8
+    for option in named:
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", done.stdout), option
+
+
+def test_version_is_in_the_changelog_or_unreleased() -> None:
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased" or headings[0] == __version__
