@@ -52,15 +52,18 @@ class ArgSpec:
 
 @dataclass(frozen=True, slots=True)
 class SkipIf:
-    """When a call is left alone: it has one of `keywords`, or that many positional arguments."""
+    """When a call is left alone: it has one of `keywords`, lacks one of `lacks`, or has so many positional arguments."""
 
     keywords: frozenset[str] = frozenset()
+    lacks: frozenset[str] = frozenset()
     positional_at_least: int | None = None
     positional_at_most: int | None = None
 
     def holds(self, positional: int, keywords: Collection[str], starred: bool) -> bool:
         """True when the rule must not act on this call; with a star what cannot be known counts as true."""
         if not self.keywords.isdisjoint(keywords) or (starred and self.keywords):
+            return True
+        if not self.lacks <= set(keywords):
             return True
         if self.positional_at_least is not None and (starred or positional >= self.positional_at_least):
             return True
@@ -77,6 +80,7 @@ class Rule:
     ARGS the new expression ("" deletes the argument); UNSUPPORTED "".
     `listed` (MODULE): only names with a rule of their own move with the module, any other is a finding.
     `imports_only` (UNSUPPORTED): one finding at the import, none at the uses.
+    `otherwise` is the finding that stands where this rule (one of -sim) cannot act, e.g. for the arguments of a call.
     `origin` is the rule file's name, for messages.
     """
 
@@ -97,6 +101,7 @@ class Rule:
     skip_if: SkipIf | None = None
     listed: bool = False
     imports_only: bool = False
+    otherwise: Rule | None = None
     origin: str = ""
 
     @property

@@ -136,13 +136,14 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
 
 def _similar(table: Table, old: str, rule: Rule, wanted: bool) -> None:
     """Put a `similar` rule in force, or tell of it in the help of the finding that stands without it."""
+    stands = table.names.get(old)
+    if stands is None:
+        stands = Rule(Kind.UNSUPPORTED, old, "", "NPU510", Level.MANUAL, f"{old} needs CUDA", effort=Effort.LOW)
     if wanted:
-        table.add(rule)
-        return
-    stands = table.names.get(old) or table.modules.get(old)
-    if stands is not None:
-        hint = f"-sim replaces it by {rule.new}, which differs: {rule.differs}"
-        table.add(replace(stands, help=f"{stands.help} {hint}".strip()))
+        table.add(replace(rule, otherwise=stands))
+    else:
+        hint = f"-sim replaces it by {rule.new} ({rule.differs})"
+        table.add(replace(stands, help=f"{stands.help}; {hint}" if stands.help else hint))
 
 
 def parse_rules(document: Any, origin: str, torch_version: str, *, user: bool) -> Iterator[Rule]:
@@ -221,6 +222,7 @@ def _arg_spec(entry: dict[str, Any]) -> ArgSpec:
 def _skip_if(entry: dict[str, Any]) -> SkipIf:
     return SkipIf(
         keywords=frozenset(entry.get("has_keyword", ())),
+        lacks=frozenset(entry.get("lacks_keyword", ())),
         positional_at_least=entry.get("positional_at_least"),
         positional_at_most=entry.get("positional_at_most"),
     )
@@ -235,7 +237,7 @@ def _literals(*tables: Table) -> tuple[bytes, ...]:
     names = {rule.old.lower() for table in tables for rule in table}
     for name in sorted(names, key=lambda text: (len(text), text)):
         if not any(known in name for known in found):
-            found.add(name.rpartition(".")[2])
+            found.add(max(name.split("."), key=len))
     return tuple(sorted(literal.encode() for literal in found))
 
 
