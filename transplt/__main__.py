@@ -1,0 +1,8 @@
+"""`python -m transplt` is the command `transplt`."""
+
+import sys
+
+from transplt.cli import entry_point
+
+if __name__ == "__main__":
+    sys.exit(entry_point())

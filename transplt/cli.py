@@ -1,0 +1,289 @@
+"""The command line: parses options, calls, renders, returns the exit code. What is slow to import is imported late."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
+
+import click
+from click.core import ParameterSource
+
+import transplt
+from transplt.errors import TranspltError, UsageError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+#: Exit codes of every command.
+DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def migrate_options(function: _F) -> _F:
+    """The options of a migration, for the group and for the commands that migrate first."""
+    for option in reversed(
+        (
+            click.option("-i", "--input", "source", metavar="PATH", help="A folder or one .py file; never changed."),
+            click.option("-o", "--output", "out", metavar="DIR", help="Where <name>_msft goes (beside the input)."),
+            click.option("-r", "--rule", "rules", metavar="FILE", multiple=True, help="A JSON file of rules."),
+            click.option("-s", "--specify-device", is_flag=True, help="Take the running device from the environment."),
+            click.option("-sim", "--similar", is_flag=True, help="Replace some unsupported APIs by similar ones."),
+            click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins)."),
+            click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
+            click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
+            click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
+            click.option("--copy-all", is_flag=True, help="Copy files over 10 MB too."),
+            click.option("--unsafe-fixes", is_flag=True, help="Apply edits that may change what the program does."),
+            click.option("--annotate", is_flag=True, help="Mark what is left with a comment in the output."),
+            click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none)."),
+            click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left."),
+            click.option("-v", "--verbose", count=True, help="Say more."),
+            click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
+    """-s and -sim stand alone: `-sims` or `-si` would be read as something nobody means."""
+    takes_value = {name for option in ctx.command.params if not _is_flag(option) for name in option.opts}
+    value = False
+    for argument in arguments:
+        if value:
+            value = False
+            continue
+        if argument == "--" or argument in getattr(ctx.command, "commands", {}):
+            return
+        if re.match(r"-s.+", argument) and argument != "-sim":
+            ctx.fail(f"No such option: {argument} (options are not bundled; -s and -sim stand alone)")
+        if re.match(r"-\w=", argument):
+            ctx.fail(f"write {argument[:2]} {argument[3:]!r} with a space instead of {argument!r}")
+        value = argument in takes_value
+
+
+def _is_flag(option: click.Parameter) -> bool:
+    return not isinstance(option, click.Option) or option.is_flag or option.count
+
+
+class Command(click.Command):
+    """A sub-command; bundled options are refused here too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not self.ignore_unknown_options:
+            refuse_bundles(ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class Group(click.Group):
+    """The group; without a sub-command it migrates."""
+
+    command_class = Command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and ctx.parent is None:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(USAGE)
+        refuse_bundles(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and ctx.parent is None:
+            ctx.fail(f"no command {args[0]!r}; to migrate a project: transplt -i {args[0]} -o OUT")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@migrate_options
+@click.version_option(transplt.__version__)
+@click.pass_context
+def main(ctx: click.Context, /, **options: Any) -> int:
+    """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs: transplt -i PROJECT -o OUT.
+
+    The input is never changed; the output is OUT/<name>_msft.
+    """
+    given = given_options(ctx)
+    if ctx.invoked_subcommand is None:
+        if not options["source"]:
+            ctx.fail("Missing option '-i' / '--input'.")
+        return migrate(options)
+    if given and ctx.invoked_subcommand not in MIGRATING_COMMANDS:
+        ctx.fail(f"{', '.join(sorted(given))}: not for {ctx.invoked_subcommand!r}")
+    ctx.obj = {name: options[name] for name in given}
+    return DONE
+
+
+#: Sub-commands that migrate first, and so take the options of the group.
+MIGRATING_COMMANDS: frozenset[str] = frozenset()
+
+
+def given_options(ctx: click.Context) -> set[str]:
+    """The names of the options that stand on the command line."""
+    return {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+
+
+def migrate(options: dict[str, Any]) -> int:
+    """Runs a migration with the options of `migrate_options`; returns the exit code."""
+    from transplt.plan import Options, make_plan
+    from transplt.report.console import progress_bar, summary
+    from transplt.tree import migrate_tree
+
+    plan = make_plan(
+        Options(
+            source=Path(options["source"]),
+            out=Path(options["out"]) if options["out"] is not None else None,
+            rules=tuple(Path(rule) for rule in options["rules"]),
+            exclude=tuple(options["exclude"]),
+            torch_version=options["torch_version"],
+            specify_device=options["specify_device"] or None,
+            similar=options["similar"] or None,
+            unsafe_fixes=options["unsafe_fixes"] or None,
+            annotate=options["annotate"] or None,
+            copy_all=options["copy_all"] or None,
+            force=options["force"],
+            discard_edits=options["discard_edits"],
+            jobs=options["jobs"],
+        )
+    )
+    with progress_bar(not options["quiet"]) as progress:
+        result = migrate_tree(plan, progress)
+    if not options["quiet"]:
+        for line in summary(result, options["verbose"]):
+            say(line)
+    return DONE if options["exit_zero"] else result.exit_code
+
+
+def say(line: str) -> None:
+    """One line to stderr; what the terminal cannot show is escaped."""
+    encoding = sys.stderr.encoding or "utf-8"
+    click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)
+
+
+@main.command()
+@click.argument("code")
+def explain(code: str) -> int:
+    """Print the page of a code such as NPU201."""
+    from transplt.diagnostics import page
+
+    click.echo(page(code).rstrip("\n"))
+    return DONE
+
+
+@main.group(cls=Group)
+def rules() -> None:
+    """List the built-in rules, or check rule files."""
+
+
+@rules.command("list")
+@click.option("--torch-version", metavar="X.Y", help="The rules for this torch (2.13).")
+def list_rules(torch_version: str | None) -> int:
+    """List the built-in rules: code, level, kind, name, and what it becomes."""
+    from transplt.ruleset import compile_rules
+    from transplt.settings import DEFAULT_TORCH_VERSION, Settings
+    from transplt.torch_version import check_version
+
+    version = check_version(torch_version or DEFAULT_TORCH_VERSION)
+    found = compile_rules(Settings(torch_version=version)).builtin
+    for rule in sorted(found, key=lambda rule: (rule.code, rule.kind.value, rule.old)):
+        change = f"{rule.old} -> {rule.new}" if rule.new else rule.old
+        click.echo(f"{rule.code} {rule.level.value:7} {rule.kind.value:20} {change}")
+    return DONE
+
+
+@rules.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+def validate(files: tuple[str, ...]) -> int:
+    """Check rule files; says what is wrong and where, or that they are valid."""
+    from transplt.plan import read_rules
+
+    wrong = 0
+    for name in files:
+        try:
+            read_rules((Path(name),))
+        except UsageError as error:
+            wrong += 1
+            say(f"Error: {error}")
+        else:
+            click.echo(f"{name}: valid")
+    return USAGE if wrong else DONE
+
+
+def _passed_on(name: str, target: str, text: str) -> None:
+    """Adds a sub-command that lives in another module and parses its own arguments: imported when it is called."""
+
+    @main.command(
+        name,
+        help=text,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> int:
+        module, _, attribute = target.partition(":")
+        called = getattr(importlib.import_module(module), attribute)
+        if isinstance(called, click.Command):
+            return called.main(list(arguments), prog_name=f"transplt {name}", standalone_mode=False) or DONE
+        return int(called(list(arguments)) or DONE)
+
+
+_passed_on("run", "transplt.emulator.command:run_command", "Run a script on the emulated NPU.")
+
+
+def entry_point() -> int:
+    """The command `transplt`: the exit code, whatever happens."""
+    _catch_signals()
+    try:
+        return main.main(prog_name="transplt", standalone_mode=False) or DONE
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except TranspltError as error:
+        say(f"Error: {error}")
+        return error.exit_code
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted; no output was written")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads our output any more, which is their business.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        return _defect(error)
+
+
+def _defect(error: Exception) -> int:
+    import traceback
+
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("transplt"):
+        say(f"Error: this needs the package {error.name!r}, which is not installed")
+        return USAGE
+    traceback.print_exc()
+    say(f"Error: a defect of transplt ({type(error).__name__}); no output was written")
+    return UNFINISHED
+
+
+def _catch_signals() -> None:
+    """Ctrl-C and SIGTERM end a run cleanly; a second one does not disturb the cleaning up."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGTERM, interrupt)

@@ -1,0 +1,124 @@
+"""`[tool.transplt]` in the pyproject.toml of the input: what holds unless the command line says otherwise."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transplt.errors import UsageError, reason, shown
+from transplt.torch_version import check_version
+
+_STYLES = ("npu", "portable")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the project's own settings say; None where they say nothing. `rules` are files inside the project."""
+
+    torch_version: str | None = None
+    style: str | None = None
+    specify_device: bool | None = None
+    similar: bool | None = None
+    unsafe_fixes: bool | None = None
+    annotate: bool | None = None
+    copy_all: bool | None = None
+    rules: tuple[Path, ...] = ()
+    exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+_BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "copy-all")
+_KEYS = ("torch-version", "style", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """ValueError for what is not TOML."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    table: dict[str, Any] = tomllib.loads(text)
+    return table
+
+
+def read_config(folder: Path) -> Config:
+    """The settings in `folder`/pyproject.toml; empty ones where there is none. UsageError names the key at fault."""
+    path = folder / "pyproject.toml"
+    if not path.is_file():
+        return Config()
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{shown(path)} is not UTF-8: {error.reason} at byte {error.start}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
+    if "transplt" not in text:
+        return Config()
+    try:
+        table = parse_toml(text)
+    except ValueError as error:
+        raise UsageError(f"{shown(path)} is not TOML: {error}") from error
+    tool = table.get("tool", {})
+    own = tool.get("transplt", {}) if isinstance(tool, dict) else {}
+    return _config(own, folder, f"{shown(path)}: [tool.transplt]")
+
+
+def _config(table: Any, folder: Path, where: str) -> Config:
+    if not isinstance(table, dict):
+        raise UsageError(f"{where} must be a table")
+    for key in table:
+        if key not in _KEYS:
+            close = difflib.get_close_matches(key.replace("_", "-"), _KEYS, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(_KEYS)}"
+            raise UsageError(f"{where}: unknown key {key!r}; {hint}")
+    for key in _BOOLEANS:
+        if key in table and not isinstance(table[key], bool):
+            raise UsageError(f"{where}: {key} must be true or false")
+    style = table.get("style")
+    if style is not None and style not in _STYLES:
+        raise UsageError(f"{where}: style must be one of {', '.join(_STYLES)}")
+    version = table.get("torch-version")
+    if version is not None:
+        if not isinstance(version, str):
+            raise UsageError(f'{where}: torch-version must be a string such as "2.8"')
+        try:
+            version = check_version(version)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from error
+    return Config(
+        torch_version=version,
+        style=style,
+        specify_device=table.get("specify-device"),
+        similar=table.get("similar"),
+        unsafe_fixes=table.get("unsafe-fixes"),
+        annotate=table.get("annotate"),
+        copy_all=table.get("copy-all"),
+        rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
+        exclude=_strings(table, "exclude", where),
+        per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),
+    )
+
+
+def _strings(table: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise UsageError(f"{where}: {key} must be a list of strings")
+    return tuple(value)
+
+
+def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    where = f"{where}: per-file-ignores"
+    if not isinstance(value, dict):
+        raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
+    return tuple((pattern, _strings(value, pattern, where)) for pattern in value)
+
+
+def _inside(folder: Path, name: str, where: str) -> Path:
+    """A rule file named by the project: it must lie in the project."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"{where}: the rule file {name!r} lies outside the project; give it with -r")
+    return path

@@ -1,0 +1,31 @@
+"""Where the edits of a file lie in its migrated form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from transplt.finding import Finding
+
+#: What ends a line in Python source: form feeds and Unicode separators do not.
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def edited_lines(findings: Iterable[Finding]) -> tuple[int, ...]:
+    """The lines of the output, counted from 1, that hold an applied edit. A deletion marks the line it closes up to."""
+    edits = sorted(
+        (finding for finding in findings if finding.applied and finding.edit is not None),
+        key=lambda finding: (finding.span.start, finding.span.end),
+    )
+    lines: set[int] = set()
+    shift = 0
+    for finding in edits:
+        assert finding.edit is not None
+        before = len(_LINE_END.findall(finding.edit.before))
+        after = len(_LINE_END.findall(finding.edit.after))
+        first = finding.span.line + shift
+        # Text that ends with a line end leaves the line after it alone.
+        whole = after > 0 and finding.edit.after.endswith(("\n", "\r"))
+        lines.update(range(first, first + after + (0 if whole else 1)))
+        shift += after - before
+    return tuple(sorted(lines))

@@ -1,0 +1,34 @@
+"""The errors that end a run, each with the exit code of the command line."""
+
+from __future__ import annotations
+
+import os
+
+
+class TranspltError(Exception):
+    """A run that ends early: the text is one sentence for the user."""
+
+    exit_code = 3
+
+
+class UsageError(TranspltError):
+    """Wrong usage, input, rules or settings: nothing was written."""
+
+    exit_code = 2
+
+
+class CannotFinish(TranspltError):
+    """The run could not finish (full disk, a folder that cannot be written); no half-written output is left."""
+
+    exit_code = 3
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """`path` as printable text: bytes that are not UTF-8, control characters and lone surrogates are escaped."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def reason(error: OSError) -> str:
+    """What the system says about `error`, without the path: `No space left on device`."""
+    return error.strerror or type(error).__name__

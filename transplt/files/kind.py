@@ -1,0 +1,72 @@
+"""The kind of a file that is not Python, by its name and, where it has no suffix, by its first line."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class FileKind(str, Enum):
+    """What a file is to a migration."""
+
+    PYTHON = "python"
+    SHELL = "shell"
+    CONFIG = "config"
+    NOTEBOOK = "notebook"
+    REQUIREMENTS = "requirements"
+    DOCKER = "docker"
+    NATIVE = "native"  # C, C++, CUDA and what builds them
+    SCRIPT = "script"  # Python that no .py file holds
+    PROSE = "prose"  # text that nothing runs
+    BINARY = "binary"
+
+
+_SUFFIXES = {
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".pbs", ".bat", ".ps1"), FileKind.SHELL),
+    **dict.fromkeys((".yaml", ".yml", ".json", ".jsonc", ".json5", ".toml", ".ini", ".cfg", ".conf"), FileKind.CONFIG),
+    **dict.fromkeys((".env", ".hcl", ".tf", ".gin", ".libsonnet", ".jsonnet", ".properties"), FileKind.CONFIG),
+    ".ipynb": FileKind.NOTEBOOK,
+    ".dockerfile": FileKind.DOCKER,
+    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".cu", ".cuh"), FileKind.NATIVE),
+    **dict.fromkeys((".cmake", ".mk", ".ninja", ".bazel", ".bzl", ".pyx", ".pxd", ".ptx"), FileKind.NATIVE),
+    **dict.fromkeys((".pyi", ".pyw", ".j2", ".jinja", ".jinja2"), FileKind.SCRIPT),
+}
+_NAMES = {
+    **dict.fromkeys(("makefile", "gnumakefile", "cmakelists.txt", "build", "workspace"), FileKind.NATIVE),
+    **dict.fromkeys(("setup.cfg", "pipfile", "pyproject.toml"), FileKind.REQUIREMENTS),
+    **dict.fromkeys((".env", ".envrc"), FileKind.CONFIG),
+    **dict.fromkeys((".bashrc", ".bash_profile", ".zshrc"), FileKind.SHELL),
+}
+_REQUIREMENTS = re.compile(
+    r"(.*[-_.])?(requirements?|constraints?)([-_.].*)?\.(txt|in)"
+    r"|(conda|env|environment)([-_.].*)?\.ya?ml|(poetry|uv|conda)\.lock|pixi\.(toml|lock)"
+)
+_DOCKER = re.compile(r"(.*[-_.])?(docker|container)file([-_.].*)?|(docker-)?compose([-_.].*)?\.ya?ml")
+_SHELL_LINE = re.compile(rb"#!.*\b(ba|z|k|da|a|c)?sh\b")
+_PYTHON_LINE = re.compile(rb"#!.*\bpython")
+#: A file that has a NUL this early is binary.
+_HEAD_BYTES = 8192
+
+
+def kind_of(path: str, data: bytes) -> FileKind:
+    """The kind of the file at `path` (forward slashes) with the content `data`."""
+    if b"\0" in data[:_HEAD_BYTES]:
+        return FileKind.BINARY
+    folder, _, name = path.lower().rpartition("/")
+    if _DOCKER.fullmatch(name):
+        return FileKind.DOCKER
+    if _REQUIREMENTS.fullmatch(name) or (name.endswith((".txt", ".in")) and folder.endswith("requirements")):
+        return FileKind.REQUIREMENTS
+    if name in _NAMES:
+        return _NAMES[name]
+    suffix = name[name.rfind(".") :] if "." in name else ""
+    known = _SUFFIXES.get(suffix)
+    if known is not None:
+        return known
+    if data[:2] == b"#!":
+        line = data[:256].split(b"\n", 1)[0]
+        if _PYTHON_LINE.match(line):
+            return FileKind.SCRIPT
+        if _SHELL_LINE.match(line):
+            return FileKind.SHELL
+    return FileKind.PROSE

@@ -1,0 +1,157 @@
+"""The CUDA tokens of a file that is not Python: one finding a line, and the account of all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.files.advice import advise
+from transplt.files.kind import FileKind
+from transplt.finding import Finding, Level, Span, TokenCount
+from transplt.run_result import NO_TOKENS
+from transplt.tokens import WORDS, mentions_cuda
+from transplt.torch_version import TorchTarget
+
+_WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
+#: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.
+_WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + _WORD.pattern)
+_WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER})
+#: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp.
+_NAME = re.compile(rb"[\w.+:/@$=-]*\w")
+_NAME_BYTE = re.compile(rb"[\w.+:/@$-]")
+_HASH_COMMENT = re.compile(rb"(?:^|[ \t])#(?!!)")
+_SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")
+_HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
+#: A line of a notebook longer than this is an embedded picture or the output of a cell.
+_LONG_LINE_BYTES = 4000
+#: So many findings say enough about one file; the tokens of all lines are counted.
+MAX_FINDINGS = 200
+_MAX_NAME = 120
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFile:
+    """What is to say about a file that is not Python. `prose` tokens are part of `tokens.ignored`."""
+
+    kind: FileKind
+    findings: tuple[Finding, ...] = ()
+    tokens: TokenCount = NO_TOKENS
+    prose: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line that names CUDA: its number from 1, byte offset, bytes, and the places in it: offset, is it a token."""
+
+    number: int
+    start: int
+    text: bytes
+    places: tuple[tuple[int, bool], ...]
+
+
+def scan_other_file(data: bytes, path: str, kind: FileKind, target: TorchTarget) -> OtherFile:
+    """Counts and reports the tokens of one file; its bytes stay what they are."""
+    if kind is FileKind.BINARY:
+        return OtherFile(kind)
+    lowered = data.lower()
+    if not mentions_cuda(lowered) and (kind not in _WHEEL_KINDS or b"cu1" not in lowered):
+        return OtherFile(kind)
+    if kind is FileKind.PROSE:
+        count = sum(1 for _ in _WORD.finditer(lowered))
+        return OtherFile(kind, (), TokenCount(found=count, ignored=count), count)
+    manual = comments = skipped = reported = 0
+    findings: list[Finding] = []
+    for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else _WORD):
+        tokens = sum(is_token for _, is_token in line.places)
+        if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
+            skipped += tokens
+            continue
+        limit = _comment_start(line.text, kind)
+        live = tuple(place for place in line.places if place[0] < limit)
+        counted = sum(is_token for _, is_token in live)
+        comments += tokens - counted
+        manual += counted
+        if live:
+            reported += 1
+            if reported <= MAX_FINDINGS:
+                findings.append(_finding(path, kind, target, line, [at for at, _ in live]))
+    if reported > MAX_FINDINGS:
+        findings.append(_rest(findings[-1], reported - MAX_FINDINGS))
+    account = TokenCount(found=manual + skipped, manual=manual, ignored=skipped, comments=comments)
+    return OtherFile(kind, tuple(findings), account)
+
+
+def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[_Line]:
+    number, counted = 1, 0
+    start, end = 0, -1
+    places: list[tuple[int, bool]] = []
+    for match in pattern.finditer(lowered):
+        at = match.start()
+        if at > end:
+            if places:
+                yield _Line(number, start, data[start:end], tuple(places))
+                places = []
+            start = data.rfind(b"\n", 0, at) + 1
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            number += data.count(b"\n", counted, start)
+            counted = start
+        places.append((at - start, match.group() in WORDS))
+    if places:
+        yield _Line(number, start, data[start:end], tuple(places))
+
+
+def _comment_start(line: bytes, kind: FileKind) -> int:
+    if kind in _HASH_KINDS:
+        match = _HASH_COMMENT.search(line)
+    elif kind is FileKind.NATIVE:
+        match = _SLASH_COMMENT.search(line)
+    else:
+        match = None
+    return len(line) if match is None else match.start()
+
+
+def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places: list[int]) -> Finding:
+    names: list[str] = []
+    first, last = places[0], 0
+    for place in places:
+        if place < last:
+            continue
+        begin = place
+        while begin > last and _NAME_BYTE.match(line.text, begin - 1):
+            begin -= 1
+        match = _NAME.match(line.text, begin)
+        last = max(match.end() if match is not None else 0, place + 4)
+        if not names:
+            first = begin
+        name = line.text[begin:last].decode("utf-8", "replace")[:_MAX_NAME]
+        if name not in names:
+            names.append(name)
+    text = line.text.rstrip(b"\r").decode("utf-8", "replace")
+    advice = advise(kind, text, names, target)
+    columns = [len(line.text[:at].decode("utf-8", "replace")) + 1 for at in (first, last)]
+    return Finding(
+        path=path,
+        span=Span(line.number, columns[0], line.number, columns[1], line.start + first, line.start + last),
+        code=advice.code,
+        level=Level.MANUAL,
+        message=advice.message,
+        api=names[0],
+        effort=advice.effort,
+        help=advice.help,
+    )
+
+
+def _rest(last: Finding, lines: int) -> Finding:
+    """Stands for the lines of a file that are not reported one by one."""
+    number = last.span.line + 1
+    return Finding(
+        path=last.path,
+        span=Span(number, 1, number, 1, last.span.end, last.span.end),
+        code=last.code,
+        level=Level.MANUAL,
+        message=f"{lines} more lines of this file name CUDA",
+        effort=last.effort,
+        help=last.help,
+    )

@@ -1,0 +1,136 @@
+"""From what the user asked for, and what the project says about itself, to a plan that can be carried out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from transplt.config import Config, read_config
+from transplt.errors import UsageError, reason, shown
+from transplt.publish import output_folder
+from transplt.settings import Settings
+from transplt.torch_version import TorchTarget, choose_target
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a migration as given; None where the project's settings or the defaults decide.
+
+    `jobs` is the number of worker processes, 0 for none, None for a number that fits.
+    """
+
+    source: Path
+    out: Path | None = None
+    rules: tuple[Path, ...] = ()
+    exclude: tuple[str, ...] = ()
+    torch_version: str | None = None
+    specify_device: bool | None = None
+    similar: bool | None = None
+    unsafe_fixes: bool | None = None
+    annotate: bool | None = None
+    copy_all: bool | None = None
+    force: bool = False
+    discard_edits: bool = False
+    jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done: `source` is a real, absolute path of a folder or one .py file, `target` the folder to make."""
+
+    source: Path
+    target: Path
+    settings: Settings
+    torch: TorchTarget
+    exclude: tuple[str, ...]
+    copy_all: bool
+    force: bool
+    discard_edits: bool
+    jobs: int | None
+
+    @property
+    def single(self) -> bool:
+        return self.source.is_file()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths are relative to."""
+        return self.source.parent if self.single else self.source
+
+
+def make_plan(options: Options) -> Plan:
+    """UsageError when something about the input, the rules or the settings is wrong; nothing is written."""
+    source = find_source(options.source)
+    folder = source.parent if source.is_file() else source
+    config = read_config(folder)
+    version = options.torch_version if options.torch_version is not None else config.torch_version
+    torch = choose_target(source, version)
+    if options.torch_version is None and config.torch_version is not None:
+        torch = replace(torch, why="[tool.transplt] in pyproject.toml")
+    return Plan(
+        source=source,
+        target=output_folder(source, options.out),
+        settings=_settings(options, config, torch.version),
+        torch=torch,
+        exclude=(*config.exclude, *options.exclude),
+        copy_all=_first(options.copy_all, config.copy_all, False),
+        force=options.force,
+        discard_edits=options.discard_edits,
+        jobs=options.jobs,
+    )
+
+
+def find_source(path: Path) -> Path:
+    """The real, absolute path of an input: a folder or one .py file. UsageError when it is neither."""
+    try:
+        os.stat(path)
+    except FileNotFoundError as error:
+        broken = " (a broken link)" if path.is_symlink() else ""
+        raise UsageError(f"there is no {shown(path)}{broken}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
+    source = Path(os.path.realpath(path))
+    if source.is_file() and path.suffix != ".py":
+        raise UsageError(f"{shown(path)} is not a .py file; give a folder or one .py file")
+    if not source.is_file() and not source.is_dir():
+        raise UsageError(f"{shown(path)} is neither a folder nor a file")
+    if source.is_file() and source.suffix != ".py":
+        # A link with a name of its own: the name that the user gave counts.
+        source = Path(os.path.abspath(path))
+    return source
+
+
+def _settings(options: Options, config: Config, version: str) -> Settings:
+    return Settings(
+        torch_version=version,
+        specify_device=_first(options.specify_device, config.specify_device, False),
+        similar=_first(options.similar, config.similar, False),
+        unsafe_fixes=_first(options.unsafe_fixes, config.unsafe_fixes, False),
+        annotate=_first(options.annotate, config.annotate, False),
+        style=_first(None, config.style, "npu"),
+        user_rules=read_rules((*config.rules, *options.rules)),
+        per_file_ignores=config.per_file_ignores,
+    )
+
+
+def read_rules(paths: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:
+    """The rule files as (file name, text), all of them valid. UsageError names the place of what is wrong."""
+    if not paths:
+        return ()
+    from transplt.rulefile import RuleFileError, load_user_rules
+
+    try:
+        loaded = load_user_rules(paths)
+    except RuleFileError as error:
+        raise UsageError(str(error)) from error
+    return tuple((Path(name).name, text) for name, text in loaded)
+
+
+def _first(given: _T | None, configured: _T | None, default: _T) -> _T:
+    if given is not None:
+        return given
+    return default if configured is None else configured

@@ -1,0 +1,152 @@
+"""What a person sees on the terminal: a progress bar in long runs, and a summary. All of it goes to stderr."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from transplt.diagnostics import title
+from transplt.errors import shown
+from transplt.manifest import LEFT_OUT
+from transplt.report.cell import visible
+from transplt.run_result import RunResult
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from transplt.tree import Progress as Callback
+
+#: A shorter run needs no bar.
+_PATIENCE_SECONDS = 1.0
+_REDRAW_SECONDS = 0.1
+_MOST_CODES = 20
+_MOST_NAMES = 5
+
+
+@contextmanager
+def progress_bar(wanted: bool) -> Iterator[Callback]:
+    """A callback that draws a bar on stderr once a run takes over a second, if stderr is a terminal."""
+    bar = _Bar(wanted and sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
+    try:
+        yield bar.update
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """Draws only inside `update`: no thread, because the worker processes are forked from this one."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._next = time.monotonic() + _PATIENCE_SECONDS
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def update(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self._wanted or now < self._next:
+            return
+        self._next = now + _REDRAW_SECONDS
+        if self._progress is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            self._progress = Progress(
+                TextColumn("migrating"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                console=Console(stderr=True),
+                transient=True,
+                auto_refresh=False,
+            )
+            self._progress.start()
+            self._task = self._progress.add_task("migrating", total=total)
+        if self._task is not None:
+            self._progress.update(self._task, completed=done, total=total, refresh=True)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
+    """The lines of the summary; the last one says what is left."""
+    target, tokens = result.target, result.tokens
+    npu = f"torch_npu {target.torch_npu}" if target.torch_npu else "the torch_npu of the same version"
+    cann = f", CANN {target.cann}" if target.cann else ""
+    yield f"migrated to {shown(result.output)}"
+    yield f"  for torch {target.version} ({visible(target.why)}) with {npu}{cann}"
+    failed = len(result.failed) + len(result.unread)
+    yield (
+        f"  {_many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "
+        f"{_many(len(result.files), 'file')} in the output"
+    )
+    yield f"  {_many(len(result.edits), 'edit')}, {_many(len(result.open_findings), 'finding')} for a person"
+    yield from _codes(result)
+    for record in result.failed[:_MOST_NAMES]:
+        why = record.findings[0].message if record.findings else record.status.value
+        yield f"  failed: {visible(record.path)}: {visible(why)}"
+    for finding in result.unread[:_MOST_NAMES]:
+        yield f"  failed: {visible(finding.path)}: {visible(finding.message)}"
+    if failed > _MOST_NAMES:
+        yield f"  ... the log lists all {failed}"
+    yield from _left_out(result, verbose)
+    prose = f", of these {result.prose} in prose" if result.prose else ""
+    yield (
+        f"  CUDA tokens: {tokens.found} found, {tokens.converted} converted, {tokens.manual} manual, "
+        f"{tokens.unknown} unknown, {tokens.ignored} ignored{prose} (comments apart: {tokens.comments})"
+    )
+    yield _residue(result)
+
+
+def _residue(result: RunResult) -> str:
+    left = result.residue
+    reports = result.reports.get("unsupported_op.xlsx", "unsupported_op.xlsx")
+    if left or result.open_findings:
+        tokens = f"{_many(left, 'token')} and {_many(len(result.open_findings), 'finding')}"
+        unsure = "" if result.complete else ", and what is in the files that failed"
+        return f"  left: {tokens} to look at{unsure} (see {reports})"
+    if not result.complete:
+        return "  left: what is in the files that failed"
+    return "  0 left in the files that were read" if result.large else "  0 left"
+
+
+def _codes(result: RunResult) -> Iterator[str]:
+    counts = sorted(result.counts_by_code().items(), key=lambda item: (-item[1], item[0]))
+    for code, count in counts[:_MOST_CODES]:
+        yield f"  {count:6} {code} {title(code)}".rstrip()
+    if len(counts) > _MOST_CODES:
+        rest = counts[_MOST_CODES:]
+        log = result.reports.get("msFmkTranspltlog.txt", "the log")
+        yield f"  {sum(count for _, count in rest):6} of {len(rest)} more codes (see {log})"
+
+
+def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
+    by_reason: dict[str, list[str]] = {}
+    for item in result.left_out:
+        by_reason.setdefault(item.reason, []).append(item.path)
+    for why, paths in sorted(by_reason.items()):
+        names = paths if verbose else paths[:_MOST_NAMES]
+        more = f" and {len(paths) - len(names)} more" if len(paths) > len(names) else ""
+        yield f"  left out, {why}: {', '.join(visible(path) for path in names)}{more}"
+    if result.large:
+        size = sum(item.size for item in result.large) / 1e6
+        files = f"{_many(len(result.large), 'file')}, {size:.0f} MB"
+        yield f"  left out, larger than 10 MB and read by no rule: {files}; to bring them:"
+        yield f"    {bring_command(result)}"
+
+
+def bring_command(result: RunResult) -> str:
+    """The one command that brings the files that were left out for their size."""
+    folder = result.source if result.source.is_dir() else result.source.parent
+    source, out = shlex.quote(str(folder)), shlex.quote(str(result.output))
+    return f"tar -C {source} -cf - --null -T {shlex.quote(str(result.output / LEFT_OUT))} | tar -C {out} -xf -"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

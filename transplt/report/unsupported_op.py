@@ -1,0 +1,154 @@
+"""unsupported_op.xlsx: what is left for a person, a sheet for each kind, and a summary."""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import transplt
+from transplt.diagnostics import title
+from transplt.finding import Finding, Level
+from transplt.report.cell import cell
+from transplt.run_result import RunResult
+
+COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
+_WIDTHS = (44, 8, 40, 10, 10, 110)
+SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
+#: A sheet holds 1,048,576 rows; what does not fit is said in the last one.
+_MAX_ROWS = 1_000_000
+_EPOCH = datetime(1980, 1, 1)
+_MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
+
+
+def sheet_of(finding: Finding) -> str:
+    """The sheet that an open finding belongs to."""
+    if finding.code.startswith("NPU51"):
+        return "third-party"
+    if finding.code.startswith("NPU5"):
+        return "unsupported"
+    if finding.code.startswith("NPU9"):
+        return "unreadable"
+    return "check by hand"
+
+
+def render_unsupported(result: RunResult, folder: Path) -> bytes:
+    """The bytes of the workbook: the same for the same result. `folder` takes the temporary files of the writer."""
+    from openpyxl import Workbook
+
+    rows: dict[str, list[Finding]] = {name: [] for name in SHEETS}
+    for finding in result.open_findings:
+        rows[sheet_of(finding)].append(finding)
+    book = Workbook(write_only=True)
+    for name in SHEETS:
+        _sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(rows[name]), len(rows[name])))
+    counts = {name: len(rows[name]) for name in SHEETS}
+    _sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))
+    book.properties.created = _EPOCH
+    book.properties.creator = "transplt"
+    data = io.BytesIO()
+    with _temporary_files_in(folder):
+        book.save(data)
+    return _without_times(data)
+
+
+def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:
+    for finding in findings:
+        yield (
+            cell(finding.path),
+            finding.span.line,
+            cell(finding.api),
+            finding.code,
+            finding.effort.value if finding.effort is not None else "",
+            cell(what_to_do(finding)),
+        )
+
+
+def what_to_do(finding: Finding) -> str:
+    """The message of a finding and its help, as sentences of one line."""
+    return f"{finding.message}. {finding.help}" if finding.help else finding.message
+
+
+def _cut(rows: Iterable[tuple[str | int, ...]], count: int) -> Iterator[tuple[str | int, ...]]:
+    for position, row in enumerate(rows):
+        if position == _MAX_ROWS:
+            yield ("", "", "", "", "", f"{count - _MAX_ROWS} more rows do not fit into this sheet; the log has them")
+            return
+        yield row
+
+
+def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | int, ...]]:
+    tokens = result.tokens
+    yield ("transplt", transplt.__version__)
+    yield ("torch", result.target.version)
+    yield ("torch_npu", result.target.torch_npu or "not known")
+    yield ("CANN", result.target.cann or "not known")
+    yield ("files in the output", len(result.files))
+    yield ("Python files", len(result.python_files))
+    yield ("files changed", len(result.changed))
+    yield ("files that could not be read", len(result.failed) + len(result.unread))
+    yield ("edits", len(result.edits))
+    for name, count in counts.items():
+        yield (f"findings: {name}", count)
+    yield ("findings: only to know", sum(finding.level is Level.INFO for finding in result.findings))
+    for key in ("found", "converted", "manual", "unknown", "ignored"):
+        yield (f"CUDA tokens {key}", getattr(tokens, key))
+    yield ("CUDA tokens in comments, counted apart", tokens.comments)
+    for code, count in sorted(result.counts_by_code().items()):
+        yield (cell(f"{code} {title(code)}".strip()), count)
+
+
+def _sheet(
+    book: object, name: str, columns: Sequence[str], widths: Sequence[int], rows: Iterable[tuple[str | int, ...]]
+) -> None:
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.styles import Font
+    from openpyxl.utils import get_column_letter
+
+    assert isinstance(book, Workbook)
+    sheet = book.create_sheet(name)
+    sheet.freeze_panes = "A2"
+    for position, width in enumerate(widths, 1):
+        sheet.column_dimensions[get_column_letter(position)].width = width
+    header = [WriteOnlyCell(sheet, value=column) for column in columns]
+    for each in header:
+        each.font = Font(bold=True)
+    sheet.append(header)
+    count = 1
+    for row in rows:
+        sheet.append(row)
+        count += 1
+    sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{count}"
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    before = tempfile.tempdir
+    tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
+def _without_times(data: io.BytesIO) -> bytes:
+    """The same workbook with every date in it, and in the archive around it, set to 1980."""
+    stamp = _EPOCH.strftime("%Y-%m-%dT%H:%M:%SZ").encode("ascii")
+    out = io.BytesIO()
+    with zipfile.ZipFile(data) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "docProps/core.xml":
+                content = _MODIFIED.sub(rb"\g<1>" + stamp, content)
+            entry = zipfile.ZipInfo(name, _EPOCH.timetuple()[:6])
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3
+            entry.external_attr = 0o644 << 16
+            new.writestr(entry, content)
+    return out.getvalue()

@@ -1,0 +1,115 @@
+"""What a migration did: the one record that every report of a run renders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from transplt.finding import Finding, Status, TokenCount
+from transplt.settings import Settings
+from transplt.torch_version import TorchTarget
+
+NO_TOKENS = TokenCount()
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One file of the output.
+
+    `path` is relative to the output folder, with forward slashes (bytes that are not UTF-8 as lone surrogates).
+    `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
+    text that nothing runs (README, LICENSE); they are part of `tokens.ignored`.
+    """
+
+    path: str
+    kind: str
+    sha256: str
+    findings: tuple[Finding, ...] = ()
+    tokens: TokenCount = NO_TOKENS
+    status: Status = Status.OK
+    changed: bool = False
+    edited_lines: tuple[int, ...] = ()
+    prose: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of the input that the output does not hold. `size` is in bytes, 0 where it has none."""
+
+    path: str
+    reason: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A finished migration. `files` and `left_out` are sorted by path; `unread` are findings about what could not be
+    opened at all, `large` the left out files over the size limit."""
+
+    name: str
+    source: Path
+    output: Path
+    settings: Settings
+    target: TorchTarget
+    files: tuple[FileRecord, ...] = ()
+    links: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    large: tuple[LeftOut, ...] = ()
+    unread: tuple[Finding, ...] = ()
+    reports: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, sorted by path and place."""
+        found = [finding for record in self.files for finding in record.findings]
+        return sorted([*found, *self.unread], key=Finding.sort_key)
+
+    @property
+    def tokens(self) -> TokenCount:
+        return sum((record.tokens for record in self.files), NO_TOKENS)
+
+    @property
+    def prose(self) -> int:
+        return sum(record.prose for record in self.files)
+
+    @property
+    def python_files(self) -> list[FileRecord]:
+        return [record for record in self.files if record.kind == "python"]
+
+    @property
+    def changed(self) -> list[FileRecord]:
+        return [record for record in self.files if record.changed]
+
+    @property
+    def failed(self) -> list[FileRecord]:
+        """Files that were copied as they are because they could not be read or a defect of ours got in the way."""
+        return [record for record in self.files if record.status is not Status.OK]
+
+    @property
+    def open_findings(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.open]
+
+    @property
+    def edits(self) -> list[Finding]:
+        """The applied edits: one record each, sorted by path and place."""
+        return [finding for finding in self.findings if finding.applied and finding.edit is not None]
+
+    @property
+    def residue(self) -> int:
+        """Tokens that a person still has to look at."""
+        tokens = self.tokens
+        return tokens.manual + tokens.unknown
+
+    @property
+    def complete(self) -> bool:
+        """True when every file was read, so that the residue is the whole residue."""
+        return not self.failed and not self.unread
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing left to do; 1: something is left for a person."""
+        return int(bool(self.open_findings or self.residue or not self.complete))
+
+    def counts_by_code(self) -> Counter[str]:
+        return Counter(finding.code for finding in self.findings)
