@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from similar_rules import SIMILAR  # noqa: E402
 from support_tables import build_support  # noqa: E402
-from table_decisions import CODEMOD, EFFORT, EXTRA, HELP, KEEP, REPORT  # noqa: E402
+from table_decisions import CODEMOD, EFFORT, EXTRA, HELP, KEEP, MISSING_HELP, REPORT  # noqa: E402
 
 from transplt.settings import TORCH_VERSIONS  # noqa: E402
 
@@ -163,7 +163,7 @@ def outcome(name: str, fact: Entry, version: str) -> tuple[str, str]:
     held = minors(fact["exists_in"])
     if version not in held:
         where = f"torch_npu for torch {listed(held)} has {target}"
-        return report(name, "NPU502", HELP.get(name, where))
+        return report(name, "NPU502", MISSING_HELP.get(name, where))
     if name == target:
         return "", ""
     rule: Entry = {"old_name": name, "new_name": target}
@@ -184,6 +184,7 @@ def report(name: str, code: str, help_text: str, level: str = "manual", effort: 
         "NPU504": f"{name} has no effect on NPU",
         "NPU506": f"{name} means something else on NPU",
         "NPU507": f"{name} does not run on NPU",
+        "NPU508": f"{name} is replaced by torch_npu when it is imported",
         "NPU550": f"{name} builds CUDA sources",
         "NPU551": f"{name} names a CUDA installation",
         "NPU552": f"{name} needs code written for CUDA",

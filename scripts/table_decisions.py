@@ -105,7 +105,7 @@ REPORT = {
         "backend=BackendType.NPU_TENSORPIPE in init_rpc",
     ),
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler": (
-        "NPU504",
+        "NPU508",
         "info",
         None,
         "torch_npu puts its own class in this place: import torch_npu before this name is imported",
@@ -208,6 +208,12 @@ REPORT = {
         "run-time compilation of CUDA source has no counterpart; rewrite the kernel as torch ops, a triton-ascend "
         "kernel or an Ascend C operator",
     ),
+    "torch.cuda.comm": (
+        "NPU501",
+        "manual",
+        "medium",
+        "use collectives of torch.distributed with one process a card",
+    ),
     "torch.autograd.profiler.emit_nvtx": ("NPU501", "manual", "low", ""),
     "torch.autograd.profiler.load_nvprof": ("NPU501", "manual", "low", ""),
     "torch.profiler.ExecutionTraceObserver": ("NPU501", "manual", "low", ""),
@@ -298,7 +304,16 @@ EXTRA = {
     },
 }
 
-#: What a reader should know after the rename (by old or new name), or where the name is missing.
+#: What to do where a torch version lacks the counterpart, when "use another version" is not all.
+MISSING_HELP = {
+    "torch.cuda.nvtx.range_push": "use torch.npu.mstx.range_start and range_end, or torch_npu for torch 2.7 or 2.9",
+    "torch.cuda.nvtx.range_pop": "use torch.npu.mstx.range_start and range_end, or torch_npu for torch 2.7 or 2.9",
+    "torch.nn.attention.flex_attention.flex_attention": (
+        "torch refuses NPU tensors here; torch_npu for torch 2.7 and 2.13 brings an implementation"
+    ),
+}
+
+#: What a reader should know after the rename, by old or new name.
 HELP = {
     "torch.cuda.device_count": "honours ASCEND_RT_VISIBLE_DEVICES",
     "torch.cuda.get_device_name": "returns the name of an Ascend chip",
@@ -308,11 +323,6 @@ HELP = {
     "torch.cuda.utilization": "the utilisation of the AI cores",
     "torch.npu.NPUGraph": "documented for inference only",
     "torch.npu.graphs.NPUGraph": "documented for inference only",
-    "torch.cuda.nvtx.range_push": "use torch.npu.mstx.range_start and range_end, or torch_npu of another version",
-    "torch.cuda.nvtx.range_pop": "use torch.npu.mstx.range_start and range_end, or torch_npu of another version",
-    "torch.nn.attention.flex_attention.flex_attention": (
-        "torch refuses NPU tensors here; torch_npu for torch 2.7 and 2.13 brings an implementation"
-    ),
     "torch.backends.cuda.cufft_plan_cache": "torch_npu marks it as to be removed; max_size must be 1 to 99",
     **{
         f"torch.cuda.{kind}Tensor": "set_default_tensor_type refuses it: pass dtype and device instead"

@@ -52,7 +52,7 @@ class ArgSpec:
 
 @dataclass(frozen=True, slots=True)
 class SkipIf:
-    """When a call is left alone: it has one of `keywords`, lacks one of `lacks`, or has so many positional arguments."""
+    """When a call is left alone: it has one of `keywords`, lacks one of `lacks`, or that many positional arguments."""
 
     keywords: frozenset[str] = frozenset()
     lacks: frozenset[str] = frozenset()
