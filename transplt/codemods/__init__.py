@@ -1,0 +1,1 @@
+"""Rewrites that a table cannot say, one theme a module. Each has `plan(work)`, which looks and appends changes."""

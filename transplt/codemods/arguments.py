@@ -1,0 +1,172 @@
+"""Arguments of calls: the users' ArgsModifyRule, and what has to change in a call whose name moves."""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from transplt.finding import Effort, Level
+from transplt.rewrite import CannotRewrite, Change
+from transplt.rule import ArgSpec, Rule
+from transplt.work import Work, call_of
+
+
+def shape(call: ast.Call) -> tuple[int, set[str], bool]:
+    """How many positional arguments stand before any star, which keywords, and whether there is a star."""
+    positional = 0
+    starred = any(isinstance(arg, ast.Starred) for arg in call.args) or any(k.arg is None for k in call.keywords)
+    for arg in call.args:
+        if isinstance(arg, ast.Starred):
+            break
+        positional += 1
+    return positional, {k.arg for k in call.keywords if k.arg is not None}, starred
+
+
+def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> bool:
+    """Adapt the arguments of the call of `func`; False when that cannot be done (reported, nothing may change)."""
+    call = call_of(func)
+    spec = rule.args
+    if call is None:
+        return True
+    positional, keywords, starred = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
+        return False
+    if spec is None:
+        return True
+    if spec.rejects(positional, keywords, starred):
+        work.note(
+            func,
+            rule.code,
+            spec.message or f"the arguments of this {full} call have no counterpart in {rule.new}",
+            api=full,
+            help=rule.help or f"write the call of {rule.new} by hand",
+            effort=Effort.LOW,
+        )
+        return False
+    names = dict(spec.rename)
+    wanted = {index: name for index, name in spec.name_positional if index < positional}
+    if keywords & names.keys() or wanted:
+        work.changes.append(
+            Change(
+                call,
+                rule.code,
+                f"arguments of {full} renamed for {rule.new}",
+                lambda node: _adapt(node, spec),
+                level=rule.level,
+                api=full,
+            )
+        )
+    return True
+
+
+def _adapt(node: cst.CSTNode, spec: ArgSpec) -> cst.CSTNode:
+    call = cst.ensure_type(node, cst.Call)
+    names = dict(spec.rename)
+    wanted = dict(spec.name_positional)
+    args = []
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None and arg.keyword.value in names:
+            arg = arg.with_changes(keyword=arg.keyword.with_changes(value=names[arg.keyword.value]))
+        elif arg.keyword is None and not arg.star and index in wanted:
+            arg = _named(arg, wanted[index])
+        args.append(arg)
+    return call.with_changes(args=args)
+
+
+def _named(arg: cst.Arg, name: str) -> cst.Arg:
+    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return arg.with_changes(keyword=cst.Name(name), equal=tight)
+
+
+def plan(work: Work) -> None:
+    """Apply the argument rules, the user's first, to every call that they name."""
+    tables = [table for table in (work.rules.user, work.rules.builtin) if table.args or table.last_args]
+    if not tables:
+        return
+    for call in work.scan.calls:
+        full = work.names.qualified(call.func)
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        done: set[object] = set()
+        for table in tables:
+            for rule in (*table.args.get(full or "", ()), *table.last_args.get(last, ())):
+                if rule.arg_idx not in done and _applies(call, rule):
+                    done.add(rule.arg_idx)
+                    _change_argument(work, call, rule, full or last)
+
+
+def _applies(call: ast.Call, rule: Rule) -> bool:
+    positional, keywords, starred = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
+        return False
+    return rule.arg_idx < positional or bool(rule.arg_keyword and rule.arg_keyword in keywords)
+
+
+def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> None:
+    positional = shape(call)[0]
+    if 0 <= rule.arg_idx < positional:
+        old: ast.expr = call.args[rule.arg_idx]
+    else:
+        old = next(k.value for k in call.keywords if k.arg == rule.arg_keyword)
+    if rule.new and work.source.slice(*work.source.extent(old)) == rule.new:
+        return
+    if has_effects(old):
+        work.note(
+            old,
+            rule.code,
+            f"the replaced argument of {full} has effects (a call, await, yield or :=) that no longer happen",
+            level=Level.MANUAL,
+            api=full,
+            help="check that the program does not need what the old argument did",
+            effort=Effort.LOW,
+        )
+    what = f"argument {rule.arg_idx} of {full} -> {rule.new}" if rule.new else f"argument {rule.arg_idx} of {full} deleted"
+    work.changes.append(
+        Change(
+            call,
+            rule.code,
+            what,
+            lambda node: _replace_argument(node, rule),
+            level=rule.level,
+            api=full,
+            user=rule.user,
+            writes_npu="npu" in rule.new,
+        )
+    )
+
+
+def has_effects(node: ast.AST) -> bool:
+    """True when evaluating an expression may do more than give a value."""
+    kinds = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    return any(isinstance(inner, kinds) for inner in ast.walk(node))
+
+
+def _replace_argument(node: cst.CSTNode, rule: Rule) -> cst.CSTNode:
+    call = cst.ensure_type(node, cst.Call)
+    index = _find_argument(call, rule)
+    arg = call.args[index]
+    if rule.new:
+        new = cst.parse_expression(rule.new)
+        args = [*call.args[:index], arg.with_changes(value=new), *call.args[index + 1 :]]
+        return call.with_changes(args=args)
+    return call.with_changes(args=without_argument(call.args, index))
+
+
+def _find_argument(call: cst.Call, rule: Rule) -> int:
+    for index, arg in enumerate(call.args):
+        if arg.star:
+            break
+        if arg.keyword is None and index == rule.arg_idx:
+            return index
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None and arg.keyword.value == rule.arg_keyword:
+            return index
+    raise CannotRewrite("the argument is not where the rule expects it")
+
+
+def without_argument(args: tuple[cst.Arg, ...] | list[cst.Arg], index: int) -> list[cst.Arg]:
+    """Arguments with one taken out; the comma and the layout after the last one stay those of the call."""
+    kept = [*args[:index], *args[index + 1 :]]
+    if kept and index == len(args) - 1:
+        kept[-1] = kept[-1].with_changes(comma=args[index].comma, whitespace_after_arg=args[index].whitespace_after_arg)
+    return kept

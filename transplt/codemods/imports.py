@@ -1,0 +1,330 @@
+"""Imports: `import torch.cuda as tc`, `from torch.cuda.amp import autocast as ac`, `from torch import cuda`.
+
+The local name follows the new one where nobody outside can tell; else it stays through `as`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+import libcst as cst
+
+from transplt.finding import Effort, Level
+from transplt.rewrite import Change
+from transplt.rule import Kind, Rule
+from transplt.scan import Binding, Scope, import_base, parent
+from transplt.tokens import mentions_cuda
+from transplt.work import Work
+
+
+def local_target(work: Work, binding: Binding, base: str) -> str:
+    """Full name that an imported local name stands for after the import has been rewritten.
+
+    `base` is the full name it stands for now.
+    """
+    matched = work.rules.resolve(base)
+    if matched is None:
+        return base
+    rule, prefix = matched
+    new = _renamed(work, rule, prefix)
+    if new is None or (rule.kind is Kind.MODULE and rule.listed and prefix != base):
+        return base
+    if isinstance(binding.node, ast.Import) and "." not in base:
+        return base
+    return new + base[len(prefix) :]
+
+
+def _renamed(work: Work, rule: Rule, prefix: str) -> str | None:
+    if not rule.renames:
+        return None
+    if rule.user and "." not in rule.new:
+        parent_name = prefix.rpartition(".")[0]
+        moved = work.rules.builtin.modules.get(parent_name)
+        return f"{moved.new if moved else parent_name}.{rule.new}"
+    return rule.new
+
+
+def plan(work: Work) -> None:
+    """Rewrite the import statements; must run before references, which follow the names chosen here."""
+    for node in work.scan.imports:
+        if isinstance(node, ast.Import):
+            _plain(work, node)
+        else:
+            _from(work, node)
+
+
+# --- import a.b as c ---------------------------------------------------------------------------------------------
+
+
+def _plain(work: Work, node: ast.Import) -> None:
+    new_names: dict[int, str] = {}
+    first: Rule | None = None
+    level = Level.SAFE
+    said: list[str] = []
+    for index, alias in enumerate(node.names):
+        if alias.name.split(".")[0] not in work.rules.roots:
+            continue
+        matched = work.rules.resolve(alias.name)
+        if matched is None or ("." not in matched[1] and not matched[0].user and matched[0].renames):
+            continue
+        rule, prefix = matched
+        new = _renamed(work, rule, prefix)
+        if new is None:
+            work.note_rule(alias, rule, alias.name)
+            continue
+        target = new + alias.name[len(prefix) :]
+        text = _plain_text(work, alias, target)
+        if text is None:
+            work.note(
+                alias,
+                rule.code,
+                f"{alias.name} is no module in torch_npu that could be imported under a name",
+                api=alias.name,
+                help=f"write `from {target.rpartition('.')[0]} import {target.rpartition('.')[2]}`",
+            )
+            continue
+        new_names[index] = text
+        first = first or rule
+        level = rule.level
+        said.append(f"{alias.name} -> {text.split(' as ')[0]}")
+    if first is not None:
+        writes = any("npu" in text for text in new_names.values())
+        work.changes.append(
+            Change(
+                node,
+                first.code,
+                f"import {', '.join(said)}",
+                lambda line: _plain_line(line, new_names),
+                level=level,
+                api=node.names[min(new_names)].name,
+                writes_npu=writes,
+                user=first.user,
+            )
+        )
+
+
+def _plain_text(work: Work, alias: ast.alias, target: str) -> str | None:
+    if alias.asname:
+        module = work.rules.importable(target)
+        return f"{module} as {alias.asname}" if module else None
+    root = target.split(".")[0]
+    if root != alias.name.split(".")[0]:
+        return target
+    # Without `as` the statement binds the root only; torch.npu is registered, what lies below is an attribute of it.
+    return "torch.npu" if target.startswith("torch.npu.") else target
+
+
+def _plain_line(line: cst.CSTNode, new_names: dict[int, str]) -> cst.CSTNode:
+    statement = cst.ensure_type(line, cst.SimpleStatementLine)
+    imported = cst.ensure_type(statement.body[0], cst.Import)
+    names = []
+    for index, alias in enumerate(imported.names):
+        if index in new_names:
+            module = new_names[index].split(" as ")[0]
+            alias = alias.with_changes(name=cst.parse_expression(module))
+        names.append(alias)
+    return statement.with_changes(body=[imported.with_changes(names=names), *statement.body[1:]])
+
+
+# --- from a.b import c as d --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Moved:
+    """One imported name: where it comes from now, and how it is called here."""
+
+    module: str
+    name: str
+    asname: str | None
+    rule: Rule | None
+
+
+def _from(work: Work, node: ast.ImportFrom) -> None:
+    if node.level:
+        return
+    base = import_base(work.scan.path, node)
+    if base.split(".")[0] not in work.rules.roots and not work.rules.user.last_names:
+        return
+    scope = work.scan.scope_of(node)
+    moved: list[_Moved] = []
+    for alias in node.names:
+        moved.append(_move(work, node, alias, base, scope))
+    changed = [item for item in moved if item.rule is not None]
+    if not changed:
+        return
+    rule = changed[0].rule
+    assert rule is not None
+    said = [
+        f"{base}.{alias.name} -> {item.module}.{item.name}"
+        for alias, item in zip(node.names, moved, strict=True)
+        if item.rule is not None
+    ]
+    writes = any("npu" in item.module or item.name.startswith("npu") for item in changed)
+    modules = list(dict.fromkeys(item.module for item in moved))
+    indent = _indent(work, node)
+    if len(modules) == 1:
+        transform = lambda line: _same_module(line, moved)  # noqa: E731
+    else:
+        transform = lambda line: _split(moved, modules, indent)  # noqa: E731
+    work.changes.append(
+        Change(
+            node,
+            rule.code,
+            f"from {base} import: {', '.join(said)}",
+            transform,
+            level=rule.level,
+            api=f"{base}.{node.names[0].name}",
+            help=rule.help,
+            writes_npu=writes,
+            user=rule.user,
+        )
+    )
+
+
+def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope) -> _Moved:
+    stays = _Moved(base, alias.name, alias.asname, None)
+    if alias.name == "*":
+        module = work.rules.resolve(base)
+        if module is not None and module[0].renames:
+            work.note(
+                node,
+                "NPU402",
+                f"`from {base} import *`: the names it brings are not known",
+                api=base,
+                help="import the names that are used one by one, then run transplt again",
+                effort=Effort.LOW,
+            )
+        elif module is not None:
+            work.note_rule(node, module[0], base)
+        return stays
+    full = f"{base}.{alias.name}"
+    local = alias.asname or alias.name
+    by_user = work.rules.user.last_names.get(alias.name) if alias.asname is None else None
+    matched = work.rules.resolve(full)
+    if matched is None and by_user is None:
+        return stays
+    if matched is None:
+        target, rule = full, by_user
+    else:
+        rule, prefix = matched
+        new = _renamed(work, rule, prefix)
+        if new is None:
+            work.note_rule(alias, rule, full)
+            if by_user is None:
+                return stays
+            target, rule = full, by_user
+        elif rule.kind is Kind.MODULE and rule.listed and prefix != full:
+            work.note(
+                alias,
+                "NPU601",
+                f"{full} is not in the tables of torch.cuda names",
+                level=Level.UNKNOWN,
+                api=full,
+                help="look the name up in the torch_npu documentation",
+                effort=Effort.MEDIUM,
+            )
+            return stays
+        else:
+            target = new + full[len(prefix) :]
+    if by_user is not None and "." not in by_user.new:
+        if not _is_called(work, local, scope):
+            by_user = None
+            if matched is None:
+                return stays
+        else:
+            target, rule = f"{target.rpartition('.')[0]}.{by_user.new}", by_user
+    assert rule is not None
+    if target == full:
+        return stays
+    module, _, name = target.rpartition(".")
+    module = work.rules.importable(module) or module
+    if alias.asname is not None:
+        return _Moved(module, name, alias.asname, rule)
+    if name == local:
+        return _Moved(module, name, None, rule)
+    binding = _binding_of(scope, local, node)
+    if binding is not None and _may_rename(work, scope, local, name):
+        work.renamed[binding] = name
+        return _Moved(module, name, None, rule)
+    return _Moved(module, name, local, rule)
+
+
+def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | None:
+    for binding in scope.bindings.get(local, ()):
+        if binding.node is node:
+            return binding
+    return None
+
+
+def _may_rename(work: Work, scope: Scope, local: str, new: str) -> bool:
+    """A local name may change when one import binds it, the new name is free, and no other file can see it."""
+    if len(scope.bindings.get(local, ())) != 1 or not mentions_cuda(local.encode().lower()):
+        return False
+    if new in work.scan.names or any(new in other.bindings for other in work.scan.scopes.values()):
+        return False
+    if scope.kind == "module":
+        if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
+            return False
+        from transplt.scan import module_name
+
+        if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
+            return False
+    return not _named_in_string(work, local)
+
+
+def _named_in_string(work: Work, local: str) -> bool:
+    return any(node.value == local for node in work.scan.strings)
+
+
+def _is_called(work: Work, local: str, scope: Scope) -> bool:
+    for name in work.scan.names.get(local, ()):
+        above = parent(name)
+        if isinstance(above, ast.Call) and above.func is name:
+            found = work.names.lookup(local, work.scan.scope_of(name))
+            if found is not None and found[0] is scope:
+                return True
+    return False
+
+
+def _same_module(line: cst.CSTNode, moved: list[_Moved]) -> cst.CSTNode:
+    statement = cst.ensure_type(line, cst.SimpleStatementLine)
+    imported = cst.ensure_type(statement.body[0], cst.ImportFrom)
+    assert not isinstance(imported.names, cst.ImportStar)
+    names = []
+    for alias, item in zip(imported.names, moved, strict=True):
+        if item.rule is not None:
+            alias = alias.with_changes(name=cst.Name(item.name))
+            if item.asname is not None and alias.asname is None:
+                alias = alias.with_changes(
+                    asname=cst.AsName(
+                        cst.Name(item.asname), cst.SimpleWhitespace(" "), cst.SimpleWhitespace(" ")
+                    )
+                )
+            elif item.asname is not None and item.asname == item.name:
+                alias = alias.with_changes(asname=None)
+        names.append(alias)
+    module = cst.parse_expression(moved[0].module)
+    return statement.with_changes(body=[imported.with_changes(module=module, names=names), *statement.body[1:]])
+
+
+def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
+    lines = []
+    for module in modules:
+        names = [
+            item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}"
+            for item in moved
+            if item.module == module
+        ]
+        lines.append(f"from {module} import {', '.join(names)}")
+    return separator.join(lines)
+
+
+def _indent(work: Work, node: ast.stmt) -> str:
+    """What stands between two statements that take the place of one: a new line as deep, or `; ` on a shared line."""
+    text = work.source.line_text(node.lineno)
+    before = text.encode()[: node.col_offset].decode()
+    after = work.source.line_text(node.end_lineno or node.lineno).encode()[node.end_col_offset :].decode().strip()
+    if before.strip() or after.startswith(";"):
+        return "; "
+    return work.source.newline() + before

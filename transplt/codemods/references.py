@@ -1,0 +1,280 @@
+"""References by full name: `torch.cuda.is_available`, whatever the file calls it.
+
+The rule of the longest prefix decides; what follows the prefix moves along. A user's rule comes first and owns the
+names it replaced, built-in rules still act on the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from transplt.codemods.arguments import carry_over, shape
+from transplt.codemods.imports import local_target
+from transplt.finding import Effort, Level
+from transplt.rewrite import Change
+from transplt.rule import Kind, Rule
+from transplt.scan import Binding, parent
+from transplt.work import Work, call_of
+
+
+def plan(work: Work) -> None:
+    """Rename every reference that resolves to a name the rules know."""
+    for name in sorted(work.scan.names):
+        nodes = work.scan.names[name]
+        seen: dict[int, str | None] = {}
+        for node in nodes:
+            scope = work.scan.scope_of(node)
+            key = id(scope)
+            if key not in seen:
+                seen[key] = work.names.resolve(name, scope)
+            base = seen[key]
+            if base is not None and base.split(".", 1)[0] in work.rules.roots:
+                _reference(work, node, base)
+
+
+def dotted(node: ast.AST) -> list[ast.expr]:
+    """A Name and the Attributes stacked on it, innermost first: `a`, `a.b`, `a.b.c`."""
+    assert isinstance(node, ast.expr)
+    found: list[ast.expr] = [node]
+    above = parent(node)
+    while isinstance(above, ast.Attribute) and above.value is found[-1]:
+        found.append(above)
+        above = parent(above)
+    return found
+
+
+def _reference(work: Work, name: ast.Name, base: str) -> None:
+    links = dotted(name)
+    attrs = [node.attr for node in links if isinstance(node, ast.Attribute)]
+    full = ".".join([base, *attrs])
+    binding = _import_binding(work, name)
+    held = local_target(work, binding, base) if binding is not None else _alias_target(work, base)
+    local = work.renamed.get(binding, name.id) if binding is not None else name.id
+    if binding is None and base != held and len(links) == 1:
+        # A name for a module (`c = torch.cuda`): the assignment moves, the uses follow by themselves.
+        return
+    user = work.rules.user.resolve(full)
+    matched = user or work.rules.builtin.resolve(full)
+    if matched is None:
+        if local != name.id:
+            _rename_root(work, name, local)
+        return
+    rule, prefix = matched
+    depth = prefix.count(".") - base.count(".")
+    target = _target(work, rule, prefix, user is not None)
+    if target is None or rule.kind is Kind.UNSUPPORTED:
+        if not rule.imports_only and depth >= 0:
+            work.note_rule(links[depth], rule, full)
+        if local != name.id:
+            _rename_root(work, name, local)
+        return
+    if depth < 0 or (depth == 0 and binding is not None):
+        # The import itself carries the new name; arguments may still have to change.
+        if depth == 0:
+            carry_over(work, rule, links[0], full)
+        if local != name.id:
+            _rename_root(work, name, local)
+        return
+    if _unknown_member(rule, prefix, full):
+        _report_member(work, rule, links, full, prefix, base)
+        return
+    node = links[depth]
+    if not carry_over(work, rule, node, full):
+        return
+    if not work.take(node):
+        return
+    _rename(work, rule, node, name, local, held, base, prefix, target, full)
+
+
+def _target(work: Work, rule: Rule, prefix: str, user: bool) -> str | None:
+    """The full new name for a matched prefix; None when the name has none."""
+    if not rule.renames:
+        return None
+    new = rule.new
+    if user and "." not in new:
+        new = f"{prefix.rpartition('.')[0]}.{new}"
+    if user and rule.kind is Kind.FUNC and "." not in rule.new:
+        # The user replaced the last name only; the module in front of it is still ours to move.
+        module, _, last = new.rpartition(".")
+        moved = work.rules.builtin.modules.get(module)
+        if moved is not None:
+            return f"{moved.new}.{last}"
+    return new
+
+
+def _unknown_member(rule: Rule, prefix: str, full: str) -> bool:
+    return rule.kind is Kind.MODULE and rule.listed and full != prefix
+
+
+def _report_member(work: Work, rule: Rule, links: list[ast.expr], full: str, prefix: str, base: str) -> None:
+    depth = min(prefix.count(".") - base.count(".") + 1, len(links) - 1)
+    work.note(
+        links[depth],
+        "NPU601",
+        f"{full} is not in the tables of torch.cuda names",
+        level=Level.UNKNOWN,
+        api=full,
+        help="look the name up in the torch_npu documentation; if it is the project's own, no change is needed",
+        effort=Effort.MEDIUM,
+    )
+
+
+def _rename(
+    work: Work,
+    rule: Rule,
+    node: ast.expr,
+    name: ast.Name,
+    local: str,
+    held: str,
+    base: str,
+    prefix: str,
+    target: str,
+    full: str,
+) -> None:
+    suffix = prefix[len(base) :]
+    writes_npu = ".npu" in target or target.startswith("torch_npu")
+    imports: tuple[str, ...] = ()
+    if target == held + suffix and local == name.id:
+        return
+    if target.startswith(held + "."):
+        text = local + target[len(held) :]
+    else:
+        text = target
+        imports = _needed_import(work, target, name)
+    if text == work.source.slice(*work.source.extent(node)):
+        return
+    work.changes.append(
+        Change(
+            node,
+            rule.code,
+            _say(rule, full, target + full[len(prefix) :]),
+            lambda root_node, text=text: _replace_dotted(root_node, text),  # type: ignore[misc]
+            level=rule.level,
+            api=full,
+            help=rule.help,
+            writes_npu=writes_npu,
+            user=rule.user,
+            imports=imports,
+        )
+    )
+
+
+def _say(rule: Rule, old: str, new: str) -> str:
+    note = f" ({rule.differs})" if rule.differs else ""
+    return f"{old} -> {new}{note}"
+
+
+def _replace_dotted(node: cst.CSTNode, text: str) -> cst.CSTNode:
+    """Put a dotted name in the place of an expression, keeping its parentheses and, where names agree, its layout."""
+    assert isinstance(node, cst.BaseExpression)
+    wanted = text.split(".")
+    have: list[cst.BaseExpression] = []
+    current: cst.BaseExpression = node
+    while isinstance(current, cst.Attribute):
+        have.append(current)
+        current = current.value
+    if isinstance(current, cst.Name) and len(have) + 1 == len(wanted):
+        rebuilt: cst.BaseExpression = current.with_changes(value=wanted[0])
+        for attribute, part in zip(reversed(have), wanted[1:], strict=True):
+            assert isinstance(attribute, cst.Attribute)
+            rebuilt = attribute.with_changes(value=rebuilt, attr=attribute.attr.with_changes(value=part))
+        return rebuilt
+    fresh = cst.parse_expression(text)
+    return fresh.with_changes(lpar=node.lpar, rpar=node.rpar)
+
+
+def _rename_root(work: Work, name: ast.Name, local: str) -> None:
+    if work.take(name):
+        work.changes.append(
+            Change(
+                name,
+                "NPU401",
+                f"{name.id} is imported as {local} now",
+                lambda node: cst.ensure_type(node, cst.Name).with_changes(value=local),
+                writes_npu=True,
+            )
+        )
+
+
+def _import_binding(work: Work, name: ast.Name) -> Binding | None:
+    """The import that gives a name its value; the main one when an except clause holds a double."""
+    found = work.names.lookup(name.id, work.scan.scope_of(name))
+    if found is None:
+        return None
+    for binding in found[1]:
+        if binding.kind == "import":
+            return binding
+    return None
+
+
+def _alias_target(work: Work, base: str) -> str:
+    """What an alias by assignment (`c = torch.cuda`) stands for after its own right-hand side has moved."""
+    matched = work.rules.resolve(base)
+    if matched is None or not matched[0].renames:
+        return base
+    rule, prefix = matched
+    return rule.new + base[len(prefix) :]
+
+
+def calls_by_last_name(work: Work) -> None:
+    """The user's renames without dots: they match the last name of a call."""
+    table = work.rules.user.last_names
+    if not table:
+        return
+    for call in work.scan.calls:
+        func = call.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        rule = table.get(last)
+        if rule is None or (rule.skip_if is not None and rule.skip_if.holds(*shape(call))):
+            continue
+        if isinstance(func, ast.Name) and _import_binding(work, func) in work.renamed:
+            continue  # the import brings the new name
+        if carry_over(work, rule, func, last) and work.take(func):
+            _rename_call(work, rule, func, last)
+
+
+def _rename_call(work: Work, rule: Rule, func: ast.expr, last: str) -> None:
+    text = rule.new
+    imports: tuple[str, ...] = ()
+    if "." in rule.new:
+        imports = _needed_import(work, rule.new, func)
+    elif isinstance(func, ast.Attribute):
+        # The module in front of the user's name follows its own rule: torch.cuda.synchronize -> torch.npu.<new>.
+        full = work.names.qualified(func.value)
+        moved = work.rules.builtin.modules.get(full) if full is not None else None
+        if moved is not None and isinstance(func.value, ast.Attribute):
+            text = f"{moved.new}.{rule.new}"
+        else:
+            text = f"{work.source.slice(*work.source.extent(func.value))}.{rule.new}"
+            if not text.replace(".", "").isidentifier():
+                text = ""
+    work.changes.append(
+        Change(
+            func,
+            rule.code,
+            f"{last} -> {text or rule.new}",
+            (lambda node: _replace_dotted(node, text)) if text else (lambda node: _replace_last(node, rule.new)),
+            level=rule.level,
+            api=last,
+            user=True,
+            imports=imports,
+            writes_npu=text.startswith(("torch.npu", "torch_npu")),
+        )
+    )
+
+
+def _replace_last(node: cst.CSTNode, name: str) -> cst.CSTNode:
+    return cst.ensure_type(node, cst.Attribute).with_changes(attr=cst.Name(name))
+
+
+def _needed_import(work: Work, target: str, where: ast.expr) -> tuple[str, ...]:
+    """The module to import so that a dotted name works where it is written; none when its root is bound."""
+    root = target.split(".")[0]
+    if root == "torch_npu" or "." not in target:
+        return ()
+    found = work.names.lookup(root, work.scan.scope_of(where))
+    if found is not None:
+        return ()
+    return ("torch",) if root == "torch" else (target.rpartition(".")[0],)

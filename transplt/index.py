@@ -1,0 +1,107 @@
+"""What a file says to the rest of its project."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.destinations import destination, parameter_names
+from transplt.flow import DEVICE, Flow
+from transplt.project import ModuleFacts, ProjectFacts
+from transplt.scan import Scan, import_base, module_name
+
+#: A file without any of these says nothing that another file's rewrite depends on.
+TELLING = (b"torch", b"cuda", b"device", b"nccl", b"backend")
+
+
+def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
+    """The facts of a scanned file."""
+    links, marks = flow.export()
+    root = scan.root
+    imports = tuple(
+        sorted(
+            (name, binding.target)
+            for name, bindings in root.bindings.items()
+            for binding in bindings[:1]
+            if binding.kind == "import"
+        )
+    )
+    return ModuleFacts(
+        path=scan.path,
+        module=module_name(scan.path),
+        imports=imports,
+        stars=tuple(sorted(set(root.stars))),
+        defined=tuple(sorted(name for name, found in root.bindings.items() if found[0].kind != "import")),
+        used_from=tuple(sorted(_used_from(scan))),
+        links=links,
+        marks=marks,
+        parameters=_parameters(scan, flow),
+        cuda_methods=_cuda_methods(scan, flow),
+        cuda_data=tuple(sorted(_cuda_data(scan))),
+        flags=tuple(sorted(_flags(scan))),
+    )
+
+
+def _used_from(scan: Scan) -> set[str]:
+    used = set()
+    for node in scan.imports:
+        if isinstance(node, ast.ImportFrom):
+            base = import_base(scan.path, node)
+            used.update(f"{base}.{alias.name}" for alias in node.names)
+    return used
+
+
+def _parameters(scan: Scan, flow: Flow) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Parameter names of the functions whose parameters hold devices: callers map positions to them."""
+    found = []
+    for function in scan.functions:
+        names = parameter_names(function)
+        if not names:
+            continue
+        key = f"{flow.module}.{flow.scope_path(scan.scopes[function])}"
+        if any(DEVICE in flow.marks_of(f"p:{key}.{name}") for name in names):
+            found.append((key, names))
+    return tuple(sorted(found))
+
+
+def _cuda_methods(scan: Scan, flow: Flow) -> tuple[str, ...]:
+    return tuple(
+        sorted(
+            f"{flow.module}.{flow.scope_path(scan.scopes[node])}"
+            for node in scan.functions
+            if node.name in ("cuda", "is_cuda")
+        )
+    )
+
+
+def _cuda_data(scan: Scan) -> set[str]:
+    """Attributes called cuda or is_cuda that the file stores into: data, no methods."""
+    stored = {
+        name
+        for name in ("cuda", "is_cuda")
+        if any(isinstance(node.ctx, ast.Store) for node in scan.attributes.get(name, ()))
+    }
+    for scope in scan.scopes.values():
+        if scope.kind == "class":
+            stored |= {
+                name for name in ("cuda", "is_cuda") if any(b.kind == "assign" for b in scope.bindings.get(name, ()))
+            }
+    return stored
+
+
+def _flags(scan: Scan) -> set[str]:
+    """Destinations of command line flags that mention cuda."""
+    found = set()
+    for call in scan.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add_argument", "add_option"):
+            name = destination(call)
+            if "cuda" in name:
+                found.add(name)
+    return found
+
+
+def empty_facts(path: str) -> ModuleFacts:
+    """The facts of a file that says nothing to others, or cannot be read."""
+    return ModuleFacts(path, module_name(path))
+
+
+__all__ = ["ModuleFacts", "ProjectFacts", "empty_facts", "facts_of"]

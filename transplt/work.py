@@ -1,0 +1,118 @@
+"""One file on the bench: what codemods read, and where they put what they decide."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.finding import Effort, Finding, Level
+from transplt.names import Names
+from transplt.project import ProjectFacts
+from transplt.rewrite import Change
+from transplt.rule import Rule
+from transplt.ruleset import RuleSet
+from transplt.scan import Binding, Scan, parent
+from transplt.settings import Settings
+from transplt.source import Source
+
+
+@dataclass(slots=True)
+class Note:
+    """A finding without an edit. `extent` is the byte range it speaks of."""
+
+    extent: tuple[int, int]
+    code: str
+    level: Level
+    message: str
+    api: str = ""
+    help: str = ""
+    effort: Effort | None = None
+    ignored: str = ""
+
+
+@dataclass(slots=True)
+class Addition:
+    """A line of code that goes in after a statement, at its indentation."""
+
+    after: ast.stmt
+    text: str
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class Work:
+    """A scanned file with the rules in force; codemods append to `changes` and `notes`.
+
+    `kept` are byte ranges whose CUDA words stay for a reason (a name of the project's own, prose, other libraries).
+    `renamed` maps import bindings to the local name they get.
+    """
+
+    source: Source
+    scan: Scan
+    names: Names
+    rules: RuleSet
+    settings: Settings
+    project: ProjectFacts
+    changes: list[Change] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    kept: list[tuple[int, int, str]] = field(default_factory=list)
+    renamed: dict[Binding, str] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+    additions: list[Addition] = field(default_factory=list)
+
+    def note(
+        self,
+        node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg,
+        code: str,
+        message: str,
+        *,
+        level: Level = Level.MANUAL,
+        api: str = "",
+        help: str = "",
+        effort: Effort | None = Effort.LOW,
+    ) -> None:
+        """Say something about a node without changing it."""
+        if level in (Level.INFO, Level.UNKNOWN):
+            effort = None if level is Level.INFO else effort
+        self.notes.append(Note(self.source.extent(node), code, level, message, api, help, effort))
+
+    def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> None:
+        """Report what a rule says about a node."""
+        message = f"{rule.message}; {extra}" if extra else rule.message
+        level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
+        effort = rule.effort or (Effort.MEDIUM if level is Level.MANUAL else None)
+        self.notes.append(Note(self.source.extent(node), rule.code, level, message, api, rule.help, effort))
+
+    def keep(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str) -> None:
+        """Leave the CUDA words of a node as they are, for a reason."""
+        start, end = self.source.extent(node)
+        self.kept.append((start, end, reason))
+
+    def take(self, node: ast.AST) -> bool:
+        """Claim a node: True the first time, False when a rule of higher rank has claimed it."""
+        if id(node) in self.taken:
+            return False
+        self.taken.add(id(node))
+        return True
+
+
+def call_of(node: ast.AST) -> ast.Call | None:
+    """The call whose callee is `node`, else None."""
+    above = parent(node)
+    return above if isinstance(above, ast.Call) and above.func is node else None
+
+
+def finding_of(work: Work, note: Note) -> Finding:
+    """The record of a note."""
+    return Finding(
+        path=work.scan.path,
+        span=work.source.span(*note.extent),
+        code=note.code,
+        level=note.level,
+        message=note.message,
+        api=note.api,
+        effort=note.effort,
+        help=note.help,
+        ignored=note.ignored,
+    )
