@@ -108,7 +108,7 @@ def train(args: argparse.Namespace, ranks: Ranks) -> None:
         torch.backends.cuda.matmul.allow_tf32 = True
         torch.backends.cudnn.allow_tf32 = True
         if ranks.main:
-            print(f"{torch.cuda.get_device_name(device)}, capability {torch.cuda.get_device_capability(device)}")
+            print(f"training on {torch.cuda.get_device_name(device)}")
 
     text = load_text(args.corpus, args.samples, args.block, args.seed)
     vocabulary = Vocabulary(text)
@@ -125,6 +125,8 @@ def train(args: argparse.Namespace, ranks: Ranks) -> None:
     )
     step = checkpoint.load(args.resume, model, optimizer, device, ranks) if args.resume else 0
     if args.compile:
+        if device_type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
+            raise SystemExit("--compile needs a GPU of compute capability 7.0 or newer")
         model = torch.compile(model)
     if ranks.distributed:
         device_ids = [ranks.local_rank] if device_type == "cuda" else None
