@@ -115,12 +115,13 @@ def main(ctx: click.Context, /, **options: Any) -> int:
     The input is never changed; the output is OUT/<name>_msft.
     """
     given = given_options(ctx)
+    spelled = {option.name: "/".join(option.opts) for option in ctx.command.params}
     if ctx.invoked_subcommand is None:
         if not options["source"]:
             ctx.fail("Missing option '-i' / '--input'.")
         return migrate(options)
     if given and ctx.invoked_subcommand not in MIGRATING_COMMANDS:
-        ctx.fail(f"{', '.join(sorted(given))}: not for {ctx.invoked_subcommand!r}")
+        ctx.fail(f"{', '.join(sorted(spelled[name] for name in given))}: not for {ctx.invoked_subcommand!r}")
     ctx.obj = {name: options[name] for name in given}
     return DONE
 
@@ -175,9 +176,13 @@ def say(line: str) -> None:
 @click.argument("code")
 def explain(code: str) -> int:
     """Print the page of a code such as NPU201."""
-    from transplt.diagnostics import page
+    from transplt.diagnostics import DiagnosticError, load
 
-    click.echo(page(code).rstrip("\n"))
+    try:
+        page = load(code).text()
+    except DiagnosticError as error:
+        raise UsageError(str(error)) from error
+    click.echo(page.rstrip("\n"))
     return DONE
 
 

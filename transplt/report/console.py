@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from transplt.diagnostics import title
 from transplt.errors import shown
 from transplt.manifest import LEFT_OUT
 from transplt.report.cell import visible
+from transplt.report.titles import title
 from transplt.run_result import RunResult
 
 if TYPE_CHECKING:

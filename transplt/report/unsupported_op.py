@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 
 import transplt
-from transplt.diagnostics import title
 from transplt.finding import Finding, Level
 from transplt.report.cell import cell
+from transplt.report.titles import title
 from transplt.run_result import RunResult
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
