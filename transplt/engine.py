@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
-from transplt import account, destinations
+from transplt import account
 from transplt.codemods import arguments, imports, methods, references, strings
 from transplt.finding import Edit, Finding, FileResult, Level, Operation, Span, Status
-from transplt.flow import Flow, build_flow
+from transplt.flow import build_flow
 from transplt.index import TELLING, empty_facts, facts_of
 from transplt.insertions import Insertion, import_insertions, line_insertion
 from transplt.names import Names
@@ -116,18 +117,25 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
     return FileResult(path, data, (finding,), count, Status.UNREADABLE)
 
 
+#: In order of rank: the first to claim a node (`Work.take`) has it. User rules, structure, renames, then values.
+PLANS: tuple[Callable[[Work], None], ...] = (
+    imports.plan,
+    references.calls_by_last_name,
+    arguments.plan,
+    references.plan,
+    methods.plan,
+    methods.definitions,
+    strings.plan,
+)
+
+
 def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts) -> Work:
     """Let the codemods look at a file: the user's rules first, then structure, then renames."""
     names = Names(found, project.reexports)
     work = Work(source, found, names, rules, settings, project)
-    flow = build_flow(found, names, project)
-    imports.plan(work)
-    references.calls_by_last_name(work)
-    arguments.plan(work)
-    references.plan(work)
-    methods.plan(work)
-    methods.definitions(work)
-    strings.plan(work, flow)
+    work.flow = build_flow(found, names, project)
+    for codemod in PLANS:
+        codemod(work)
     _leave_npu_code(work)
     return work
 
@@ -419,5 +427,3 @@ class _Ignores:
         reason = self.reason(finding.code, finding.span.line, finding.span.end_line)
         return replace(finding, ignored=reason) if reason else finding
 
-
-assert destinations and Flow

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.finding import Effort, Finding, Level
+from transplt.flow import Flow
 from transplt.names import Names
 from transplt.project import ProjectFacts
 from transplt.rewrite import Change
@@ -45,7 +46,7 @@ class Work:
     """A scanned file with the rules in force; codemods append to `changes` and `notes`.
 
     `kept` are byte ranges whose CUDA words stay for a reason (a name of the project's own, prose, other libraries).
-    `renamed` maps import bindings to the local name they get.
+    `flow` is set before the first codemod runs; `renamed` maps import bindings to the local name they get.
     """
 
     source: Source
@@ -54,6 +55,7 @@ class Work:
     rules: RuleSet
     settings: Settings
     project: ProjectFacts
+    flow: Flow = field(init=False)
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     kept: list[tuple[int, int, str]] = field(default_factory=list)

@@ -20,11 +20,14 @@ BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
 
-def plan(work: Work, flow: Flow) -> None:
-    """Decide for each string that holds a CUDA word."""
+def plan(work: Work) -> None:
+    """Decide for each string that holds a CUDA word and that no other codemod has claimed."""
+    flow = work.flow
     for node in sorted(work.scan.strings, key=lambda n: (n.lineno, n.col_offset)):
         above = parent(node)
         outer = above if isinstance(above, ast.JoinedStr) else node
+        if id(outer) in work.taken:
+            continue
         value = whole_value(outer)
         assert isinstance(node.value, str)
         if DEVICE_STRING.fullmatch(value):

@@ -1,0 +1,76 @@
+"""Input/output pairs that read as the specification.
+
+`check_rewrite(before, after)` and `check_noop(source)` run the whole way of one file and always hold the invariants:
+the output compiles, a second run changes nothing, and the account of tokens adds up. `@pattern("P12", "T15")` says which
+measured pattern or trap a test speaks of; docs/coverage.md is generated from these marks and from the codes that appear.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from transplt.engine import index_source, migrate_source
+from transplt.finding import FileResult, Status
+from transplt.project import ProjectFacts
+from transplt.settings import Settings
+from transplt.tokens import find_tokens
+
+
+def pattern(*names: str) -> pytest.MarkDecorator:
+    """Mark a test with the patterns (P1..P75) and traps (T1..T33) it speaks of."""
+    return pytest.mark.pattern(*names)
+
+
+def clean(source: str) -> str:
+    return textwrap.dedent(source).lstrip("\n")
+
+
+def migrate(source: str, *, path: str = "train.py", files: Mapping[str, str] | None = None, **settings: Any) -> FileResult:
+    """Migrate one file; `files` are the others of its project (path -> source). Settings by keyword."""
+    chosen = Settings(**settings)
+    every = {path: clean(source), **{name: clean(text) for name, text in (files or {}).items()}}
+    facts = [index_source(text.encode(), name, chosen) for name, text in sorted(every.items())]
+    project = ProjectFacts.join(facts)
+    result = migrate_source(every[path].encode(), path, chosen, project)
+    hold_invariants(every[path], result, chosen, project)
+    return result
+
+
+def hold_invariants(source: str, result: FileResult, settings: Settings, project: ProjectFacts) -> None:
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored, tokens
+    assert tokens.found == sum(t.where != "comment" for t in find_tokens(source.encode()))
+    if result.status is Status.OK:
+        compile(result.data, result.path, "exec", dont_inherit=True)
+        builtin = Settings(torch_version=settings.torch_version, style=settings.style)
+        again = migrate_source(result.data, result.path, builtin, project)
+        assert again.data == result.data, "a second run changes the output"
+
+
+def codes(result: FileResult, *, applied: bool) -> list[str]:
+    return sorted({f.code for f in result.findings if f.applied is applied and not f.ignored})
+
+
+def check_rewrite(
+    before: str, after: str, *, codes_applied: Iterable[str] | None = None, open_codes: Iterable[str] = (), **more: Any
+) -> FileResult:
+    """The output is exactly `after`; `open_codes` are the codes of findings left without an edit (info included)."""
+    result = migrate(before, **more)
+    assert result.data.decode() == clean(after)
+    assert codes(result, applied=False) == sorted(open_codes)
+    if codes_applied is not None:
+        assert codes(result, applied=True) == sorted(codes_applied)
+    return result
+
+
+def check_noop(source: str, *, open_codes: Iterable[str] = (), **more: Any) -> FileResult:
+    """Nothing changes; `open_codes` are the codes of what is said about it."""
+    result = migrate(source, **more)
+    assert result.data.decode() == clean(source)
+    assert not result.changed
+    assert codes(result, applied=False) == sorted(open_codes)
+    return result
