@@ -1,0 +1,5 @@
+"""What the emulated NPU does inside a process besides being a device: guarding, recording, standing in.
+
+Nothing here imports transplt, and torch is imported only after the script did: the package runs in whatever
+interpreter the script needs, and in every process the script starts.
+"""

@@ -1,0 +1,57 @@
+"""The settings a process of an emulated run inherits from the command that started it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Names the settings file; without it the defaults below hold.
+VARIABLE = "TRANSPLT_EMULATOR"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of one emulated run.
+
+    `cuda`: error | record | off | alias (alias: "cuda" means the npu, unreported: a reference run). `random`: npu | cpu (draw
+    from the CPU generator, bit-comparable with a CPU run). `cpu_fallback`: warn | error | ignore. `watch` maps a source file
+    (real path) to the lines whose execution is recorded. `torch_version` is the minor version of the target torch_npu.
+    """
+
+    npus: int = 8
+    torch_version: str = "2.13"
+    cuda: str = "error"
+    random: str = "npu"
+    cpu_fallback: str = "warn"
+    shapes: bool = False
+    saves: bool = False
+    vtable: bool = True
+    records: str = ""
+    stubs: tuple[str, ...] = ()
+    watch: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def autoload(self) -> bool:
+        """Whether `import torch` alone brings torch_npu in (torch >= 2.5 loads backends by entry point)."""
+        return version_key(self.torch_version) >= (2, 5)
+
+
+def version_key(version: str) -> tuple[int, int]:
+    """(2, 13) for "2.13.0"."""
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _read() -> Config:
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return Config()
+    with open(path, encoding="utf-8") as file:
+        values: dict[str, Any] = json.load(file)
+    values["stubs"] = tuple(values.get("stubs", ()))
+    return Config(**values)
+
+
+config = _read()

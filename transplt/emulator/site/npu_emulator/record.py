@@ -1,0 +1,151 @@
+"""What one process of the run did: kept in memory, written as JSON when the process ends, however it ends."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import json
+import multiprocessing.util
+import os
+import sys
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from .config import config
+from .user_code import is_user
+
+
+class Record:
+    """The record of this process. A forked child starts its own (see `_after_fork`)."""
+
+    def __init__(self) -> None:
+        self.operators: collections.Counter[str] = collections.Counter()
+        self.findings: dict[tuple[str, int, str, str], dict[str, Any]] = {}
+        self.lines: dict[str, set[int]] = {}
+        self.notes: dict[str, int] = {}
+        self.saves: list[dict[str, Any]] = []
+        self.shapes: list[dict[str, Any]] = []
+        self.exception: dict[str, Any] | None = None
+        self.status = "running"
+        self.forked = False
+        self.started = time.time()
+
+    def finding(self, frame: FrameType | None, code: str, what: str, hint: str, level: str = "error") -> bool:
+        """Note a finding at a user's frame; returns True when the place is new. `level`: error | warning | info."""
+        path, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+        key = (path, line, code, what)
+        known = self.findings.get(key)
+        if known is not None:
+            known["count"] += 1
+            return False
+        self.findings[key] = {
+            "path": os.path.abspath(path) if path and not path.startswith("<") else path,
+            "line": line,
+            "code": code,
+            "message": what,
+            "help": hint,
+            "level": level,
+            "count": 1,
+        }
+        return True
+
+    def note(self, text: str) -> None:
+        """Something worth reading in the report that is no finding."""
+        self.notes[text] = self.notes.get(text, 0) + 1
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "parent": os.getppid(),
+            "argv": list(getattr(sys, "argv", [])),
+            "rank": os.environ.get("RANK"),
+            "launcher": _is_launcher(),
+            "forked": self.forked,
+            "status": self.status,
+            "exception": self.exception,
+            "torch": getattr(sys.modules.get("torch"), "__version__", None),
+            "torch_npu": "torch_npu" in sys.modules,
+            "operators": dict(sorted(self.operators.items())),
+            "findings": list(self.findings.values()),
+            "lines": {path: sorted(lines) for path, lines in sorted(self.lines.items())},
+            "notes": self.notes,
+            "saves": self.saves,
+            "shapes": self.shapes,
+            "seconds": round(time.time() - self.started, 3),
+        }
+
+
+def _is_launcher() -> bool:
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    return getattr(spec, "name", None) in ("torch.distributed.run", "torch.distributed.launch", "torch.distributed.__main__")
+
+
+record = Record()
+_at_end: list[Any] = []
+_installed = False
+
+
+def at_end(action: Any) -> None:
+    """Call `action()` before this process's record is written."""
+    _at_end.append(action)
+
+
+def write(status: str = "ended") -> None:
+    """Write the record (atomically); does nothing when no folder for records was given."""
+    if not config.records or not os.path.isdir(config.records):
+        return
+    if record.status in ("running", "ended"):
+        record.status = status
+    if status != "running":
+        for action in _at_end:
+            action()
+    path = os.path.join(config.records, f"{os.getpid()}.json")
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(record.as_json(), file)
+    os.replace(path + ".part", path)
+
+
+def _note_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    place: dict[str, Any] = {}
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if is_user(filename):
+            place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
+        trace = trace.tb_next
+    record.exception = {"type": kind.__name__, "message": str(error)[:2000], **place}
+    record.status = "failed"
+
+
+def _after_fork() -> None:
+    """A forked worker reports on its own; what the parent saw stays the parent's."""
+    fresh = Record()
+    fresh.forked = True
+    record.__dict__.update(fresh.__dict__)
+    multiprocessing.util.Finalize(None, write, exitpriority=-1000)
+
+
+def install() -> None:
+    """Write the record at every way out of the process: the end, an exception, a fork's end, os._exit."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    previous = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        _note_exception(kind, error, trace)
+        previous(kind, error, trace)
+
+    leave = os._exit
+
+    def flush_and_leave(status: int) -> Any:
+        write()
+        leave(status)
+
+    sys.excepthook = excepthook
+    os._exit = flush_and_leave  # type: ignore[assignment]
+    os.register_at_fork(after_in_child=_after_fork)
+    atexit.register(write)
+    write("running")

@@ -1,0 +1,99 @@
+"""Prepares a process: recording from its first line, the guard and the device as soon as torch is there."""
+
+from __future__ import annotations
+
+import importlib.abc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from . import lines, record
+from .config import config
+
+_actions: dict[str, list[Callable[[ModuleType], None]]] = {}
+_begun = False
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Runs the actions asked for with `when_imported` right after a module was executed."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        actions = _actions.get(name)
+        if not actions:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                _wrap_loader(spec.loader, actions)
+                return spec
+        return None
+
+
+def _wrap_loader(loader: Any, actions: list[Callable[[ModuleType], None]]) -> None:
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        if module.__name__ == "torchvision":
+            _execute_torchvision(execute, module)
+        else:
+            execute(module)
+        for action in actions:
+            action(module)
+
+    loader.exec_module = exec_module
+
+
+def _execute_torchvision(execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+    """torchvision without its compiled part (a wheel for another torch build): declare its operators and go on."""
+    try:
+        execute(module)
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+        import torch
+
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        for name in [n for n in sys.modules if n.startswith("torchvision.")]:
+            del sys.modules[name]
+        execute(module)
+        module.__dict__["_declared_by_emulator"] = library
+        record.record.note("torchvision runs without its compiled part: torchvision.ops.nms is not emulated")
+
+
+def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
+    """Call `action(module)` once module `name` is imported: now if it is, else right after its import."""
+    module = sys.modules.get(name)
+    if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
+        action(module)
+    else:
+        _actions.setdefault(name, []).append(action)
+
+
+def _torch_is_there(torch: ModuleType) -> None:
+    from . import cuda_guard, stubs
+
+    cuda_guard.install()
+    if config.autoload:
+        import torch_npu  # noqa: F401
+    stubs.load()
+
+
+def begin() -> None:
+    """Called once per process, before anything of the user's runs."""
+    global _begun
+    if _begun:
+        return
+    _begun = True
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
+    sys.meta_path.insert(0, _Finder())
+    when_imported("torchvision", lambda module: None)
+    when_imported("torch", _torch_is_there)
+    record.install()
+    lines.install()

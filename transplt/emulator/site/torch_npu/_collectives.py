@@ -1,0 +1,119 @@
+"""'hccl' = gloo behind the c10d operators of the PrivateUse1 key.
+
+The process group is PyTorch's own C++ ProcessGroup whose npu backend is a ProcessGroupGloo. The c10d operators are
+overridden for npu tensors: they run on the CPU aliases, through an inner process group that has the same gloo backend
+registered for the CPU, so results land in place. The inner group stays unnamed: a name is stored in the shared backend.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import torch
+
+from ._kernel import count
+from ._relabel import to_cpu
+
+_libraries: list[Any] = []
+_inner: dict[str, tuple[Any, Any]] = {}
+_FLAT = ("c10d::_allgather_base_", "c10d::_reduce_scatter_base_")
+_POINT_TO_POINT = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
+
+
+def _inner_group(outer: Any) -> Any:
+    from torch._C._distributed_c10d import ProcessGroup
+
+    backend = outer._get_backend(torch.device("npu"))
+    known = _inner.get(outer.group_name)
+    if known is None or known[0] is not backend:
+        group = ProcessGroup(outer.rank(), outer.size())
+        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, backend)
+        known = _inner[outer.group_name] = (backend, group)
+    return known[1]
+
+
+def _on_cpu(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.device.type != "npu":
+            raise RuntimeError(f"[emulated npu] an hccl group takes npu tensors only, this one is on {value.device}")
+        return to_cpu(value.detach())
+    if isinstance(value, (list, tuple)):
+        return [_on_cpu(v) for v in value]
+    return value
+
+
+def _override(op: Any) -> Any:
+    from torch._C._distributed_c10d import ProcessGroup, Work, _create_work_from_future
+
+    schema = op._schema
+    group_position = [a.name for a in schema.arguments].index("process_group")
+    tensor_positions = [i for i, a in enumerate(schema.arguments) if "Tensor" in str(a.type)]
+    results = len(schema.returns)
+
+    def collective(*given: Any) -> Any:
+        args = list(given)
+        count(schema.name)
+        args[group_position] = _inner_group(ProcessGroup.unbox(args[group_position])).boxed()
+        for i in tensor_positions:
+            if args[i] is not None:
+                args[i] = _on_cpu(args[i])
+        if schema.name in _FLAT:
+            args[0], args[1] = args[0].view(-1), args[1].reshape(-1)
+        result = op(*args)
+        if schema.name in _POINT_TO_POINT:
+            return result
+        if not results:
+            return None
+        Work.unbox(result[-1] if isinstance(result, tuple) else result).wait()
+        future: Any = torch.futures.Future()
+        future.set_result(given[0] if isinstance(given[0], list) else [given[0]])
+        work = _create_work_from_future(future).boxed()
+        return (given[0], work) if results == 2 else work
+
+    return collective
+
+
+def install() -> None:
+    """Register the hccl backend and the overrides; does nothing in a torch without torch.distributed."""
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        return
+    from torch._C._distributed_c10d import ProcessGroupGloo
+
+    library = torch.library.Library("c10d", "IMPL")
+    _libraries.append(library)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in torch._C._dispatch_get_all_op_names():
+            if name.startswith("c10d::") and name != "c10d::check_for_nan":
+                op = getattr(torch.ops.c10d, name[6:]).default
+                library.impl(name[6:], _override(op), "PrivateUse1", allow_override=True)
+
+    def create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+        return ProcessGroupGloo(store, rank, size, timeout)
+
+    dist.Backend.register_backend("hccl", create, devices=["npu"])
+    _patch_barrier(dist)
+    dist.is_hccl_available = lambda: True
+
+
+def _patch_barrier(dist: Any) -> None:
+    """PyTorch sends barrier() on a custom backend through a CPU tensor."""
+    original = dist.barrier
+
+    @functools.wraps(original)
+    def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
+        group = group or dist.group.WORLD
+        if group is dist.GroupMember.NON_GROUP_MEMBER or "hccl" not in str(dist.get_backend_config(group)):
+            return original(group, async_op, device_ids)
+        work = _inner_group(group).barrier()
+        if async_op:
+            return work
+        work.wait()
+        return None
+
+    dist.barrier = barrier
+    dist.distributed_c10d.barrier = barrier

@@ -1,0 +1,74 @@
+"""Registers the device: hooks, guard, the boxed fallback kernel and the explicit kernels."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from npu_emulator.config import config
+from npu_emulator.record import record
+
+from . import _devices as devices
+from . import _kernels_layers, _kernels_memory, _unsupported
+from ._kernel import boxed
+
+_libraries: list[Any] = []
+#: Whether C++ asks our hook for pinned memory (see _vtable).
+pinned_from_cpp = False
+
+
+class _Guard(torch._C._acc.DeviceGuard):
+    def type_(self) -> Any:
+        return torch._C._autograd.DeviceType.PrivateUse1
+
+
+class _Hook(torch._C._acc.PrivateUse1Hooks):
+    def is_available(self) -> bool:
+        return True
+
+    def is_built(self) -> bool:
+        return True
+
+    def has_primary_context(self, index: int) -> bool:
+        return True
+
+
+def install() -> None:
+    """Make "npu" a device of this process."""
+    global pinned_from_cpp
+    hook = _Hook()
+    torch._C._acc.register_python_privateuseone_hook(hook)
+    if config.vtable:
+        from . import _vtable
+
+        pinned_from_cpp = _vtable.patch(hook)
+    torch._C._acc.register_python_privateuseone_device_guard(_Guard())
+    devices.make_generators()
+    devices.watch_forks(lambda: record.operators)
+    # The Python device guard reports one device only; running backward in the calling thread avoids the per-device
+    # queues of the autograd engine.
+    torch.autograd.set_multithreading_enabled(False)
+    fallback = torch.library.Library("_", "IMPL")
+    fallback.fallback(boxed, dispatch_key="PrivateUse1")
+    aten = torch.library.Library("aten", "IMPL")
+    _libraries.extend([fallback, aten])
+    own = {**_kernels_memory.kernels(), **_kernels_layers.kernels()}
+    for name, kernel in own.items():
+        aten.impl(name, kernel, "PrivateUse1")
+    _take_cpu_kernels_whole(aten, own)
+    _unsupported.install()
+
+
+def _take_cpu_kernels_whole(aten: Any, own: dict[str, Any]) -> None:
+    """Operators with both a CPU kernel and a composite one: take the CPU kernel, or PyTorch decomposes them."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    composite = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+    for full in torch._C._dispatch_get_all_op_names():
+        namespace, _, name = full.partition("::")
+        if namespace != "aten" or name in own or not has(full, "CPU") or not any(has(full, key) for key in composite):
+            continue
+        base, _, overload = name.partition(".")
+        op = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
+        if op is not None:
+            aten.impl(name, functools.partial(boxed, op), "PrivateUse1")

@@ -1,0 +1,138 @@
+"""Python-level patches of Tensor, factories and Module: what the dispatcher cannot see."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+import torch
+from torch.jit._builtins import _register_builtin
+
+from . import _devices as devices
+
+_pinned: Any = weakref.WeakValueDictionary()
+_PINNING = ("empty", "zeros", "ones", "rand", "randn", "full", "tensor", "arange", "randint", "empty_like", "zeros_like", "empty_strided")
+
+
+def resolve(device: Any) -> Any:
+    """'npu' without an index -> the current device (the Python device guard always says 0); others unchanged."""
+    if device is None or isinstance(device, bool):
+        return device
+    if isinstance(device, int):
+        device = torch.device("npu", device)
+    elif isinstance(device, str) and device.startswith("npu"):
+        device = torch.device(device)
+    if isinstance(device, torch.device) and device.type == "npu":
+        if device.index is None:
+            return torch.device("npu", devices.state.device)
+        devices.check_index(device.index)
+    return device
+
+
+def install() -> None:
+    from torch.utils import _device
+
+    _device._device_constructors()  # caches the originals; must come before any factory is wrapped
+    _patch_moves()
+    _patch_factories()
+    _patch_pinning()
+    _patch_compile()
+
+
+def _patch_moves() -> None:
+    tensor: Any = torch.Tensor
+    original_to = tensor.to
+
+    @functools.wraps(original_to)
+    def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args:
+            first = args[0]
+            if isinstance(first, (str, torch.device)) or (isinstance(first, int) and not isinstance(first, bool)):
+                args = (resolve(first), *args[1:])
+        elif "device" in kwargs:
+            kwargs["device"] = resolve(kwargs["device"])
+        return original_to(self, *args, **kwargs)
+
+    def npu(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        if device is None:
+            target = torch.device("npu", devices.state.device)
+        else:
+            target = resolve(device if isinstance(device, int) else torch.device(device))
+            if target.type != "npu":
+                raise RuntimeError(f"[emulated npu] Tensor.npu() cannot move a tensor to {target}")
+        return to(self, target, non_blocking=non_blocking, **kwargs)
+
+    def module_npu(self: Any, device: Any = None) -> Any:
+        return self._apply(lambda t: t.npu(device))
+
+    tensor.to = to
+    tensor.npu = npu
+    tensor.record_stream = lambda self, stream: None
+    torch.nn.Module.npu = module_npu
+
+
+def _builtin(wrapper: Any, name: str) -> None:
+    """Let TorchScript go on resolving torch.<name>."""
+    setattr(torch, name, wrapper)
+    _register_builtin(wrapper, "aten::" + name)
+
+
+def _patch_factories() -> None:
+    """torch.tensor and its kin resolve an index-less device to index 0 in C++."""
+    def resolving(original: Any) -> Any:
+        @functools.wraps(original)
+        def factory(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("device") is not None:
+                kwargs["device"] = resolve(kwargs["device"])
+            return original(*args, **kwargs)
+
+        return factory
+
+    for name in ("tensor", "as_tensor", "asarray"):
+        _builtin(resolving(getattr(torch, name)), name)
+
+
+def _patch_pinning() -> None:
+    """Pinned memory is a label on the CPU tensor's storage."""
+    tensor: Any = torch.Tensor
+
+    def pin_memory(self: Any, device: Any = None) -> Any:
+        if self.device.type != "cpu":
+            raise RuntimeError(f"[emulated npu] pin_memory: only cpu memory can be pinned, this tensor is on {self.device}")
+        if self.is_pinned():
+            return self
+        pinned = self.clone()
+        _pinned[pinned.data_ptr()] = pinned.untyped_storage()
+        return pinned
+
+    def is_pinned(self: Any, device: Any = None) -> bool:
+        if self.device.type != "cpu" or self.numel() == 0:
+            return False
+        return self.untyped_storage().data_ptr() in _pinned
+
+    def pinning(original: Any) -> Any:
+        @functools.wraps(original)
+        def factory(*args: Any, pin_memory: bool = False, **kwargs: Any) -> Any:
+            made = original(*args, **kwargs)
+            return made.pin_memory() if pin_memory else made
+
+        return factory
+
+    tensor.pin_memory, tensor.is_pinned = pin_memory, is_pinned
+    for name in _PINNING:
+        _builtin(pinning(getattr(torch, name)), name)
+
+
+def _patch_compile() -> None:
+    """torch.compile: inductor has no npu code generator here; run eagerly and say so."""
+    from npu_emulator.record import record
+
+    original = torch.compile
+
+    @functools.wraps(original)
+    def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
+        record.note("torch.compile ran eagerly: the emulator has no inductor backend")
+        return model if model is not None else lambda function: function
+
+    torch.compile = compile

@@ -1,0 +1,76 @@
+"""Storages on the npu: moving, cloning, saving and loading them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import _devices as devices
+from ._relabel import to_cpu, to_npu
+
+
+def _as_tensor(storage: Any) -> Any:
+    tensor = torch.empty(0, dtype=torch.uint8, device=storage.device)
+    tensor.set_(storage)
+    return tensor
+
+
+def on_npu(storage: Any, index: int) -> Any:
+    """An npu storage over the memory of a CPU storage."""
+    return to_npu(torch.empty(0, dtype=torch.uint8).set_(storage), index).untyped_storage()
+
+
+def _patch_methods() -> None:
+    base: Any = torch.storage._StorageBase
+    original_clone = base.clone
+
+    def clone(self: Any) -> Any:
+        return _as_tensor(self).clone().untyped_storage() if self.device.type == "npu" else original_clone(self)
+
+    def cpu(self: Any) -> Any:
+        return to_cpu(_as_tensor(self)).clone().untyped_storage() if self.device.type == "npu" else self
+
+    def npu(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
+        if self.device.type == "npu":
+            return self
+        return on_npu(self.clone(), devices.index_of(device))
+
+    base.clone, base.cpu, base.npu = clone, cpu, npu
+    base.is_npu = property(lambda self: self.device.type == "npu")
+    torch.TypedStorage.is_npu = property(lambda self: self._untyped_storage.device.type == "npu")
+
+
+def _patch_resize() -> None:
+    """FSDP frees and re-allocates parameter memory through the storage: keep the memory instead."""
+    untyped: Any = torch.UntypedStorage
+    original = untyped.resize_
+
+    def resize_(self: Any, size: int) -> Any:
+        if self.device.type != "npu":
+            return original(self, size)
+        if size > self.nbytes():
+            raise RuntimeError("[emulated npu] growing a storage in place is not emulated")
+        return self
+
+    untyped.resize_ = resize_
+
+
+def _tag(storage: Any) -> str | None:
+    return f"npu:{storage.device.index}" if storage.device.type == "npu" else None
+
+
+def _restore(storage: Any, location: str) -> Any:
+    if not location.startswith("npu"):
+        return None
+    index = devices.index_of(location)
+    if index >= devices.COUNT:
+        raise RuntimeError(f"[emulated npu] torch.load: a storage was saved on npu:{index}, but there are only {devices.COUNT} "
+                           "devices here; map_location can send it to another one")
+    return storage if storage.device.type == "npu" else on_npu(storage, index)
+
+
+def install() -> None:
+    _patch_methods()
+    _patch_resize()
+    torch.serialization.register_package(1, _tag, _restore)

@@ -1,0 +1,27 @@
+"""Gradient scaling on the npu. `dynamic` stands before `enabled`, unlike in CUDA's signature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.amp.grad_scaler import OptState
+
+__all__ = ["GradScaler", "OptState"]
+
+
+class GradScaler(torch.amp.GradScaler):
+    """torch.amp.GradScaler("npu") with torch_npu's `dynamic`: False keeps the scale as it is."""
+
+    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
+                 dynamic: bool = True, enabled: bool = True) -> None:
+        super().__init__("npu", init_scale=init_scale, growth_factor=growth_factor, backoff_factor=backoff_factor,
+                         growth_interval=growth_interval, enabled=enabled)
+        self._dynamic = dynamic
+
+    def update(self, new_scale: Any = None) -> None:
+        if self._dynamic or new_scale is not None or not self._enabled:
+            super().update(new_scale)
+            return
+        self._check_scale_growth_tracker("update")
+        self._per_optimizer_states.clear()

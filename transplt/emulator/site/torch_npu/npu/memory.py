@@ -1,0 +1,163 @@
+"""Memory figures: those of the host process, measured from the first use of the device. They are no NPU's."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import resource
+import sys
+from typing import Any
+
+from npu_emulator.names import NotEmulated
+
+from .. import _devices
+
+__all__ = [
+    "MemPool", "NPUPluggableAllocator", "caching_allocator_alloc", "caching_allocator_delete", "change_current_allocator",
+    "empty_cache", "empty_virt_addr_cache", "get_allocator_backend", "get_per_process_memory_fraction", "host_empty_cache",
+    "host_memory_stats", "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
+    "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats",
+    "set_per_process_memory_fraction", "use_mem_pool",
+]  # fmt: skip
+TOTAL = 64 << 30
+_fraction: dict[int, float] = {}
+_peak = 0
+
+
+def _resident() -> int:
+    """Resident bytes of this process."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+_base = _resident()
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes the process grew since the device was made."""
+    global _peak
+    _devices.index_of(device)
+    now = max(0, _resident() - _base)
+    _peak = max(_peak, now)
+    return now
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The largest figure seen when asked; peaks in between are not."""
+    memory_allocated(device)
+    return _peak
+
+
+memory_reserved = memory_cached = memory_allocated
+max_memory_reserved = max_memory_cached = max_memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    global _peak
+    _peak = 0
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
+
+
+def memory_stats(device: Any = None) -> Any:
+    stats = collections.OrderedDict[str, int]()
+    for kind in ("allocated_bytes", "reserved_bytes", "active_bytes"):
+        for pool in ("all", "large_pool", "small_pool"):
+            stats[f"{kind}.{pool}.current"] = memory_allocated(device) if pool == "all" else 0
+            stats[f"{kind}.{pool}.peak"] = max_memory_allocated(device) if pool == "all" else 0
+    stats["num_alloc_retries"] = stats["num_ooms"] = 0
+    return stats
+
+
+def _nested(flat: Any) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, value in flat.items():
+        *folders, leaf = path.split(".")
+        node = tree
+        for folder in folders:
+            node = node.setdefault(folder, {})
+        node[leaf] = value
+    return tree
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    return _nested(memory_stats(device))
+
+
+def host_memory_stats() -> Any:
+    return collections.OrderedDict[str, int]()
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    return {}
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    return f"emulated npu:{_devices.index_of(device)}: the host process grew by {memory_allocated(device) >> 20} MB"
+
+
+def memory_snapshot(mempool_id: Any = None) -> list[Any]:
+    return []
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """(free, total) bytes."""
+    return TOTAL - memory_allocated(device), TOTAL
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    return _fraction.get(_devices.index_of(device), 1.0)
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"[emulated npu] a memory fraction lies between 0 and 1, not at {fraction}")
+    _fraction[_devices.index_of(device)] = fraction
+
+
+def empty_cache() -> None:
+    """There is no cache."""
+
+
+empty_virt_addr_cache = host_empty_cache = empty_cache
+reset_accumulated_host_memory_stats = reset_peak_host_memory_stats = empty_cache
+
+
+def get_allocator_backend() -> str:
+    return "native"
+
+
+class MemPool:
+    """A pool that holds nothing."""
+
+    _next = 0
+
+    def __init__(self, allocator: Any = None) -> None:
+        MemPool._next += 1
+        self.id = (0, MemPool._next)
+        self.allocator = allocator
+
+    def use_count(self) -> int:
+        return 0
+
+    def snapshot(self) -> list[Any]:
+        return []
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device: Any = None) -> Any:
+    yield
+
+
+def _own_allocator(*args: Any, **kwargs: Any) -> Any:
+    raise NotEmulated("[emulated npu] allocators of one's own exist in torch_npu but are not emulated")
+
+
+NPUPluggableAllocator = change_current_allocator = caching_allocator_alloc = caching_allocator_delete = _own_allocator
