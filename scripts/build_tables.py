@@ -145,7 +145,11 @@ def arguments(fact: Entry, version: str) -> Entry | None:
     if named:
         spec["name_positional"] = named
     if reject:
-        spec |= {"positional_max": limit, "reject_keyword": reject, "message": f"no {', '.join(reject)} on NPU"}
+        spec |= {
+            "positional_max": limit,
+            "reject_keyword": reject,
+            "message": f"{fact['npu']} takes no {' or '.join(reject)}",
+        }
     return spec or None
 
 

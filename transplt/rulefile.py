@@ -184,11 +184,11 @@ def _expression_errors(path: JsonPath, text: str) -> Iterator[tuple[JsonPath, st
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text, mode="eval")
+            ast.parse(text.strip(), mode="eval")
             call = ast.parse(f"f({text})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
-        yield path, f"expected a Python expression, got {text!r}: {reason}"
+        yield path, f"expected a Python expression, got {_shown(text)}: {reason}"
         return
     if not isinstance(call, ast.Call) or len(call.args) != 1:
-        yield path, f"expected one Python expression, got {text!r}: put it in parentheses"
+        yield path, f"expected one Python expression, got {_shown(text)}: put it in parentheses"

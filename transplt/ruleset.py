@@ -188,7 +188,7 @@ def _names(kind: Kind, entry: dict[str, Any]) -> tuple[str, str]:
     if kind is Kind.UNSUPPORTED:
         return entry["name"], ""
     if kind is Kind.ARGS:
-        return entry["func_name"], entry["arg_new"]
+        return entry["func_name"], entry["arg_new"].strip()
     old, new = entry["old_name"], entry["new_name"]
     if kind is Kind.MODULE:
         parent = entry.get("parent_module", "")

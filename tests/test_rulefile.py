@@ -1,0 +1,190 @@
+"""Rule files of users: what is accepted, and that each mistake is said in one sentence with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from transplt.ruleset import RuleFileError, compile_rules, load_user_rules
+from transplt.settings import Settings
+
+ISSUE = """{"rules": {
+  "ArgsModifyRule":       [{"func_name": "name1", "arg_idx": 0, "arg_new": "args0"}],
+  "FuncNameModifyRule":   [{"old_name": "func", "new_name": "new_func"}],
+  "ModuleNameModifyRule": [{"old_name": "module", "new_name": "new_module", "parent_module": "parent_module"}]}}
+"""
+
+
+def write(folder: Path, text: str | bytes, name: str = "rules.json") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def func(**keys: object) -> str:
+    return json.dumps({"rules": {"FuncNameModifyRule": [keys]}})
+
+
+def args(**keys: object) -> str:
+    return json.dumps({"rules": {"ArgsModifyRule": [{"func_name": "f", "arg_idx": 0, "arg_new": "1"} | keys]}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ISSUE,
+        '{"rules": {}}',
+        '{"$schema": "x", "description": "d", "defaults": {"ArgsModifyRule": {"code": "NPU009"}}, "rules": {}}',
+        func(old_name="größe", new_name="a.b"),
+        func(
+            old_name="a.b", new_name="c", versions=">=2.1,!=2.8", message="m", help="h", level="unsafe", code="NPU010"
+        ),
+        func(old_name="a.b", new_name="c", versions=["2.1", "2.13"], skip_if={"has_keyword": ["x"]}),
+        func(old_name="a.b", new_name="c", similar=True, differs="slower", source="measured"),
+        func(old_name="a.b", new_name="c", args={"rename_keyword": {"x": "y"}, "name_positional": {"1": "z"}}),
+        args(arg_new="", arg_keyword="x"),
+        args(arg_new="(1, 2)"),
+        args(arg_new=" lambda: {'a': [b for b in c]} "),
+        args(arg_new="f'{x}'", skip_if={"positional_at_least": 3}),
+        json.dumps({"rules": {"UnsupportedRule": [{"name": "pkg", "where": "import", "effort": "high"}]}}),
+    ],
+)
+def test_accepted(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, text)
+    assert load_user_rules([path]) == ((str(path), text),)
+
+
+def test_a_byte_order_mark_and_crlf_are_no_mistake(tmp_path: Path) -> None:
+    path = write(tmp_path, b"\xef\xbb\xbf" + ISSUE.replace("\n", "\r\n").encode())
+    ((_, text),) = load_user_rules([path])
+    assert compile_rules(Settings(user_rules=(("r", text),))).user.last_names["func"].new == "new_func"
+
+
+def test_files_keep_their_order(tmp_path: Path) -> None:
+    paths = [write(tmp_path, '{"rules": {}}', name) for name in ("b.json", "a.json")]
+    assert [name for name, _ in load_user_rules(paths)] == [str(path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "json_path", "message"),
+    [
+        ("[]", 1, "$", "expected an object {...}, got a list"),
+        ("{}", 1, "$", "the key 'rules' is missing"),
+        ('{"rules": {},\n "rule": {}}', 2, "$.rule", "unknown key 'rule'"),
+        ('{"rules": {\n"Args": []}}', 2, "$.rules.Args", "known here: ArgsModifyRule, FuncNameModifyRule"),
+        (
+            '{"rules": {"FuncNameModifyRule": {}}}',
+            1,
+            "$.rules.FuncNameModifyRule",
+            "expected a list [...], got an object",
+        ),
+        (
+            '{"rules": {"FuncNameModifyRule":\n[1]}}',
+            2,
+            "$.rules.FuncNameModifyRule[0]",
+            "expected an object {...}, got 1",
+        ),
+        (func(old_name="a"), 1, "$.rules.FuncNameModifyRule[0]", "the key 'new_name' is missing"),
+        (func(old_name="a", new_name=3), 1, "$.rules.FuncNameModifyRule[0].new_name", "expected a string, got 3"),
+        (func(old_name="a", new_name=None), 1, "$.rules.FuncNameModifyRule[0].new_name", "expected a string, got null"),
+        (func(old_name="a", new_name="b c"), 1, "$.rules.FuncNameModifyRule[0].new_name", "got 'b c'"),
+        (func(old_name="a.", new_name="b"), 1, "$.rules.FuncNameModifyRule[0].old_name", "identifier"),
+        (func(old_name="", new_name="b"), 1, "$.rules.FuncNameModifyRule[0].old_name", "identifier"),
+        (func(old_name="a", new_name="x.class"), 1, "$.rules.FuncNameModifyRule[0].new_name", "keyword of Python"),
+        (func(old_name="a", new_name="b²"), 1, "$.rules.FuncNameModifyRule[0].new_name", "identifier"),
+        (func(old_name="a", new_name="b", arg_idx=1), 1, "$.rules.FuncNameModifyRule[0].arg_idx", "unknown key"),
+        (func(old_name="a", new_name="b", level="sure"), 1, "$.rules.FuncNameModifyRule[0].level", "one of 'safe'"),
+        (func(old_name="a", new_name="b", code="X1"), 1, "$.rules.FuncNameModifyRule[0].code", "a code such as NPU002"),
+        (func(old_name="a", new_name="b", versions=""), 1, "$.rules.FuncNameModifyRule[0].versions", "torch versions"),
+        (func(old_name="a", new_name="b", versions="2"), 1, "$.rules.FuncNameModifyRule[0].versions", "comparison"),
+        (func(old_name="a", new_name="b", versions=["9.9"]), 1, "$.rules.FuncNameModifyRule[0].versions", "'9.9'"),
+        (func(old_name="a", new_name="b", versions=">=9.0"), 1, "$.rules.FuncNameModifyRule[0].versions", "no torch"),
+        (func(old_name="a", new_name="b", similar=True), 1, "$.rules.FuncNameModifyRule[0]", "needs 'differs'"),
+        (func(old_name="a", new_name="b", skip_if={}), 1, "$.rules.FuncNameModifyRule[0].skip_if", "must not be empty"),
+        (args(arg_idx=-1), 1, "$.rules.ArgsModifyRule[0].arg_idx", "at least 0, got -1"),
+        (args(arg_idx=True), 1, "$.rules.ArgsModifyRule[0].arg_idx", "a whole number, got true"),
+        (args(arg_idx="0"), 1, "$.rules.ArgsModifyRule[0].arg_idx", "a whole number, got '0'"),
+        (args(arg_new="("), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="a)(b"), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="a, b"), 1, "$.rules.ArgsModifyRule[0].arg_new", "parentheses"),
+        (args(arg_new="x=1"), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="*x"), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="a # b"), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="\x00"), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="(" * 5000 + ")" * 5000), 1, "$.rules.ArgsModifyRule[0].arg_new", "expected a Python expression"),
+        (args(arg_new="  "), 1, "$.rules.ArgsModifyRule[0].arg_new", "blanks"),
+        (args(arg_keyword="a.b"), 1, "$.rules.ArgsModifyRule[0].arg_keyword", "a Python identifier"),
+        ('{"rules": {"FuncNameModifyRule": [], \n"FuncNameModifyRule": []}}', 2, "$.rules.FuncNameModifyRule", "twice"),
+        ('{"rules": {\n', 2, "$", "not valid JSON"),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, line: int, json_path: str, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(RuleFileError) as caught:
+        load_user_rules([path])
+    error = caught.value
+    assert (error.path, error.line, error.json_path) == (str(path), line, json_path)
+    assert message in error.message
+    assert str(error).startswith(f"{path}:{line}: ")
+    assert "\n" not in str(error)
+    assert len(str(error)) < 400
+
+
+def test_two_rules_for_one_name(tmp_path: Path) -> None:
+    rules = [{"old_name": "f", "new_name": "g"}, {"old_name": "f", "new_name": "h"}]
+    path = write(tmp_path, json.dumps({"rules": {"FuncNameModifyRule": rules}}, indent=1))
+    with pytest.raises(RuleFileError, match="has the same name already") as caught:
+        load_user_rules([path])
+    assert caught.value.json_path == "$.rules.FuncNameModifyRule[1]"
+    assert caught.value.line == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules"),
+    [
+        (
+            "FuncNameModifyRule",
+            [
+                {"old_name": "f", "new_name": "g", "versions": "<2.6"},
+                {"old_name": "f", "new_name": "h", "versions": ">=2.6"},
+            ],
+        ),
+        (
+            "ArgsModifyRule",
+            [{"func_name": "f", "arg_idx": 0, "arg_new": "1"}, {"func_name": "f", "arg_idx": 1, "arg_new": "1"}],
+        ),
+        (
+            "ModuleNameModifyRule",
+            [
+                {"old_name": "m", "new_name": "n", "parent_module": "a"},
+                {"old_name": "m", "new_name": "n", "parent_module": "b"},
+            ],
+        ),
+    ],
+)
+def test_what_differs_is_no_duplicate(tmp_path: Path, kind: str, rules: list[dict[str, object]]) -> None:
+    assert load_user_rules([write(tmp_path, json.dumps({"rules": {kind: rules}}))])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "there is no such rule file"),
+        ("folder", "the rule file cannot be read"),
+        (b'{"rules":\n{"\xff": 1}}', "must be UTF-8"),
+        ('{"rules": {}}'.encode("utf-16"), "must be UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, data: bytes | str | None, message: str) -> None:
+    path = tmp_path / "rules.json"
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    elif data == "folder":
+        path.mkdir()
+    with pytest.raises(RuleFileError, match=message) as caught:
+        load_user_rules([path])
+    assert str(path) in str(caught.value)
+    if data == b'{"rules":\n{"\xff": 1}}':
+        assert caught.value.line == 2
