@@ -181,7 +181,7 @@ def _package_rules(packages: list[Entry]) -> Entry:
                 message = f"no NPU support is known for the package {name}"
             rule = {"name": name, "where": "import", "code": code, "effort": effort, "message": message}
             parts = [f"instead: {fact['replacement']}" if fact.get("replacement") else "", fact.get("note", "")]
-            text = "; ".join(part.strip(" ;") for part in parts if part)
+            text = "; ".join(part.strip(" ;.") for part in parts if part)
             if text:
                 rule["help"] = text
             rules.append(rule)
