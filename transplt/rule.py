@@ -110,6 +110,11 @@ class Rule:
         return self.kind in (Kind.FUNC, Kind.MODULE)
 
 
+def needs_torch_npu(name: str) -> bool:
+    """True when a qualified name exists only after `import torch_npu`."""
+    return ".npu" in name or name.startswith("torch_npu") or "hccl" in name.lower()
+
+
 _CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
 
 

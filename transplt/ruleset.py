@@ -140,6 +140,8 @@ def _similar(table: Table, old: str, rule: Rule, wanted: bool) -> None:
     if stands is None:
         stands = Rule(Kind.UNSUPPORTED, old, "", "NPU510", Level.MANUAL, f"{old} needs CUDA", effort=Effort.LOW)
     if wanted:
+        hint = f"{rule.new} is similar ({rule.differs}), write it by hand"
+        stands = replace(stands, help=f"{stands.help}; {hint}" if stands.help else hint)
         table.add(replace(rule, otherwise=stands))
     else:
         hint = f"-sim replaces it by {rule.new} ({rule.differs})"

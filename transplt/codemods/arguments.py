@@ -23,12 +23,23 @@ def shape(call: ast.Call) -> tuple[int, set[str], bool]:
     return positional, {k.arg for k in call.keywords if k.arg is not None}, starred
 
 
+def accepts(rule: Rule, call: ast.Call) -> bool:
+    """True when the rule's new name can take the arguments of a call."""
+    given = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(*given):
+        return False
+    return rule.args is None or not rule.args.rejects(*given)
+
+
 def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> bool:
     """Adapt the arguments of the call of `func`; False when that cannot be done (reported, nothing may change)."""
     call = call_of(func)
     spec = rule.args
     if call is None:
         return True
+    if not accepts(rule, call) and rule.otherwise is not None:
+        work.note_rule(func, rule.otherwise, full, spec.message if spec is not None else "")
+        return False
     positional, keywords, starred = shape(call)
     if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
         return False
@@ -37,7 +48,7 @@ def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> bool:
     if spec.rejects(positional, keywords, starred):
         work.note(
             func,
-            rule.code,
+            "NPU505",
             spec.message or f"the arguments of this {full} call have no counterpart in {rule.new}",
             api=full,
             help=rule.help or f"write the call of {rule.new} by hand",

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from transplt.codemods.arguments import accepts
 from transplt.finding import Effort, Level
 from transplt.rewrite import Change
-from transplt.rule import Kind, Rule
+from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, Scope, import_base, parent
 from transplt.tokens import mentions_cuda
-from transplt.work import Work
+from transplt.work import Work, call_of
 
 
 def local_target(work: Work, binding: Binding, base: str) -> str:
@@ -160,7 +161,8 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
         for alias, item in zip(node.names, moved, strict=True)
         if item.rule is not None
     ]
-    writes = any("npu" in item.module or item.name.startswith("npu") for item in changed)
+    writes = any(needs_torch_npu(f"{item.module}.{item.name}") for item in changed)
+    differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
     modules = list(dict.fromkeys(item.module for item in moved))
     indent = _indent(work, node)
     if len(modules) == 1:
@@ -171,7 +173,7 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
         Change(
             node,
             rule.code,
-            f"from {base} import: {', '.join(said)}",
+            f"from {base} import: {', '.join(said)}" + "".join(f" ({text})" for text in differs),
             transform,
             level=rule.level,
             api=f"{base}.{node.names[0].name}",
@@ -224,6 +226,9 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
                 help="look the name up in the torch_npu documentation",
                 effort=Effort.MEDIUM,
             )
+            return stays
+        elif rule.otherwise is not None and prefix == full and not _similar_fits(work, rule, local, scope):
+            work.note_rule(alias, rule.otherwise, full)
             return stays
         else:
             target = new + full[len(prefix) :]
@@ -285,6 +290,22 @@ def _is_called(work: Work, local: str, scope: Scope) -> bool:
             if found is not None and found[0] is scope:
                 return True
     return False
+
+
+def _similar_fits(work: Work, rule: Rule, local: str, scope: Scope) -> bool:
+    """True when each use of an imported name can become that of the similar API; else the import must not move."""
+    conditional = rule.skip_if is not None
+    for name in work.scan.names.get(local, ()):
+        found = work.names.lookup(local, work.scan.scope_of(name))
+        if found is None or found[0] is not scope or not isinstance(name.ctx, ast.Load):
+            continue
+        call = call_of(name)
+        if call is None:
+            if conditional:
+                return False
+        elif not accepts(rule, call):
+            return False
+    return True
 
 
 def _same_module(line: cst.CSTNode, moved: list[_Moved]) -> cst.CSTNode:

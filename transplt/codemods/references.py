@@ -14,7 +14,7 @@ from transplt.codemods.arguments import carry_over, shape
 from transplt.codemods.imports import local_target
 from transplt.finding import Effort, Level
 from transplt.rewrite import Change
-from transplt.rule import Kind, Rule
+from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, parent
 from transplt.work import Work, call_of
 
@@ -134,7 +134,7 @@ def _rename(
     full: str,
 ) -> None:
     suffix = prefix[len(base) :]
-    writes_npu = ".npu" in target or target.startswith("torch_npu")
+    writes_npu = needs_torch_npu(target)
     imports: tuple[str, ...] = ()
     if target == held + suffix and local == name.id:
         return
