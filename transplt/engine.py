@@ -12,7 +12,7 @@ from transplt import account
 from transplt.codemods import arguments, imports, methods, references, strings
 from transplt.finding import Edit, Finding, FileResult, Level, Operation, Span, Status
 from transplt.flow import build_flow
-from transplt.index import TELLING, empty_facts, facts_of
+from transplt.index import empty_facts, facts_of, tells_others
 from transplt.insertions import Insertion, import_insertions, line_insertion
 from transplt.names import Names
 from transplt.project import ModuleFacts, ProjectFacts
@@ -33,18 +33,24 @@ __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source"]
 
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
-    lowered = data.lower()
-    if not any(word in lowered for word in TELLING):
+    mentions_cuda = _mentions(data, compile_rules(settings))
+    if not tells_others(data, mentions_cuda):
         return empty_facts(path)
     try:
         source = read_source(data)
         found = scan(source, parse(source), path)
     except UnreadableSource:
         return empty_facts(path)
-    if any(word in lowered for word in compile_rules(settings).literals):
+    if mentions_cuda:
         _remember(path, data, source, found)
     flow = build_flow(found, Names(found), ProjectFacts())
     return facts_of(found, flow)
+
+
+def _mentions(data: bytes, rules: RuleSet) -> bool:
+    """The prefilter: whether the bytes hold a literal of the rules in force, in any case."""
+    lowered = data.lower()
+    return any(word in lowered for word in rules.literals)
 
 
 def _remember(path: str, data: bytes, source: Source, found: Scan) -> None:
@@ -68,8 +74,7 @@ def migrate_source(
 ) -> FileResult:
     """Rewrite one file. Without `project` only what needs no other file is edited."""
     rules = compile_rules(settings)
-    lowered = data.lower()
-    if not any(word in lowered for word in rules.literals):
+    if not _mentions(data, rules):
         return FileResult(path, data) if _readable(data) is None else _unreadable(data, path)
     project = project or ProjectFacts()
     try:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.destinations import destination, parameter_names
 from transplt.flow import DEVICE, Flow
 from transplt.project import ModuleFacts, ProjectFacts
 from transplt.scan import Scan, import_base, module_name
 
-#: A file without any of these says nothing that another file's rewrite depends on.
-TELLING = (b"torch", b"cuda", b"device", b"nccl", b"backend")
+#: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
+#: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.
+_SINK = re.compile(
+    rb"(?:\.to\(\s*|torch\.device\(\s*|\b(?:device|map_location|device_type|backend)\s*=\s*)([A-Za-z_][\w.]*)"
+)
+_PLAIN = re.compile(rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int)$", re.I)
+
+
+def tells_others(data: bytes, mentions_cuda: bool) -> bool:
+    """False for a file that says nothing which another file's rewrite depends on: it need not be parsed."""
+    if mentions_cuda:
+        return True
+    if b"torch" not in data and b"device" not in data:
+        return False
+    return any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
 
 
 def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:

@@ -90,6 +90,7 @@ class Scan:
     compares: list[ast.Compare] = field(default_factory=list)
     subscripts: list[ast.Subscript] = field(default_factory=list)
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
+    declares_outward: bool = False  # the text holds `global` or `nonlocal`
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
@@ -160,6 +161,7 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
     root = Scope("module", tree, None)
     found = Scan(source, path, tree, root)
     found.scopes[tree] = root
+    found.declares_outward = b"global" in source.utf8 or b"nonlocal" in source.utf8
     tree._parent = tree  # type: ignore[attr-defined]
     tree._scope = root  # type: ignore[attr-defined]
     names, attributes, strings = found.names, found.attributes, found.strings
@@ -218,7 +220,8 @@ def _function(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
     found.scopes[node] = inner
     for statement_ in reversed(node.body):
         push((statement_, node, inner))
-    _declare_outward(node.body, inner)
+    if found.declares_outward:
+        _declare_outward(node.body, inner)
     _arguments(node.args, node, scope, inner, push)
     if node.returns is not None:
         push((node.returns, node, scope))

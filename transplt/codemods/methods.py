@@ -64,7 +64,9 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
 def _is_project_object(work: Work, owner: str) -> bool:
     """True for a name that a module of the project defines (an object), False for modules and for other packages."""
     known = work.project.canonical(owner)
-    return known not in work.project.modules and known in work.project.defined
+    if known in work.project.modules or f"{known}.cuda" in work.project.cuda_methods:
+        return False
+    return known.rpartition(".")[0] in work.project.modules
 
 
 def _uncalled(work: Work, node: ast.Attribute) -> None:
