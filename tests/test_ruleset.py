@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from transplt.finding import Effort, Level
-from transplt.rule import ArgSpec, Kind, SkipIf, versions_of
+from transplt.rule import ArgSpec, Kind, SkipIf, needs_torch_npu, versions_of
 from transplt.ruleset import RuleSet, compile_rules
 from transplt.settings import TORCH_VERSIONS, Settings
 
@@ -259,6 +259,23 @@ def test_modules_that_can_be_imported() -> None:
     assert rules.importable("torch.npu.amp") == "torch_npu.npu.amp"
     assert rules.importable("torch.npu.mstx") is None
     assert rules.importable("mylib.ops") == "mylib.ops"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("torch.npu", True),
+        ("torch.npu.Stream", True),
+        ("torch_npu.npu.amp", True),
+        ("torch.distributed.Backend.HCCL", True),
+        ("torch.distributed.is_hccl_available", True),
+        ("torch.OutOfMemoryError", False),
+        ("mylib.npu", False),
+        ("torch.npu_ops", False),
+    ],
+)
+def test_names_that_exist_only_with_torch_npu(name: str, expected: bool) -> None:
+    assert needs_torch_npu(name) is expected
 
 
 def test_a_rule_set_is_made_once_for_the_same_settings_and_can_be_sent_to_a_worker() -> None:

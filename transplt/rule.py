@@ -112,7 +112,8 @@ class Rule:
 
 def needs_torch_npu(name: str) -> bool:
     """True when a qualified name exists only after `import torch_npu`."""
-    return ".npu" in name or name.startswith("torch_npu") or "hccl" in name.lower()
+    root, *parts = name.split(".")
+    return root == "torch_npu" or (root == "torch" and any(part == "npu" or "hccl" in part.lower() for part in parts))
 
 
 _CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")

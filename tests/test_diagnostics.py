@@ -1,0 +1,114 @@
+"""The pages of the codes: in form, and their examples are what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from transplt.diagnostics import SECTIONS, DiagnosticError, all_codes, load, parse
+from transplt.engine import migrate_source
+from transplt.finding import Effort, Level
+from transplt.rulefile import problems
+from transplt.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Codes whose findings come from one Python file without more.
+BY_FILE = [code for code in all_codes() if code < "NPU200" or "NPU500" <= code < "NPU600"]
+
+
+@pytest.mark.parametrize("code", all_codes())
+def test_pages_are_in_form(code: str) -> None:
+    page = load(code)
+    assert page.code == code
+    assert tuple(page.sections) == tuple(name for name in SECTIONS if name in page.sections)
+    assert {"Message", "Why", "What to do"} <= set(page.sections)
+    assert all(page.sections.values())
+    assert (page.effort is None) == (page.level not in (Level.MANUAL,))
+    assert not page.title.endswith(".")
+
+
+def test_every_code_in_the_package_has_a_page() -> None:
+    used = {
+        code
+        for path in (ROOT / "transplt").rglob("*.py")
+        for code in re.findall(r'"(NPU[0-9]{3})"', path.read_text(encoding="utf-8"))
+    }
+    assert used
+    assert sorted(used - set(all_codes())) == []
+
+
+def settings_for(text: str) -> Settings:
+    """The settings that the words of an example ask for."""
+    version = re.search(r"--torch-version (\S+?)`", text)
+    rules = re.search(r"```json\n(.*?)```", text, re.DOTALL)
+    if rules is not None:
+        assert [str(problem) for problem in problems("page", rules[1])] == []
+    return Settings(
+        torch_version=version[1] if version else Settings().torch_version,
+        similar="`-sim`" in text,
+        user_rules=(("page.json", rules[1]),) if rules else (),
+    )
+
+
+@pytest.mark.parametrize("code", BY_FILE)
+def test_the_example_is_what_happens(code: str) -> None:
+    page = load(code)
+    text = page.sections["Example"]
+    examples = page.examples()
+    assert 1 <= len(examples) <= 2
+    result = migrate_source(examples[0].encode(), "example.py", settings_for(text))
+    assert result.data.decode() == examples[-1]
+    found = [finding for finding in result.findings if finding.code == code]
+    assert found
+    assert {finding.level for finding in found} == {page.level}
+    if len(examples) == 2:
+        assert all(finding.applied for finding in found)
+    else:
+        assert not any(finding.applied for finding in result.findings)
+        assert {finding.effort for finding in found} <= {page.effort, Effort.LOW, Effort.MEDIUM}
+
+
+def test_any_case_will_do_and_the_text_is_markdown() -> None:
+    page = load("npu502")
+    assert page.effort is Effort.MEDIUM
+    assert page.text().startswith(
+        "# NPU502: Missing in this version of torch_npu (manual, effort medium)\n\n## Message\n"
+    )
+    assert page.text().count("\n## ") == len(page.sections)
+
+
+@pytest.mark.parametrize(("code", "near"), [("NPU599", "NPU501"), ("NPU5", ""), ("../schema", ""), ("E501", "")])
+def test_codes_without_a_page(code: str, near: str) -> None:
+    with pytest.raises(DiagnosticError, match="is no code of transplt") as caught:
+        load(code)
+    assert near in str(caught.value)
+
+
+FRONT = "---\ncode: NPU999\ntitle: T\nlevel: manual\neffort: low\n---\n\n## Message\n\nm\n"
+
+
+def test_a_page_in_form() -> None:
+    page = parse("NPU999", FRONT)
+    assert (page.title, page.level, page.effort, page.sections) == ("T", Level.MANUAL, Effort.LOW, {"Message": "m"})
+    assert page.examples() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("## Message\n\nm\n", "does not start with its facts"),
+        (FRONT.replace("title: T", "name: T"), "none of code, title"),
+        (FRONT.replace("title: T", "title"), "none of code, title"),
+        (FRONT.replace("NPU999", "NPU998"), "must name its code"),
+        (FRONT.replace("title: T", "title:"), "must name its code and a title"),
+        (FRONT.replace("manual", "certain"), "certain"),
+        (FRONT.replace("low", "tiny"), "tiny"),
+        (FRONT.replace("Message", "Text"), "the sections must be"),
+        (FRONT.replace("## Message", "words\n\n## Message"), "the sections must be"),
+    ],
+)
+def test_pages_out_of_form(text: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        parse("NPU999", text)
