@@ -77,9 +77,11 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
 
 
 def _torch_is_there(torch: ModuleType) -> None:
-    from . import cuda_guard, stubs
+    from . import cuda_guard, saves, stubs
 
     cuda_guard.install()
+    if config.saves:
+        saves.install()
     if config.autoload:
         import torch_npu  # noqa: F401
     stubs.load()

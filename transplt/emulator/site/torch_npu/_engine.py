@@ -11,7 +11,7 @@ from npu_emulator.record import record
 
 from . import _devices as devices
 from . import _kernels_layers, _kernels_memory, _unsupported
-from ._kernel import boxed
+from ._kernel import boxed, hooks
 
 _libraries: list[Any] = []
 #: Whether C++ asks our hook for pinned memory (see _vtable).
@@ -58,6 +58,10 @@ def install() -> None:
         aten.impl(name, kernel, "PrivateUse1")
     _take_cpu_kernels_whole(aten, own)
     _unsupported.install()
+    if config.shapes:
+        from npu_emulator import shapes
+
+        shapes.install(hooks)
 
 
 def _take_cpu_kernels_whole(aten: Any, own: dict[str, Any]) -> None:

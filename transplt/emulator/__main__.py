@@ -1,0 +1,30 @@
+"""python -m transplt.emulator: the same as `transplt run`."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import click
+
+from .command import run_command
+
+
+def main() -> int:
+    """Run the command; 3 for an internal error, 130 when interrupted."""
+    try:
+        return run_command.main(prog_name="python -m transplt.emulator", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except Exception:
+        traceback.print_exc()
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

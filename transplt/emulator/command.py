@@ -1,0 +1,101 @@
+"""`transplt run`: the command. Imports nothing heavy; torch only ever runs in the script's own processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+
+from .options import LIMITS, RunOptions, UsageError
+
+_HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
+
+SCRIPT is a Python file, or a launch script that ends in .sh. Everything it starts (torchrun ranks, spawned and loader
+processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The run is verified when the script
+ends well, nothing of CUDA was used, every operator has an NPU kernel, and something was computed on the npu.
+
+\b
+What a verified run does not promise:
+{limits}
+
+\b
+Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or PyTorch missing, 3 internal error."""
+
+
+@click.command(
+    "run",
+    help=_HELP.format(limits="\n".join(f"  - {limit}" for limit in LIMITS)),
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+)
+@click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's dotted name, as with python -m.")
+@click.option("--torch-version", type=click.Choice(TORCH_VERSIONS), default=None,
+              help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).")
+@click.option("--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many NPUs there are.")
+@click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
+@click.option("--cuda", type=click.Choice(["error", "record", "off"]), default="error", show_default=True,
+              help="A leftover use of CUDA stops the script, or is listed and carried out on the npu, or passes unnoticed.")
+@click.option("--cpu-fallback", type=click.Choice(["warn", "error", "ignore"]), default="warn", show_default=True,
+              help="An operator without an NPU kernel is a finding, or stops the script, or is listed only.")
+@click.option("--random", type=click.Choice(["npu", "cpu"]), default="npu", show_default=True,
+              help="Random numbers of the npu come from generators of its own, or from the CPU's (bit-comparable with a CPU run).")
+@click.option("--stubs", multiple=True, metavar="FILE", help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.")
+@click.option("--shapes", is_flag=True, help="List operators whose input shapes change between steps.")
+@click.option("--reference", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Run the unmigrated FILE twice on the same device and compare printed numbers and saved checkpoints.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.json", help="Write the full report.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop the script after this time.")
+@click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has PyTorch (default: this one).")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
+@click.argument("script")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run_command(module: bool, torch_version: str | None, npus: int, nproc: int, cuda: str, cpu_fallback: str, random: str,
+                stubs: tuple[str, ...], shapes: bool, reference: Path | None, report: Path | None, timeout: float | None, python: str,
+                exit_zero: bool, script: str, args: tuple[str, ...]) -> int:
+    options = RunOptions(script, args, python, module, torch_version or "", npus, nproc, cuda, cpu_fallback, random, stubs, shapes,
+                         reference, timeout)
+    try:
+        code = run(options, report)
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        return 2
+    return 0 if exit_zero and code == 1 else code
+
+
+def run(options: RunOptions, report_path: Path | None) -> int:
+    """Run, report, and return the exit code. UsageError when the run cannot start."""
+    from dataclasses import replace
+
+    from . import interpreter, reference, runner
+    from .edits import find_migration
+    from .report import as_text, build
+
+    torch = interpreter.torch_of(options.python)
+    if not options.module and not Path(options.script).is_file():
+        raise UsageError(f"no such script: {options.script}.")
+    if options.nproc and options.shell:
+        raise UsageError("--nproc is for Python scripts: a launch script starts its own processes.")
+    if report_path is not None and not report_path.resolve().parent.is_dir():
+        raise UsageError(f"no such folder for the report: {report_path.parent}.")
+    migration = find_migration(Path.cwd() if options.module else Path(options.script).resolve().parent)
+    version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
+    options = replace(options, torch_version=version)
+    originals = []
+    if options.reference is not None:
+        for _ in range(2):
+            originals.append(runner.start(options, script=str(options.reference), cuda="alias", capture=True, echo=False))
+    edited = migration.files if migration else ()
+    outcome = runner.start(options, edited, capture=options.reference is not None)
+    result = build(outcome, migration, [options.script, *options.arguments], torch, version)
+    if originals:
+        result.reference = reference.compare(originals[0], originals[1], outcome)
+        if result.reference["reason"]:
+            result.reasons.append(result.reference["reason"])
+    if report_path is not None:
+        report_path.write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
+    sys.stdout.flush()
+    click.echo(as_text(result), err=True)
+    return 1 if result.reasons else 0

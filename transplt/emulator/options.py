@@ -1,0 +1,46 @@
+"""What a run was asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+#: What an emulated run cannot show; printed by the help and listed in docs/emulator.md.
+LIMITS = (
+    "the NPU's numerics and precision (results equal the CPU's)",
+    "operator and dtype limits beyond the table of kernels",
+    "speed, memory use and out-of-memory errors",
+    "real HCCL (gloo carries the collectives) and races between streams",
+    "graph capture, inductor, sparse tensors",
+    "npu_* operators without a reference implementation",
+    "lines that never ran: the report lists them",
+)
+
+
+class UsageError(Exception):
+    """The run cannot start: one sentence that says what to do (exit code 2)."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the script."""
+
+    script: str
+    arguments: tuple[str, ...]
+    python: str
+    module: bool = False
+    torch_version: str = "2.13"
+    npus: int = 8
+    nproc: int = 0
+    cuda: str = "error"
+    cpu_fallback: str = "warn"
+    random: str = "npu"
+    stubs: tuple[str, ...] = ()
+    shapes: bool = False
+    reference: Path | None = None
+    timeout: float | None = None
+
+    @property
+    def shell(self) -> bool:
+        """Whether the script is a launch script rather than Python."""
+        return not self.module and self.script.endswith((".sh", ".bash"))

@@ -1,0 +1,120 @@
+"""Compares a migrated script with its original, which runs on the same emulated device twice.
+
+First the original is held against itself: numbers that differ between its two runs (times, speeds) say nothing and are left
+out. What repeats must be printed by the migrated script too, and saved checkpoints must be equal.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from typing import Any
+
+from .runner import Outcome
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
+_TOLERANCE = 1e-5
+
+
+def _skeleton(line: str) -> tuple[str, list[str]]:
+    """A line without its numbers, and the numbers; "cuda" and "npu", "nccl" and "hccl" count as the same words."""
+    text = re.sub(r"cuda", "npu", line.rstrip(), flags=re.IGNORECASE)
+    text = re.sub(r"nccl", "hccl", text, flags=re.IGNORECASE)
+    text = re.sub(r"gpu", "npu", text, flags=re.IGNORECASE)
+    return _NUMBER.sub("#", text), _NUMBER.findall(text)
+
+
+def _close(a: str, b: str) -> bool:
+    if a == b:
+        return True
+    x, y = float(a), float(b)
+    return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+
+
+def _lines(outcome: Outcome) -> list[tuple[str, list[str]]]:
+    parts = re.split(r"[\r\n]+", outcome.output)
+    return [_skeleton(line) for line in parts if line.strip()]
+
+
+def compare(first: Outcome, second: Outcome, migrated: Outcome) -> dict[str, Any]:
+    """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared."""
+    if first.code or second.code:
+        return {"reason": "reference-unstable", "summary": [f"reference: the original itself failed (exit code {first.code or second.code})"],
+                "numbers": 0, "unstable": 0, "differences": []}
+    a, b, c = _lines(first), _lines(second), _lines(migrated)
+    differences: list[str] = []
+    compared = unstable = 0
+    repeats = _pairs(a, b)
+    matches = _pairs(a, c)
+    for i, (skeleton, numbers) in enumerate(a):
+        again = repeats.get(i)
+        if again is None:
+            unstable += len(numbers)
+            continue
+        stable = [_close(x, y) for x, y in zip(numbers, b[again][1], strict=True)]
+        unstable += stable.count(False)
+        if i not in matches:
+            differences.append(f"the original prints {_fill(skeleton, numbers)!r}, the migrated script does not")
+            continue
+        for x, y, same in zip(numbers, c[matches[i]][1], stable, strict=True):
+            if same:
+                compared += 1
+                if not _close(x, y):
+                    differences.append(f"the original prints {x}, the migrated script {y} in {_fill(skeleton, numbers)!r}")
+    saves = _compare_saves(first, second, migrated, differences)
+    reason = "reference-differs" if differences else ""
+    if not reason and not compared and not saves:
+        reason = "reference-unstable"
+    summary = [f"reference: {compared} printed numbers and {saves} saved tensors compared, {unstable} numbers left out because the "
+               f"original does not repeat them, {len(differences)} differences"]
+    return {"reason": reason, "summary": summary + ["  " + d for d in differences[:10]], "numbers": compared, "unstable": unstable,
+            "tensors": saves, "differences": differences}
+
+
+def _pairs(a: list[tuple[str, list[str]]], b: list[tuple[str, list[str]]]) -> dict[int, int]:
+    """Index in `a` -> index in `b` of the lines with equal skeletons, in order."""
+    matcher = difflib.SequenceMatcher(None, [s for s, _ in a], [s for s, _ in b], autojunk=False)
+    return {block.a + k: block.b + k for block in matcher.get_matching_blocks() for k in range(block.size)}
+
+
+def _fill(skeleton: str, numbers: list[str]) -> str:
+    parts = skeleton.split("#")
+    return "".join(p + n for p, n in zip(parts, [*numbers, ""], strict=False))[:160]
+
+
+def _saves(outcome: Outcome) -> dict[tuple[str, str], dict[str, Any]]:
+    """(path, rank) with a running number for repeated saves -> tensor digests."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for process in outcome.processes:
+        for save in process["saves"]:
+            name, rank, n = save["path"], str(save["rank"]), 0
+            while (f"{name}#{n}", rank) in found:
+                n += 1
+            found[f"{name}#{n}", rank] = save["tensors"]
+    return found
+
+
+def _equal(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
+    if a is None or b is None:
+        return False
+    if a["sha256"] == b["sha256"] and a["shape"] == b["shape"]:
+        return True
+    return (a["shape"] == b["shape"] and a["dtype"] == b["dtype"]
+            and all(math.isclose(a[k], b[k], rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for k in ("sum", "norm")))
+
+
+def _compare_saves(first: Outcome, second: Outcome, migrated: Outcome, differences: list[str]) -> int:
+    """The number of tensors compared; adds to `differences`."""
+    a, b, c = _saves(first), _saves(second), _saves(migrated)
+    compared = 0
+    for key, tensors in a.items():
+        if key not in c:
+            differences.append(f"the original saves {key[0].rpartition('#')[0]}, the migrated script does not")
+            continue
+        for name, value in tensors.items():
+            if _equal(value, b.get(key, {}).get(name)):
+                compared += 1
+                if not _equal(value, c[key].get(name)):
+                    differences.append(f"{key[0].rpartition('#')[0]}: tensor {name} differs")
+    return compared
