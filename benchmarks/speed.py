@@ -1,11 +1,13 @@
 """How much CPU a migration costs, against `ast.parse` and against whole-file LibCST with metadata.
 
-    python -m benchmarks.speed [FOLDER] [--repeat 3] [--jobs N] [--libcst-bytes 500000] [--check]
+    python -m benchmarks.speed [FOLDER] [--repeat 3] [--jobs N] [--libcst-bytes 500000] [--scratch DIR] [--check]
 
 Without FOLDER the tree is the unpacked wheels of tests/wheels.txt (about 6 MB). Three figures, all CPU seconds
 (user + system, children included, the smallest of the repeats):
 
-- transplt: `transplt -i FOLDER` less the same command on a one-line project (start-up is not what is measured);
+- transplt: `transplt -i FOLDER` less the same command on a one-line project (start-up is not what is measured). It
+  writes into --scratch, by default a folder in memory where there is one: making thousands of files costs the system
+  up to a second on some disks, as it costs `cp -r`;
 - ast.parse of the bytes of every .py file, in one process;
 - LibCST: parse and resolve QualifiedNameProvider file by file, on files drawn by a fixed seed until --libcst-bytes,
   scaled to the whole tree by bytes.
@@ -52,10 +54,10 @@ def child_seconds(command: list[str], cwd: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def migration_seconds(folder: Path, jobs: int | None, repeat: int) -> float:
+def migration_seconds(folder: Path, jobs: int | None, repeat: int, where: Path | None) -> float:
     times = []
     for _ in range(repeat):
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory(dir=where) as scratch:
             command = [sys.executable, "-m", "transplt", "-q", "-i", str(folder), "-o", str(Path(scratch) / "out")]
             times.append(child_seconds(command + (["--jobs", str(jobs)] if jobs else []), Path(scratch)))
     return min(times)
@@ -105,6 +107,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=None, help="default: what transplt chooses")
     parser.add_argument("--libcst-bytes", type=int, default=500_000)
+    in_memory = Path("/dev/shm")
+    parser.add_argument("--scratch", type=Path, default=in_memory if os.access(in_memory, os.W_OK) else None)
     parser.add_argument("--check", action="store_true", help="exit 1 when a limit is not met")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -119,8 +123,8 @@ def main() -> None:
         tiny = Path(scratch) / "tiny"
         tiny.mkdir()
         (tiny / "one.py").write_text("x = 1\n", encoding="ascii")
-        start_up = migration_seconds(tiny, args.jobs, args.repeat)
-    whole = migration_seconds(folder, args.jobs, args.repeat)
+        start_up = migration_seconds(tiny, args.jobs, args.repeat, args.scratch)
+    whole = migration_seconds(folder, args.jobs, args.repeat, args.scratch)
     spent, drawn = libcst_seconds(sources, args.libcst_bytes)
     libcst = spent * size / drawn
 
