@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from transplt import account
-from transplt.codemods import arguments, imports, methods, references, strings
-from transplt.finding import Edit, Finding, FileResult, Level, Operation, Span, Status
+from transplt.codemods import arguments, imports, methods, references, specify_device, strings
+from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Span, Status
 from transplt.flow import build_flow
 from transplt.index import empty_facts, facts_of, tells_others
-from transplt.insertions import Insertion, import_insertions, line_insertion
+from transplt.insertions import Insertion, constants_insertion, import_insertions, line_insertion
 from transplt.names import Names
 from transplt.project import ModuleFacts, ProjectFacts
 from transplt.rewrite import Change, Failure, Site, SiteEdit, build_sites, findings_of, rewrite_site
@@ -108,7 +108,7 @@ def _unreadable(data: bytes, path: str) -> FileResult:
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
     """A file that is copied as it is, with the reason; its tokens are unknown."""
-    from transplt.finding import Effort, TokenCount
+    from transplt.finding import TokenCount
     from transplt.tokens import find_tokens
 
     tokens = find_tokens(data)
@@ -127,6 +127,7 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     imports.plan,
     references.calls_by_last_name,
     arguments.plan,
+    specify_device.plan,
     references.plan,
     methods.plan,
     methods.definitions,
@@ -217,7 +218,7 @@ def _carry_out(data: bytes, work: Work) -> FileResult:
     wanted = [change for change in changes if _applies(change, work.settings)]
     offered = [change for change in changes if not _applies(change, work.settings)]
     outcome = _apply(work, build_sites(work.source, wanted))
-    notes = list(work.notes)
+    notes = [*work.notes, *ignores.dropped]
     if outcome.spliced and (reason := _broken(work, outcome)):
         outcome, taken_back = _take_back(work, wanted, reason)
         notes += taken_back
@@ -229,34 +230,34 @@ def _carry_out(data: bytes, work: Work) -> FileResult:
                 Level.MANUAL,
                 f"could not be rewritten: {failure.reason}",
                 help="; ".join(change.message for change in failure.site.changes),
-                effort=account.Effort.LOW,
+                effort=Effort.LOW,
             )
         )
     for change in offered:
         notes.append(_offer(work, change))
     findings = [ignores.mark(finding_of(work, note)) for note in notes]
-    kept = [*work.kept, *account.own_names(work.scan), *ignores.ranges]
-    tokens, left = account.settle(work.source, work.scan, outcome.spliced, findings, kept)
-    findings += [ignores.mark(finding_of(work, note)) for note in left]
+    account_ = account.settle(work, outcome.spliced, findings, ignores.reason)
+    findings += [ignores.mark(finding_of(work, note)) for note in account_.unknown]
     findings += findings_of(work.source, work.scan.path, outcome.edits)
     findings += [_inserted(work, insertion) for insertion in outcome.insertions]
     findings.sort(key=Finding.sort_key)
     return FileResult(
-        work.scan.path, outcome.data, tuple(findings), tokens, Status.OK, changed=outcome.data != data
+        work.scan.path, outcome.data, tuple(findings), account_.tokens, Status.OK,
+        changed=outcome.data != data, reasons=account_.reasons,
     )
 
 
 def _applies(change: Change, settings: Settings) -> bool:
     if change.level is Level.SAFE:
         return True
-    return change.level is Level.UNSAFE and (settings.unsafe_fixes or settings.similar or change.user)
+    return change.level is Level.UNSAFE and (settings.unsafe_fixes or change.asked)
 
 
 def _offer(work: Work, change: Change) -> Note:
     """A change that was not asked for, as a finding."""
     return Note(
         work.source.extent(change.node), change.code, Level.MANUAL, change.message, change.api,
-        change.help or "applied with --unsafe-fixes", change.effort or account.Effort.LOW,
+        change.help or "applied with --unsafe-fixes", change.effort or Effort.LOW,
     )
 
 
@@ -276,8 +277,16 @@ def _apply(work: Work, sites: list[Site]) -> _Outcome:
             modules += [module for module in change.imports if module not in modules]
     moved = {id(_top_statement(e.site.node)) for e in edits if any(c.writes_npu for c in e.changes)}
     insertions = import_insertions(source, work.scan, modules, moved) if modules else []
-    if edits or work.additions:
-        insertions += [line_insertion(source, addition) for addition in work.additions]
+    additions = list(work.additions)
+    lines = list(dict.fromkeys(line for edit in edits for change in edit.changes for line in change.lines))
+    if work.settings.specify_device and "torch_npu" in modules:
+        lines, additions = specify_device.select_card(work, edits, lines, additions)
+        if lines and not any("import os" in item.text for item in insertions):
+            modules = ["os"]
+            insertions += import_insertions(source, work.scan, modules, moved)
+    if lines:
+        insertions.append(constants_insertion(source, work.scan, lines, specify_device.CODE))
+    insertions += [line_insertion(source, addition) for addition in additions]
     spliced = [(edit.start, edit.end, edit.after.encode()) for edit in edits]
     spliced += [(item.offset, item.offset, item.text.encode()) for item in insertions]
     spliced.sort(key=lambda item: (item[0], item[1]))
@@ -368,8 +377,8 @@ def _settle(work: Work, kept: list[Change], groups: list[list[Change]]) -> tuple
 
 def _taken_back(work: Work, change: Change, why: str) -> Note:
     return Note(
-        work.source.extent(change.node), "NPU991", Level.MANUAL, f"taken back: {change.message} ({why})",
-        change.api, "make this change by hand, and report it as a defect of transplt", account.Effort.LOW,
+        work.source.extent(change.node), "NPU992", Level.MANUAL, f"taken back: {change.message} ({why})",
+        change.api, "make this change by hand, and report it as a defect of transplt", Effort.LOW,
     )
 
 
@@ -396,7 +405,7 @@ class _Ignores:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.lines: dict[int, tuple[str, ...]] = {}
-        self.ranges: list[tuple[int, int, str]] = []
+        self.dropped: list[Note] = []
         utf8 = work.source.utf8
         if b"transplt:" in utf8:
             for match in _IGNORE.finditer(utf8):
@@ -419,16 +428,17 @@ class _Ignores:
         return ""
 
     def drop(self, change: Change) -> bool:
-        """True for a change that is switched off; its words then count as ignored."""
+        """True for a change that is switched off: a finding says so, and its words count as ignored."""
         if not self.lines and not self.file:
             return False
         node = change.node
         reason = self.reason(change.code, node.lineno, node.end_lineno or node.lineno)
         if reason:
-            self.ranges.append((*self.work.source.extent(node), reason))
+            extent = self.work.source.extent(node)
+            self.dropped.append(Note(extent, change.code, change.level, change.message, change.api, ignored=reason))
         return bool(reason)
 
     def mark(self, finding: Finding) -> Finding:
-        reason = self.reason(finding.code, finding.span.line, finding.span.end_line)
+        reason = finding.ignored or self.reason(finding.code, finding.span.line, finding.span.end_line)
         return replace(finding, ignored=reason) if reason else finding
 

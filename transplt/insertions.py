@@ -109,16 +109,33 @@ def _first_line(source: Source, body: list[ast.stmt]) -> int:
 
 
 def line_insertion(source: Source, addition: Addition) -> Insertion:
-    """An added statement on a line of its own after another statement, at the same indentation."""
-    node = addition.after
+    """An added statement on a line of its own beside another statement, at the same indentation."""
+    node = addition.beside
     line = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-    column = node.col_offset
-    indent = source.utf8[source.line_starts[line - 1] : source.line_starts[line - 1] + column].decode()
-    end_line = node.end_lineno or node.lineno
+    start = source.line_starts[line - 1]
+    indent = source.utf8[start : start + node.col_offset].decode()
     newline = source.newline()
+    if addition.before:
+        return Insertion(start, f"{indent}{addition.text}{newline}", addition.code, addition.message)
+    end_line = node.end_lineno or node.lineno
     if end_line < len(source.line_starts):
         offset, lead = source.line_starts[end_line], ""
     else:
         offset = len(source.utf8)
         lead = "" if source.utf8.endswith((b"\n", b"\r")) else newline
     return Insertion(offset, f"{lead}{newline}{indent}{addition.text}{newline}", addition.code, addition.message)
+
+
+def constants_insertion(source: Source, scan: Scan, lines: list[str], code: str) -> Insertion:
+    """Module-level statements below the imports at the head of the file."""
+    body = scan.tree.body
+    last = _head(body)
+    for index, node in enumerate(body):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            last = index
+        elif index > _head(body) and not isinstance(node, (ast.Try, ast.If)):
+            break
+    offset, lead = _line_after(source, body, last)
+    newline = source.newline()
+    text = lead + newline + "".join(line + newline for line in lines)
+    return Insertion(offset, text, code, f"{lines[0].split(' = ')[0]} from the environment")

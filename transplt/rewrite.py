@@ -33,10 +33,11 @@ Transform = Callable[[cst.CSTNode], "cst.CSTNode | str"]
 
 @dataclass(slots=True)
 class Change:
-    """One rule that applies to one node.
+    """One rule that applies to one node. `asked` says that an option of its own (-sim) asked for an unsafe change.
 
     `transform` gets the LibCST root of the node's skeleton (an expression, or the SimpleStatementLine of an import)
-    and returns the new root, or its source text. `writes_npu` says that the output needs `import torch_npu`.
+    and returns the new root, or its source text. `writes_npu` says that the output needs `import torch_npu`;
+    `imports` are further modules it needs, `lines` are statements it needs below the imports.
     """
 
     node: ast.expr | ast.stmt
@@ -49,8 +50,9 @@ class Change:
     effort: Effort | None = None
     writes_npu: bool = False
     user: bool = False
+    asked: bool = False
     imports: tuple[str, ...] = ()
-    group: str = ""
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

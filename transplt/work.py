@@ -33,12 +33,13 @@ class Note:
 
 @dataclass(slots=True)
 class Addition:
-    """A line of code that goes in after a statement, at its indentation."""
+    """A line of code that goes in beside a statement, at its indentation: after it, or before it."""
 
-    after: ast.stmt
+    beside: ast.stmt
     text: str
     code: str
     message: str
+    before: bool = False
 
 
 @dataclass(slots=True)

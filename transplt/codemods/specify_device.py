@@ -1,0 +1,159 @@
+"""`-s`: the card a process runs on comes from its environment, not from an index in the source.
+
+A fixed index (`"cuda:0"`, `.cuda(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(0)`) becomes `NPU_DEVICE_ID`,
+which a line below the imports reads from LOCAL_RANK, else ASCEND_DEVICE_ID, else DEVICE_ID, else 0. A script selects that
+card before anything else touches the NPU, so that what names no index (`.cuda()`) runs there too. `torch.device("cpu")`,
+indices that are computed, and `non_blocking` stay what they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from transplt.destinations import places, verdict
+from transplt.flow import DEVICE
+from transplt.rewrite import CannotRewrite, Change, SiteEdit
+from transplt.scan import FUNCTIONS, parent
+from transplt.work import Addition, Work
+
+NAME = "NPU_DEVICE_ID"
+CODE = "NPU250"
+_INDEXED = re.compile(r"cuda:\d+")
+_LINE = (
+    f'{NAME} = int(os.environ.get("LOCAL_RANK") or os.environ.get("ASCEND_DEVICE_ID") '
+    'or os.environ.get("DEVICE_ID") or 0)'
+)
+_SELECT = f"torch.npu.set_device({NAME})"
+
+
+def plan(work: Work) -> None:
+    """Replace fixed indices, and select the card in scripts; runs before strings, methods and references."""
+    if not work.settings.specify_device:
+        return
+    if len(indices := _indices(work)) > 1:
+        for node in indices.values():
+            work.note(
+                node,
+                "NPU251",
+                "the file places work on several cards by fixed index; -s leaves it alone",
+                help="decide which card each part runs on; with one process a card, all of them are NPU_DEVICE_ID",
+            )
+        return
+    for node in work.scan.strings:
+        if isinstance(node.value, str) and _INDEXED.fullmatch(node.value) and not isinstance(parent(node), ast.JoinedStr):
+            _string(work, node)
+    for call in work.scan.calls:
+        _index(work, call)
+
+
+def _indices(work: Work) -> dict[int, ast.expr]:
+    """The device indices that stand in the file as constants, each with the last place that names it."""
+    found: dict[int, ast.expr] = {}
+    for node in work.scan.strings:
+        if isinstance(node.value, str) and _INDEXED.fullmatch(node.value):
+            found[int(node.value.partition(":")[2])] = node
+    for call in work.scan.calls:
+        for index in _fixed(work, call):
+            found[index.value] = index
+    return found
+
+
+def _string(work: Work, node: ast.Constant) -> None:
+    above = parent(node)
+    if isinstance(above, ast.Dict) or verdict(work.flow, places(work.flow, node), DEVICE) != DEVICE:
+        return
+    if any(place.kind == "compare" for place in places(work.flow, node)) or not work.take(node):
+        return
+    work.changes.append(
+        Change(
+            node,
+            CODE,
+            f"device string {node.value!r} -> the card that the environment names",
+            _formatted,
+            api=f"device string {node.value!r}",
+            writes_npu=True,
+            lines=(_LINE,),
+            imports=("os",),
+        )
+    )
+
+
+def _formatted(root: cst.CSTNode) -> str:
+    if not isinstance(root, cst.SimpleString):
+        raise CannotRewrite("not a plain string")
+    return f'f{root.quote}npu:{{{NAME}}}{root.quote}'
+
+
+def _index(work: Work, call: ast.Call) -> None:
+    for node in _fixed(work, call):
+        if work.take(node):
+            work.changes.append(
+                Change(
+                    node,
+                    CODE,
+                    "fixed device index -> the card that the environment names",
+                    lambda _: NAME,
+                    api=work.names.qualified(call.func) or "torch.Tensor.cuda",
+                    lines=(_LINE,),
+                    imports=("os",),
+                )
+            )
+
+
+def _fixed(work: Work, call: ast.Call) -> list[ast.Constant]:
+    """Constant indices in `.cuda(0)`, `torch.cuda.set_device(0)`, `torch.device("cuda", 0)`."""
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else ""
+    if last not in ("cuda", "set_device", "device"):
+        return []
+    full = work.names.qualified(func)
+    if last != "cuda" and full not in ("torch.cuda.set_device", "torch.cuda.device", "torch.device"):
+        return []
+    position = 0
+    if full == "torch.device":
+        kind = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "type"), None)
+        if not isinstance(kind, ast.Constant) or kind.value != "cuda":
+            return []
+        position = 1
+    every = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg in ("device", "index"))]
+    return [node for node in every if isinstance(node, ast.Constant) and type(node.value) is int]
+
+
+def select_card(
+    work: Work, edits: list[SiteEdit], lines: list[str], additions: list[Addition]
+) -> tuple[list[str], list[Addition]]:
+    """Where a script selects its card: first in its main guard, or below the imports of a script without one.
+
+    `lines` (statements below the imports) and `additions` are returned with what has to go in.
+    """
+    for node in work.scan.tree.body:
+        if isinstance(node, ast.If) and _is_main_guard(node.test):
+            said = "the process selects the card that the environment names"
+            return [_LINE], [*additions, Addition(node.body[0], _SELECT, CODE, said, before=True)]
+    if any(_runs_on_import(edit) for edit in edits):
+        return [_LINE, _SELECT], additions
+    return lines, additions
+
+
+def _runs_on_import(edit: SiteEdit) -> bool:
+    """True for an edit in a module-level statement that uses the device, as a script without a main guard does."""
+    top: ast.AST = edit.site.node
+    while not isinstance(parent(top), ast.Module):
+        top = parent(top)
+    if isinstance(top, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
+        return False
+    return any(change.api == "torch.Tensor.cuda" or change.api.startswith("torch.cuda.set_") for change in edit.changes)
+
+
+def _is_main_guard(test: ast.expr) -> bool:
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+        and len(test.comparators) == 1
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value == "__main__"
+    )
