@@ -4,86 +4,137 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from transplt.destinations import FOREIGN
 from transplt.finding import Effort, Finding, Level, TokenCount
-from transplt.scan import Scan
+from transplt.scan import Binding
 from transplt.source import Source
 from transplt.tokens import Token, find_tokens
-from transplt.work import Note
+from transplt.work import Note, Work
 
-_IDENTIFIER = re.compile(rb"[A-Za-z0-9_]")
+#: Words that are whole identifiers as often as parts of one.
+_WORDS = ("cuda", "nccl", "cudnn", "nvtx", "nvidia", "CUDA", "NCCL", "Cuda")
+_NAME = re.compile(rb"[A-Za-z0-9_\x80-\xff]*")
+_NAME_END = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
+_INFO = "a remark, no work left"
+
+Range = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The sums of one file, what is said of the tokens nobody accounts for, and the ignored tokens by reason."""
+
+    tokens: TokenCount
+    unknown: list[Note]
+    reasons: tuple[tuple[str, int], ...]
+
+
+class _Cover:
+    """Ranges with a reason each; asks for tokens in any order cost a binary search.
+
+    Of the ranges that hold a token the one that begins last gives the reason: it is the most specific.
+    """
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        self.ranges = sorted(ranges, key=lambda item: (item[0], -item[1]))
+        self.starts = [item[0] for item in self.ranges]
+        # reach[i]: the range among the first i + 1 that ends last.
+        self.reach: list[int] = []
+        for index, item in enumerate(self.ranges):
+            best = self.reach[-1] if self.reach else index
+            self.reach.append(index if item[1] >= self.ranges[best][1] else best)
+
+    def reason(self, token: Token) -> str | None:
+        """The reason of a range that holds the token, None when there is none."""
+        index = bisect_right(self.starts, token.start) - 1
+        if index < 0:
+            return None
+        for near in (index, self.reach[index]):
+            if self.ranges[near][1] >= token.end:
+                return self.ranges[near][2]
+        return None
 
 
 def settle(
-    source: Source,
-    scan: Scan,
-    applied: list[tuple[int, int, bytes]],
+    work: Work,
+    applied: Sequence[tuple[int, int, bytes]],
     findings: Iterable[Finding],
-    kept: list[tuple[int, int, str]],
-) -> tuple[TokenCount, list[Note]]:
+    switched_off: Callable[[str, int, int], str],
+) -> Account:
     """Count the tokens of a file and say of those that nothing accounts for that they are unknown.
 
-    `applied` are the edits of the output (start, end, new bytes), `findings` what is said without an edit, `kept`
-    the ranges that stay for a reason.
+    `applied` are the edits of the output (start, end, new bytes), sorted; `findings` is what is said without an edit;
+    `switched_off` gives the reason why a code is not wanted from one line to another, empty when it is.
     """
+    source = work.source
     tokens = find_tokens(source.utf8)
-    comments = sum(token.where == "comment" for token in tokens)
     live = [token for token in tokens if token.where != "comment"]
-    manual: list[tuple[int, int]] = []
-    unknown: list[tuple[int, int]] = []
-    ignored: list[tuple[int, int]] = [(start, end) for start, end, _ in kept]
+    if not live:
+        return Account(TokenCount(comments=len(tokens)), [], ())
+    manual: list[Range] = []
+    unknown: list[Range] = []
+    ignored: list[Range] = [*work.kept, *own_names(work)]
     for finding in findings:
         extent = (finding.span.start, finding.span.end)
         if finding.ignored or finding.level is Level.INFO:
-            ignored.append(extent)
-        elif finding.level is Level.UNKNOWN:
-            unknown.append(extent)
+            ignored.append((*extent, finding.ignored or _INFO))
         else:
-            manual.append(extent)
-    converted_at = [(start, end, new.lower()) for start, end, new in applied if start < end]
+            (unknown if finding.level is Level.UNKNOWN else manual).append((*extent, ""))
+    converted = _converted(source, live, applied)
+    by_hand, open_, stays = _Cover(manual), _Cover(unknown), _Cover(ignored)
+    longer = _LongerNames(work)
     counts = dict.fromkeys(("converted", "manual", "unknown", "ignored"), 0)
+    reasons: Counter[str] = Counter()
     left: list[Note] = []
     for token in live:
-        state = _state(source, token, converted_at, manual, unknown, ignored)
-        if state == "unknown" and not _covered(token, unknown):
-            left.append(_unknown(source, token))
-        counts[state] += 1
-    return TokenCount(len(live), comments=comments, **counts), _one_a_line(source, left)
+        if token.start in converted:
+            counts["converted"] += 1
+        elif by_hand.reason(token) is not None:
+            counts["manual"] += 1
+        elif open_.reason(token) is not None:
+            counts["unknown"] += 1
+        elif (reason := stays.reason(token) or longer.reason(token)) is not None:
+            counts["ignored"] += 1
+            reasons[reason] += 1
+        else:
+            note = _unknown(source, token)
+            line = source.position(token.start)[0]
+            reason = switched_off(note.code, line, line)
+            counts["ignored" if reason else "unknown"] += 1
+            if reason:
+                reasons[reason] += 1
+            left.append(note)
+    count = TokenCount(len(live), comments=len(tokens) - len(live), **counts)
+    return Account(count, _one_a_line(source, left), tuple(sorted(reasons.items())))
 
 
-def _covered(token: Token, extents: Iterable[tuple[int, int]]) -> bool:
-    return any(start <= token.start and token.end <= end for start, end in extents)
-
-
-def _state(
-    source: Source,
-    token: Token,
-    converted: list[tuple[int, int, bytes]],
-    manual: list[tuple[int, int]],
-    unknown: list[tuple[int, int]],
-    ignored: list[tuple[int, int]],
-) -> str:
-    word = source.utf8[token.start : token.end].lower()
-    for start, end, new in converted:
-        if start <= token.start and token.end <= end:
-            if new.count(word) < source.utf8[start:end].lower().count(word):
-                return "converted"
-            break
-    if _covered(token, manual):
-        return "manual"
-    if _covered(token, unknown):
-        return "unknown"
-    if _covered(token, ignored) or (token.where == "code" and _own_identifier(source, token)):
-        return "ignored"
-    return "unknown"
-
-
-def _own_identifier(source: Source, token: Token) -> bool:
-    """A longer identifier (`use_cuda`, `CudaModule`) is a name of the project's own: it stays."""
-    before = source.utf8[token.start - 1 : token.start] if token.start else b""
-    after = source.utf8[token.end : token.end + 1]
-    return bool(_IDENTIFIER.match(before) or _IDENTIFIER.match(after))
+def _converted(source: Source, live: list[Token], applied: Sequence[tuple[int, int, bytes]]) -> set[int]:
+    """Starts of the tokens that an edit took away: of each word as many as the new text has less of it."""
+    gone: set[int] = set()
+    index = 0
+    for start, end, new in applied:
+        while index < len(live) and live[index].start < start:
+            index += 1
+        inside = []
+        while index < len(live) and live[index].end <= end:
+            inside.append(live[index])
+            index += 1
+        if not inside:
+            continue
+        lowered = new.lower()
+        words = Counter(source.utf8[token.start : token.end].lower() for token in inside)
+        allowed = {word: count - lowered.count(word) for word, count in words.items()}
+        for token in inside:
+            word = source.utf8[token.start : token.end].lower()
+            if allowed[word] > 0:
+                allowed[word] -= 1
+                gone.add(token.start)
+    return gone
 
 
 def _unknown(source: Source, token: Token) -> Note:
@@ -110,28 +161,122 @@ def _one_a_line(source: Source, notes: list[Note]) -> list[Note]:
     return kept
 
 
-def own_names(scan: Scan) -> list[tuple[int, int, str]]:
-    """Identifiers that are exactly `cuda`, `nccl`, ... and belong to the project: variables, parameters, keywords."""
-    source = scan.source
-    kept: list[tuple[int, int, str]] = []
-    reason = "a name of the project's own stays"
-    words = ("cuda", "nccl", "cudnn", "nvtx", "nvidia", "CUDA", "NCCL")
-    for word in words:
+# --- longer identifiers ----------------------------------------------------------------------------------------------
+
+
+class _LongerNames:
+    """Why an identifier that merely holds a CUDA word (`use_cuda`, `CudaModule`, `is_nccl_ok`) stays."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.known: dict[str, str | None] = {}
+        self.keywords: set[str] | None = None
+        self.bound: dict[str, list[Binding]] | None = None
+
+    def reason(self, token: Token) -> str | None:
+        if token.where != "code":
+            return None
+        utf8 = self.work.source.utf8
+        head = _NAME_END.search(utf8, max(0, token.start - 200), token.start)
+        tail = _NAME.match(utf8, token.end)
+        assert head is not None and tail is not None
+        if not head.group() and not tail.group():
+            return None
+        name = utf8[head.start() : tail.end()].decode()
+        if name not in self.known:
+            self.known[name] = self._why(name)
+        return self.known[name]
+
+    def _why(self, name: str) -> str | None:
+        bindings = self._bindings().get(name)
+        if bindings:
+            imported = [binding.target for binding in bindings if binding.kind == "import"]
+            if not imported:
+                return "a name of the project's own"
+            return self._imported(imported[0])
+        scan = self.work.scan
+        if name in self._keywords():
+            return "a keyword: its name is the callee's"
+        if name in scan.attributes:
+            return "an attribute: its name stays"
+        if name in scan.names:
+            return "a name that another file brings"
+        for node in scan.imports:
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if any(name in part.split(".") for part in (module, *(alias.name for alias in node.names))):
+                return self._imported(module or next(alias.name for alias in node.names if name in alias.name))
+        return "a name of the project's own"
+
+    def _imported(self, target: str) -> str:
+        root = target.split(".")[0]
+        if root == "torch":
+            return "a name of torch that stays"
+        if self.work.flow.project_name(target) is not None:
+            return "a name of the project's own"
+        return f"a name of the package {root}"
+
+    def _bindings(self) -> dict[str, list[Binding]]:
+        if self.bound is None:
+            self.bound = {}
+            for scope in self.work.scan.scopes.values():
+                for name, bindings in scope.bindings.items():
+                    self.bound.setdefault(name, bindings)
+        return self.bound
+
+    def _keywords(self) -> set[str]:
+        if self.keywords is None:
+            self.keywords = {word.arg for call in self.work.scan.calls for word in call.keywords if word.arg}
+        return self.keywords
+
+
+# --- identifiers that are the word itself ----------------------------------------------------------------------------
+
+
+def own_names(work: Work) -> list[Range]:
+    """Identifiers that are exactly `cuda`, `nccl`, ...: variables, parameters, keywords, other libraries' modules."""
+    scan, source = work.scan, work.source
+    kept: list[Range] = []
+    for word in _WORDS:
         for node in scan.names.get(word, ()):
-            kept.append((*source.extent(node), reason))
+            reason = _why_name(work, node)
+            if reason is not None:
+                kept.append((*source.extent(node), reason))
     for scope in scan.scopes.values():
-        for word in words:
+        for word in _WORDS:
             for binding in scope.bindings.get(word, ()):
-                if isinstance(binding.node, (ast.Name, ast.arg)):
-                    kept.append((*source.extent(binding.node), reason))
-                elif isinstance(binding.node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-                    node = binding.node
-                    start = source.extent(node)[0]
-                    at = source.utf8.find(word.encode(), start)
-                    kept.append((at, at + len(word), reason))
+                at = _name_of_binding(source, binding, word)
+                if at is not None:
+                    kept.append((at, at + len(word), "a name of the project's own"))
     for call in scan.calls:
         for keyword in call.keywords:
-            if keyword.arg in words:
+            if keyword.arg in _WORDS:
                 start = source.extent(keyword)[0]
-                kept.append((start, start + len(keyword.arg), "a keyword of the callee's own stays"))
+                kept.append((start, start + len(keyword.arg), "a keyword: its name is the callee's"))
     return kept
+
+
+def _why_name(work: Work, node: ast.Name) -> str | None:
+    """Why a Name stays; None for one that torch gave its meaning, or that cannot be decided."""
+    found = work.names.lookup(node.id, work.scan.scope_of(node))
+    if found is None:
+        return None
+    roots = {binding.target.split(".")[0] for binding in found[1] if binding.kind == "import"}
+    if "torch" in roots:
+        return None
+    for root in sorted(roots):
+        return f"{root}'s own {node.id}" if root in FOREIGN else f"a name that {root} gives"
+    if work.names.resolve(node.id, work.scan.scope_of(node)) is not None:
+        return "an alias: what it stands for has moved"
+    return "a name of the project's own"
+
+
+def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:
+    """Where the name stands in what binds it."""
+    node = binding.node
+    if isinstance(node, (ast.Name, ast.arg)):
+        return source.extent(node)[0]
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef, ast.ExceptHandler)):
+        at = source.offset(node.lineno, node.col_offset)
+        match = re.compile(rb"\b" + word.encode() + rb"\b").search(source.utf8, at)
+        return match.start() if match else None
+    return None

@@ -126,7 +126,8 @@ class Status(str, Enum):
 class FileResult:
     """What `migrate_source` makes of one file. `data` is the new content (the input's when nothing changed).
 
-    `findings` are sorted by place and include the applied edits: exactly one record per edit.
+    `findings` are sorted by place and include the applied edits: exactly one record per edit. `reasons` says why the
+    ignored tokens stay, with their number, sorted; the numbers add up to `tokens.ignored`.
     """
 
     path: str
@@ -135,3 +136,4 @@ class FileResult:
     tokens: TokenCount = TokenCount()
     status: Status = Status.OK
     changed: bool = False
+    reasons: tuple[tuple[str, int], ...] = ()
