@@ -130,7 +130,11 @@ def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
     """What a JSON schema cannot say: names, expressions, versions, rules that contradict each other."""
     seen: dict[tuple[str, ...], int] = {}
     for kind in Kind:
-        versions = document.get("defaults", {}).get(kind.value, {}).get("versions")
+        defaults = document.get("defaults", {}).get(kind.value, {})
+        versions = defaults.get("versions")
+        if (defaults.get("level") in ("manual", "info")) != (kind is Kind.UNSUPPORTED) and "level" in defaults:
+            wanted = "'manual', 'info'" if kind is Kind.UNSUPPORTED else "'safe', 'unsafe'"
+            yield ("defaults", kind.value, "level"), f"expected one of {wanted}, got {_shown(defaults['level'])}"
         yield from _versions_errors(("defaults", kind.value, "versions"), versions)
         for index, entry in enumerate(document["rules"].get(kind.value, ())):
             path: JsonPath = ("rules", kind.value, index)

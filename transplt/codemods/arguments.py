@@ -66,6 +66,7 @@ def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> bool:
                 lambda node: _adapt(node, spec),
                 level=rule.level,
                 api=full,
+                asked=rule.similar,
             )
         )
     return True
@@ -141,7 +142,8 @@ def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> None:
             level=rule.level,
             api=full,
             user=rule.user,
-            writes_npu="npu" in rule.new,
+            asked=rule.similar,
+            writes_npu="torch.npu" in rule.new or "torch_npu" in rule.new,
         )
     )
 
@@ -160,7 +162,67 @@ def _replace_argument(node: cst.CSTNode, rule: Rule) -> cst.CSTNode:
         new = cst.parse_expression(rule.new)
         args = [*call.args[:index], arg.with_changes(value=new), *call.args[index + 1 :]]
         return call.with_changes(args=args)
-    return call.with_changes(args=without_argument(call.args, index))
+    return _without(call, index)
+
+
+def _without(call: cst.Call, index: int) -> cst.Call:
+    """The call without one argument. Comments stay: that behind it goes behind what stands before it now."""
+    args = list(call.args)
+    gone = args.pop(index)
+    behind = _space_after(gone)
+    if not args:
+        space = _merged(call.whitespace_before_args, behind)
+        return call.with_changes(args=[], whitespace_before_args=space)
+    if index == 0:
+        before = call.whitespace_before_args
+        return call.with_changes(args=args, whitespace_before_args=_with_comment_of(before, behind))
+    last = args[index - 1]
+    if index < len(args):
+        space = _with_comment_of(_space_after(last), behind)
+    else:
+        space = _merged(_space_after(last), behind)
+        last = last.with_changes(comma=gone.comma, whitespace_after_arg=cst.SimpleWhitespace(""))
+    if isinstance(last.comma, cst.Comma):
+        args[index - 1] = last.with_changes(comma=last.comma.with_changes(whitespace_after=space))
+    else:
+        args[index - 1] = last.with_changes(whitespace_after_arg=space)
+    return call.with_changes(args=args)
+
+
+def _space_after(arg: cst.Arg) -> cst.BaseParenthesizableWhitespace:
+    return arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else arg.whitespace_after_arg
+
+
+def _comment(space: cst.BaseParenthesizableWhitespace) -> cst.Comment | None:
+    return space.first_line.comment if isinstance(space, cst.ParenthesizedWhitespace) else None
+
+
+def _with_comment_of(
+    place: cst.BaseParenthesizableWhitespace, gone: cst.BaseParenthesizableWhitespace
+) -> cst.BaseParenthesizableWhitespace:
+    """`place` with the comment of `gone` in it: on the same line, or on one of its own when that is taken."""
+    if _comment(gone) is None or not isinstance(gone, cst.ParenthesizedWhitespace):
+        return place
+    if not isinstance(place, cst.ParenthesizedWhitespace):
+        return gone
+    if place.first_line.comment is None:
+        return place.with_changes(first_line=gone.first_line)
+    line = cst.EmptyLine(indent=True, whitespace=place.last_line, comment=_comment(gone))
+    return place.with_changes(empty_lines=[*place.empty_lines, line])
+
+
+def _merged(
+    before: cst.BaseParenthesizableWhitespace, behind: cst.BaseParenthesizableWhitespace
+) -> cst.BaseParenthesizableWhitespace:
+    """What stands between the last argument (or the bracket) and the closing bracket; no comment of either is lost."""
+    if _comment(before) is None or not isinstance(before, cst.ParenthesizedWhitespace):
+        return behind
+    if not isinstance(behind, cst.ParenthesizedWhitespace):
+        return before.with_changes(last_line=cst.SimpleWhitespace(""))
+    lines = list(behind.empty_lines)
+    if _comment(behind) is not None:
+        lines.insert(0, cst.EmptyLine(indent=True, whitespace=before.last_line, comment=_comment(behind)))
+    return behind.with_changes(first_line=before.first_line, empty_lines=lines)
 
 
 def _find_argument(call: cst.Call, rule: Rule) -> int:
@@ -173,11 +235,3 @@ def _find_argument(call: cst.Call, rule: Rule) -> int:
         if arg.keyword is not None and arg.keyword.value == rule.arg_keyword:
             return index
     raise CannotRewrite("the argument is not where the rule expects it")
-
-
-def without_argument(args: tuple[cst.Arg, ...] | list[cst.Arg], index: int) -> list[cst.Arg]:
-    """Arguments with one taken out; the comma and the layout after the last one stay those of the call."""
-    kept = [*args[:index], *args[index + 1 :]]
-    if kept and index == len(args) - 1:
-        kept[-1] = kept[-1].with_changes(comma=args[index].comma, whitespace_after_arg=args[index].whitespace_after_arg)
-    return kept

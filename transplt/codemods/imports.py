@@ -39,7 +39,7 @@ def local_target(work: Work, binding: Binding, base: str) -> str:
 def _renamed(work: Work, rule: Rule, prefix: str) -> str | None:
     if not rule.renames:
         return None
-    if rule.user and "." not in rule.new:
+    if rule.user and rule.kind is Kind.FUNC and "." not in rule.new:
         parent_name = prefix.rpartition(".")[0]
         moved = work.rules.builtin.modules.get(parent_name)
         return f"{moved.new if moved else parent_name}.{rule.new}"
@@ -90,7 +90,7 @@ def _plain(work: Work, node: ast.Import) -> None:
         level = rule.level
         said.append(f"{alias.name} -> {text.split(' as ')[0]}")
     if first is not None:
-        writes = any("npu" in text for text in new_names.values())
+        writes = any(needs_torch_npu(text.split(" as ")[0]) for text in new_names.values())
         work.changes.append(
             Change(
                 node,
@@ -101,6 +101,7 @@ def _plain(work: Work, node: ast.Import) -> None:
                 api=node.names[min(new_names)].name,
                 writes_npu=writes,
                 user=first.user,
+                asked=first.similar,
             )
         )
 
@@ -180,6 +181,7 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
             help=rule.help,
             writes_npu=writes,
             user=rule.user,
+            asked=rule.similar,
         )
     )
 

@@ -70,6 +70,11 @@ def _reference(work: Work, name: ast.Name, base: str) -> None:
         if local != name.id:
             _rename_root(work, name, local)
         return
+    if depth == 0 and binding is not None and isinstance(binding.node, ast.Import) and name.id == base:
+        # `import apex`: the import binds the module's own name, which the uses have to follow.
+        if carry_over(work, rule, name, full) and work.take(name):
+            _follow(work, rule, name, target, full)
+        return
     if depth < 0 or (depth == 0 and binding is not None):
         # The import itself carries the new name; arguments may still have to change.
         if depth == 0:
@@ -93,7 +98,7 @@ def _target(work: Work, rule: Rule, prefix: str, user: bool) -> str | None:
     if not rule.renames:
         return None
     new = rule.new
-    if user and "." not in new:
+    if user and rule.kind is Kind.FUNC and "." not in new:
         new = f"{prefix.rpartition('.')[0]}.{new}"
     if user and rule.kind is Kind.FUNC and "." not in rule.new:
         # The user replaced the last name only; the module in front of it is still ours to move.
@@ -156,7 +161,24 @@ def _rename(
             help=rule.help,
             writes_npu=writes_npu,
             user=rule.user,
+            asked=rule.similar,
             imports=imports,
+        )
+    )
+
+
+def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> None:
+    work.changes.append(
+        Change(
+            name,
+            rule.code,
+            _say(rule, full, target + full[len(name.id) :]),
+            lambda node: _replace_dotted(node, target),
+            level=rule.level,
+            api=full,
+            writes_npu=needs_torch_npu(target),
+            user=rule.user,
+            asked=rule.similar,
         )
     )
 
@@ -259,6 +281,7 @@ def _rename_call(work: Work, rule: Rule, func: ast.expr, last: str) -> None:
             level=rule.level,
             api=last,
             user=True,
+            asked=rule.similar,
             imports=imports,
             writes_npu=text.startswith(("torch.npu", "torch_npu")),
         )
