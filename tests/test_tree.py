@@ -80,7 +80,7 @@ def test_the_tree_is_mirrored_beside_the_input_and_the_input_stays(tmp_path: Pat
     assert only_project(result.output) == {"train.py", "pkg", "pkg/m.py", "data", "data/a.bin", "empty"}
     assert (result.output / "train.py").read_text() == USES_CUDA.replace("torch.cuda", "torch.npu")
     assert (result.output / "pkg/m.py").read_text() == "x = 1\n"
-    assert {name for name in os.listdir(tmp_path)} == {"proj", "proj_msft"}
+    assert set(os.listdir(tmp_path)) == {"proj", "proj_msft"}
     assert set(os.listdir(result.output)) >= REPORTS
 
 

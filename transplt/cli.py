@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import signal
 import sys
@@ -76,7 +75,7 @@ class Command(click.Command):
     """A sub-command; bundled options are refused here too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not self.ignore_unknown_options:
+        if not ctx.ignore_unknown_options:
             refuse_bundles(ctx, args)
         return super().parse_args(ctx, args)
 
@@ -138,6 +137,7 @@ def given_options(ctx: click.Context) -> set[str]:
 def migrate(options: dict[str, Any]) -> int:
     """Runs a migration with the options of `migrate_options`; returns the exit code."""
     from transplt.plan import Options, make_plan
+    from transplt.pool import collect_rarely
     from transplt.report.console import progress_bar, summary
     from transplt.tree import migrate_tree
 
@@ -158,6 +158,7 @@ def migrate(options: dict[str, Any]) -> int:
             jobs=options["jobs"],
         )
     )
+    collect_rarely()
     with progress_bar(not options["quiet"]) as progress:
         result = migrate_tree(plan, progress)
     if not options["quiet"]:
@@ -262,10 +263,6 @@ def entry_point() -> int:
     except (click.Abort, KeyboardInterrupt):
         say("interrupted; no output was written")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads our output any more, which is their business.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except Exception as error:
         return _defect(error)
 

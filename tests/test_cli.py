@@ -1,0 +1,326 @@
+"""The command line: how options are read, what comes out where, and the exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import transplt
+from transplt import cli
+
+ROOT = Path(__file__).parent.parent
+USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
+
+
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
+) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the command, in this process."""
+    monkeypatch.setattr(sys, "argv", ["transplt", *map(str, arguments)])
+    monkeypatch.setattr(cli, "_catch_signals", lambda: None)
+    code = cli.entry_point()
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "proj"
+    folder.mkdir()
+    (folder / "a.py").write_text(USES_CUDA)
+    return folder
+
+
+def test_a_migration_says_what_it_did_on_stderr(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = call(monkeypatch, capsys, "-i", project)
+    assert code == 0
+    assert out == ""
+    assert f"migrated to {project}_msft" in err
+    assert "for torch 2.13 (the default: no requirement file pins torch) with torch_npu 2.13" in err
+    assert "1 Python file scanned, 1 changed, 0 failed" in err
+    assert "NPU101 A name of torch.cuda that torch.npu has too" in err
+    assert err.endswith("  0 left\n")
+    assert (Path(f"{project}_msft") / "a.py").read_text().startswith("import torch\nimport torch_npu")
+
+
+def test_what_is_left_makes_exit_code_1(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python a.py\n")
+    code, _, err = call(monkeypatch, capsys, "-i", project)
+    assert code == 1
+    assert "left: 1 token and 1 finding to look at (see unsupported_op.xlsx)" in err
+    assert "0 left" not in err
+    code, _, err = call(monkeypatch, capsys, "-i", project, "--force", "--exit-zero", "-q")
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-sims"],
+        ["-is", "x"],
+        ["-si"],
+        ["-s-sim"],
+        ["-i=proj"],
+        ["explain", "-sims"],
+        ["rules", "list", "-sim2"],
+    ],
+)
+def test_bundles_are_refused(
+    arguments: list[str], project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.parent)
+    code, out, err = call(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert "Error: " in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        (["-s"], {"specify_device": True}),
+        (["-sim"], {"similar": True}),
+        (["-s", "-sim"], {"specify_device": True, "similar": True}),
+        (["--similar", "--unsafe-fixes", "--annotate"], {"similar": True, "unsafe_fixes": True, "annotate": True}),
+        (["--torch-version", "2.8"], {"torch_version": "2.8"}),
+        (["--torch-version", "2.8.0"], {"torch_version": "2.8"}),
+        ([], {"torch_version": "2.13", "specify_device": False, "similar": False}),
+    ],
+)
+def test_options_reach_the_settings(
+    arguments: list[str],
+    settings: dict[str, object],
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import transplt.plan
+
+    seen = []
+    real = transplt.plan.make_plan
+
+    def make_plan(options: transplt.plan.Options) -> transplt.plan.Plan:
+        seen.append(real(options))
+        return seen[0]
+
+    monkeypatch.setattr(transplt.plan, "make_plan", make_plan)
+    call(monkeypatch, capsys, *arguments, "-i", project, "-q")
+    assert {name: getattr(seen[0].settings, name) for name in settings} == settings
+
+
+def test_wrong_usage_is_exit_code_2(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, text in (
+        ([], "Usage: transplt"),
+        (["-o", "x"], "Missing option '-i'"),
+        (["proj"], "no command 'proj'; to migrate a project: transplt -i proj -o OUT"),
+        (["-i", project, "--nonsense"], "No such option"),
+        (["-i", project, "--torch-version", "1.4"], "torch version '1.4' is not known; choose one of 2.1 to 2.13"),
+        (["-i", project, "-r", "none.json"], "none.json: there is no such rule file"),
+        (["-i", project, "explain", "NPU101"], "-i/--input: not for 'explain'"),
+        (["-i", project, "--jobs", "-1"], "Invalid value for '--jobs'"),
+        (["explain", "NPU000"], "NPU000 is no code of transplt"),
+        (["rules", "nothing"], "No such command"),
+    ):
+        code, _, err = call(monkeypatch, capsys, *arguments)
+        assert code == 2, arguments
+        assert text in err, arguments
+    assert sorted(os.listdir(project.parent)) == ["proj"]
+
+
+def test_a_bad_rule_file_writes_nothing(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"rules": {\n "FuncNameModifyRule": [{"old_name": "f"}]}}')
+    code, _, err = call(monkeypatch, capsys, "-i", project, "-r", rules)
+    assert code == 2
+    assert f"{rules}:2" in err
+    assert not Path(f"{project}_msft").exists()
+    code, _, err = call(monkeypatch, capsys, "rules", "validate", rules)
+    assert code == 2
+    assert f"{rules}:2" in err
+    rules.write_text('{"rules": {"FuncNameModifyRule": [{"old_name": "f", "new_name": "g"}]}}')
+    assert call(monkeypatch, capsys, "rules", "validate", rules)[:2] == (0, f"{rules}: valid\n")
+
+
+def test_user_rules_are_applied(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "a.py").write_text("import lib\nlib.old(1)\n")
+    for name, new in (("first.json", "one"), ("second.json", "two")):
+        rule = f'{{"rules": {{"FuncNameModifyRule": [{{"old_name": "lib.old", "new_name": "{new}"}}]}}}}'
+        (tmp_path / name).write_text(rule)
+    call(monkeypatch, capsys, "-i", project, "-r", tmp_path / "first.json", "-r", tmp_path / "second.json")
+    assert (Path(f"{project}_msft") / "a.py").read_text() == "import lib\nlib.two(1)\n"
+
+
+def test_explain_and_the_list_of_rules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(monkeypatch, capsys, "explain", "npu101")
+    assert (code, err) == (0, "")
+    assert out.startswith("# NPU101: ")
+    code, out, err = call(monkeypatch, capsys, "rules", "list", "--torch-version", "2.8")
+    assert (code, err) == (0, "")
+    assert "torch.cuda.is_available -> torch.npu.is_available" in out
+    assert out.splitlines() == sorted(out.splitlines(), key=lambda line: line.split()[0])
+
+
+def test_help_and_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("-h", "--help"):
+        code, out, _ = call(monkeypatch, capsys, flag)
+        assert code == 0
+        assert "-sim, --similar" in out
+        assert call(monkeypatch, capsys, "explain", flag)[0] == 0
+    code, out, _ = call(monkeypatch, capsys, "--version")
+    assert (code, out) == (0, f"transplt, version {transplt.__version__}\n")
+
+
+def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import types
+
+    seen = []
+
+    def run_command(arguments: list[str]) -> int:
+        seen.append(arguments)
+        return 1
+
+    module = types.ModuleType("transplt.emulator.command")
+    module.run_command = run_command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "transplt.emulator.command", module)
+    code, _, _ = call(monkeypatch, capsys, "run", "--npus", "2", "main.py", "-sims", "-i=3", "--help")
+    assert code == 1
+    assert seen == [["--npus", "2", "main.py", "-sims", "-i=3", "--help"]]
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(cli.main.commands, "explain", cli.Command("explain", callback=lambda: __import__("nothere")))
+    code, _, err = call(monkeypatch, capsys, "explain")
+    assert code == 2
+    assert err == "Error: this needs the package 'nothere', which is not installed\n"
+
+
+def test_a_defect_is_exit_code_3(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr("transplt.tree.migrate_tree", broken)
+    code, _, err = call(monkeypatch, capsys, "-i", project)
+    assert code == 3
+    assert "a defect of transplt (RuntimeError); no output was written" in err
+
+
+def test_a_run_that_cannot_finish_is_exit_code_3(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(fd: int, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("transplt.mirror._write_all", full)
+    code, _, err = call(monkeypatch, capsys, "-i", project)
+    assert code == 3
+    assert "No space left on device; nothing was left behind" in err
+
+
+def start(*arguments: object, script: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script] if script else [sys.executable, "-m", "transplt"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [*command, *map(str, arguments)], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number: signal.Signals) -> None:
+    (project / "b.py").write_text("# is slow\n")
+    script = (
+        "import sys, transplt.file_worker\nfrom tests import standin_engine\n"
+        "transplt.file_worker.FileWorker.load = lambda self: standin_engine\n"
+        "from transplt.cli import entry_point\nsys.exit(entry_point())\n"
+    )
+    process = start("-i", project, script=script)
+    deadline = time.monotonic() + 30
+    while not any(name.startswith(".proj_msft.") for name in os.listdir(project.parent)):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.strip() == "interrupted; no output was written"
+    assert os.listdir(project.parent) == ["proj"]
+
+
+def test_the_module_is_the_command(project: Path) -> None:
+    process = start("-i", project, "-o", project.parent / "out")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out == ""
+    assert err.endswith("  0 left\n")
+    assert "\x1b" not in err
+
+
+def test_a_reader_that_goes_away_gets_no_traceback() -> None:
+    process = start("rules", "list")
+    assert process.stdout is not None
+    process.stdout.close()
+    process.wait(30)
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_help_starts_quickly() -> None:
+    def seconds(*arguments: str) -> float:
+        code = (
+            "import resource, subprocess, sys\nsubprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
+            "used = resource.getrusage(resource.RUSAGE_CHILDREN)\nprint(used.ru_utime + used.ru_stime)"
+        )
+        command = [sys.executable, "-c", code, sys.executable, *arguments]
+        runs = [float(subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout) for _ in range(3)]
+        return min(runs)
+
+    assert seconds("-m", "transplt", "--help") - seconds("-c", "pass") < 0.25
+
+
+def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    from transplt.report import console
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    now = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    with console.progress_bar(True) as progress:
+        progress(1, 10)
+        assert terminal.getvalue() == ""
+        now[0] = 2.0
+        progress(5, 10)
+        now[0] = 3.0
+        progress(6, 10)
+    assert "6/10" in terminal.getvalue()
+    silent = Terminal()
+    monkeypatch.setattr(sys, "stderr", silent)
+    with console.progress_bar(False) as progress:
+        now[0] = 9.0
+        progress(5, 10)
+    assert silent.getvalue() == ""
