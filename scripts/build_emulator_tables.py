@@ -3,8 +3,8 @@
 usage: python scripts/build_emulator_tables.py FACTS
 
 FACTS holds `torch_npu_api.json` (public names of four torch_npu wheels), `custom_ops.json` (npu_* operators of thirteen
-wheels), `cuda_to_npu.json` (which wheels have a torch.npu name) and `op_support.json` (operators with an NPU kernel). The
-output is small and the same for the same input: a name maps to a bit mask over the list of torch versions.
+wheels), `cuda_to_npu.json` (which wheels have a torch.npu name) and `op_support.json` (operators with an NPU kernel).
+The output is small and the same for the same input: a name maps to a bit mask over the list of torch versions.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ MODULES = (
     "torch_npu.asd",
 )
 #: Kernels that torch_npu brings besides op-plugin's (the `supported` list of Ascend/pytorch npu_native_functions.yaml).
-NATIVE = """_local_scalar_dense _pin_memory _reshape_alias as_strided bartlett_window blackman_window clone contiguous copy empty
-empty_like empty_strided full hamming_window hann_window is_pinned is_set_to isnan new_empty_strided record_stream resize resize_as
-set squeeze _to_copy _to_sparse tril_indices triu_indices unfold unsqueeze view _copy_from_and_resize flatten_dense_tensors
-_lazy_clone _copy_from _has_compatible_shallow_copy_type""".split()
+NATIVE = """
+_local_scalar_dense _pin_memory _reshape_alias as_strided bartlett_window blackman_window clone contiguous copy
+empty empty_like empty_strided full hamming_window hann_window is_pinned is_set_to isnan new_empty_strided
+record_stream resize resize_as set squeeze _to_copy _to_sparse tril_indices triu_indices unfold unsqueeze view
+_copy_from_and_resize flatten_dense_tensors _lazy_clone _copy_from _has_compatible_shallow_copy_type
+""".split()
 _NOISE = {
     "os",
     "re",
@@ -95,8 +97,8 @@ def nearest(version: str, wheels: list[str]) -> str:
 def kept(module: str) -> bool:
     parts = module.split(".")
     return (
-        not any(p.startswith("_") for p in parts[1:])
-        and any(module == m or module.startswith(m + ".") for m in MODULES[1:])
+        (not any(p.startswith("_") for p in parts[1:])
+        and any(module == m or module.startswith(m + ".") for m in MODULES[1:]))
         or module == "torch_npu"
     )
 

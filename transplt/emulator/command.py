@@ -32,31 +32,94 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's dotted name, as with python -m.")
-@click.option("--torch-version", type=click.Choice(TORCH_VERSIONS), default=None,
-              help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).")
+@click.option(
+    "--torch-version",
+    type=click.Choice(TORCH_VERSIONS),
+    default=None,
+    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+)
 @click.option("--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many NPUs there are.")
 @click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
-@click.option("--cuda", type=click.Choice(["error", "record", "off"]), default="error", show_default=True,
-              help="A leftover use of CUDA stops the script, or is listed and carried out on the npu, or passes unnoticed.")
-@click.option("--cpu-fallback", type=click.Choice(["warn", "error", "ignore"]), default="warn", show_default=True,
-              help="An operator without an NPU kernel is a finding, or stops the script, or is listed only.")
-@click.option("--random", type=click.Choice(["npu", "cpu"]), default="npu", show_default=True,
-              help="Random numbers of the npu come from generators of its own, or from the CPU's (bit-comparable with a CPU run).")
-@click.option("--stubs", multiple=True, metavar="FILE", help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.")
+@click.option(
+    "--cuda",
+    type=click.Choice(["error", "record", "off"]),
+    default="error",
+    show_default=True,
+    help="A leftover use of CUDA stops the script, or is listed and carried out on the npu, or passes unnoticed.",
+)
+@click.option(
+    "--cpu-fallback",
+    type=click.Choice(["warn", "error", "ignore"]),
+    default="warn",
+    show_default=True,
+    help="An operator without an NPU kernel is a finding, or stops the script, or is listed only.",
+)
+@click.option(
+    "--random",
+    type=click.Choice(["npu", "cpu"]),
+    default="npu",
+    show_default=True,
+    help="The npu has random generators of its own, or draws from the CPU's (bit-comparable with a CPU run).",
+)
+@click.option(
+    "--stubs",
+    multiple=True,
+    metavar="FILE",
+    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
+)
 @click.option("--shapes", is_flag=True, help="List operators whose input shapes change between steps.")
-@click.option("--reference", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Run the unmigrated FILE twice on the same device and compare printed numbers and saved checkpoints.")
-@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.json", help="Write the full report.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop the script after this time.")
-@click.option("--python", default=sys.executable, metavar="PATH", help="The interpreter that has PyTorch (default: this one).")
+@click.option(
+    "--reference",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the unmigrated FILE twice on the same device and compare printed numbers and saved checkpoints.",
+)
+@click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.json", help="Write the full report."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop the script after this time."
+)
+@click.option(
+    "--python", default=sys.executable, metavar="PATH", help="The interpreter that has PyTorch (default: this one)."
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("script")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def run_command(module: bool, torch_version: str | None, npus: int, nproc: int, cuda: str, cpu_fallback: str, random: str,
-                stubs: tuple[str, ...], shapes: bool, reference: Path | None, report: Path | None, timeout: float | None, python: str,
-                exit_zero: bool, script: str, args: tuple[str, ...]) -> int:
-    options = RunOptions(script, args, python, module, torch_version or "", npus, nproc, cuda, cpu_fallback, random, stubs, shapes,
-                         reference, timeout)
+def run_command(
+    module: bool,
+    torch_version: str | None,
+    npus: int,
+    nproc: int,
+    cuda: str,
+    cpu_fallback: str,
+    random: str,
+    stubs: tuple[str, ...],
+    shapes: bool,
+    reference: Path | None,
+    report: Path | None,
+    timeout: float | None,
+    python: str,
+    exit_zero: bool,
+    script: str,
+    args: tuple[str, ...],
+) -> int:
+    options = RunOptions(
+        script,
+        args,
+        python,
+        module,
+        torch_version or "",
+        npus,
+        nproc,
+        cuda,
+        cpu_fallback,
+        random,
+        stubs,
+        shapes,
+        reference,
+        timeout,
+    )
     try:
         code = run(options, report)
     except UsageError as error:
@@ -86,7 +149,9 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     originals = []
     if options.reference is not None:
         for _ in range(2):
-            originals.append(runner.start(options, script=str(options.reference), cuda="alias", capture=True, echo=False))
+            originals.append(
+                runner.start(options, script=str(options.reference), cuda="alias", capture=True, echo=False)
+            )
     edited = migration.files if migration else ()
     outcome = runner.start(options, edited, capture=options.reference is not None)
     result = build(outcome, migration, [options.script, *options.arguments], torch, version)

@@ -51,9 +51,7 @@ def find_migration(start: Path) -> Migration | None:
 def _from_manifest(path: Path) -> tuple[str, dict[str, set[int]]]:
     content = json.loads(path.read_text(encoding="utf-8"))
     files = content.get("files", {})
-    pairs = files.items() if isinstance(files, dict) else ((entry["path"], entry) for entry in files)
-    version = content.get("torch_version") or content.get("settings", {}).get("torch_version", "")
-    return version, {name: set(entry.get("edited_lines", ())) for name, entry in pairs}
+    return str(content.get("torch", "")), {name: set(entry.get("edited_lines", ())) for name, entry in files.items()}
 
 
 def _from_change_list(path: Path) -> dict[str, set[int]]:
@@ -116,7 +114,7 @@ def _statement_spans(tree: ast.AST) -> list[tuple[int, int]]:
 
 def _first_line(node: ast.AST) -> int:
     if isinstance(node, ast.match_case):
-        return node.pattern.lineno
+        return int(node.pattern.lineno)
     lines = [d.lineno for d in getattr(node, "decorator_list", ())]
     return min([*lines, getattr(node, "lineno", 1)])
 

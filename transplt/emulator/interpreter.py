@@ -23,12 +23,16 @@ def torch_of(python: str) -> str:
         raise UsageError("transplt run works on Linux and macOS only.")
     version = _installed(python)
     if version is None:
-        raise UsageError("transplt run needs PyTorch 2.10 or newer: pip install 'transplt[emulator]' (or name the interpreter that has "
-                         "it with --python).")
+        raise UsageError(
+            "transplt run needs PyTorch 2.10 or newer: pip install 'transplt[emulator]', or name an interpreter that "
+            "has it with --python."
+        )
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < MINIMUM:
-        raise UsageError(f"transplt run needs PyTorch 2.10 or newer, this interpreter has {version}: pip install 'torch>=2.10' (or name "
-                         "another interpreter with --python).")
+        raise UsageError(
+            f"transplt run needs PyTorch 2.10 or newer, this interpreter has {version}: pip install 'torch>=2.10', or "
+            "name another interpreter with --python."
+        )
     return version
 
 

@@ -23,7 +23,8 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the script."""
+    """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
+    script."""
 
     script: str
     arguments: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Compares a migrated script with its original, which runs on the same emulated device twice.
 
-First the original is held against itself: numbers that differ between its two runs (times, speeds) say nothing and are left
-out. What repeats must be printed by the migrated script too, and saved checkpoints must be equal.
+First the original is held against itself: numbers that differ between its two runs (times, speeds) say nothing and are
+left out. What repeats must be printed by the migrated script too, and saved checkpoints must be equal.
 """
 
 from __future__ import annotations
@@ -40,8 +40,13 @@ def _lines(outcome: Outcome) -> list[tuple[str, list[str]]]:
 def compare(first: Outcome, second: Outcome, migrated: Outcome) -> dict[str, Any]:
     """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared."""
     if first.code or second.code:
-        return {"reason": "reference-unstable", "summary": [f"reference: the original itself failed (exit code {first.code or second.code})"],
-                "numbers": 0, "unstable": 0, "differences": []}
+        return {
+            "reason": "reference-unstable",
+            "summary": [f"reference: the original itself failed (exit code {first.code or second.code})"],
+            "numbers": 0,
+            "unstable": 0,
+            "differences": [],
+        }
     a, b, c = _lines(first), _lines(second), _lines(migrated)
     differences: list[str] = []
     compared = unstable = 0
@@ -61,15 +66,25 @@ def compare(first: Outcome, second: Outcome, migrated: Outcome) -> dict[str, Any
             if same:
                 compared += 1
                 if not _close(x, y):
-                    differences.append(f"the original prints {x}, the migrated script {y} in {_fill(skeleton, numbers)!r}")
+                    differences.append(
+                        f"the original prints {x}, the migrated script {y} in {_fill(skeleton, numbers)!r}"
+                    )
     saves = _compare_saves(first, second, migrated, differences)
     reason = "reference-differs" if differences else ""
     if not reason and not compared and not saves:
         reason = "reference-unstable"
-    summary = [f"reference: {compared} printed numbers and {saves} saved tensors compared, {unstable} numbers left out because the "
-               f"original does not repeat them, {len(differences)} differences"]
-    return {"reason": reason, "summary": summary + ["  " + d for d in differences[:10]], "numbers": compared, "unstable": unstable,
-            "tensors": saves, "differences": differences}
+    summary = [
+        f"reference: {compared} printed numbers and {saves} saved tensors compared, {unstable} left out because "
+        f"the original does not repeat them, {len(differences)} differences"
+    ]
+    return {
+        "reason": reason,
+        "summary": summary + ["  " + d for d in differences[:10]],
+        "numbers": compared,
+        "unstable": unstable,
+        "tensors": saves,
+        "differences": differences,
+    }
 
 
 def _pairs(a: list[tuple[str, list[str]]], b: list[tuple[str, list[str]]]) -> dict[int, int]:
@@ -100,8 +115,11 @@ def _equal(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
         return False
     if a["sha256"] == b["sha256"] and a["shape"] == b["shape"]:
         return True
-    return (a["shape"] == b["shape"] and a["dtype"] == b["dtype"]
-            and all(math.isclose(a[k], b[k], rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for k in ("sum", "norm")))
+    return (
+        a["shape"] == b["shape"]
+        and a["dtype"] == b["dtype"]
+        and all(math.isclose(a[k], b[k], rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for k in ("sum", "norm"))
+    )
 
 
 def _compare_saves(first: Outcome, second: Outcome, migrated: Outcome, differences: list[str]) -> int:

@@ -49,8 +49,11 @@ class Report:
             "torch": self.torch,
             "target_torch_version": self.torch_version,
             "findings": self.findings,
-            "operators": {"calls": sum(self.operators.values()), "distinct": len(self.operators),
-                          "counts": dict(sorted(self.operators.items()))},
+            "operators": {
+                "calls": sum(self.operators.values()),
+                "distinct": len(self.operators),
+                "counts": dict(sorted(self.operators.items())),
+            },
             "migrated_lines": self.lines,
             "processes": self.processes,
             "dynamic_shapes": self.shapes,
@@ -104,19 +107,29 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
     if exception and exception.get("path"):
         exception = {**exception, "path": relative(exception["path"], root)}
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
-    return {"role": role, "rank": process["rank"], "status": process["status"], "exception": exception,
-            "operator_calls": sum(process["operators"].values()), "seconds": process["seconds"]}
+    return {
+        "role": role,
+        "rank": process["rank"],
+        "status": process["status"],
+        "exception": exception,
+        "operator_calls": sum(process["operators"].values()),
+        "seconds": process["seconds"],
+    }
 
 
 def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, Any]:
     if migration is None:
         return {"known": False, "executed": [], "never_executed": []}
-    executed, never = [], []
+    executed: list[dict[str, Any]] = []
+    never: list[dict[str, Any]] = []
     for file in migration.files:
         seen = ran.get(os.path.realpath(file.path), set())
         for line, span in file.statements.items():
-            entry = {"path": relative(str(file.path), migration.root), "line": line,
-                     "text": file.source[line - 1].strip()[:200] if line <= len(file.source) else ""}
+            entry = {
+                "path": relative(str(file.path), migration.root),
+                "line": line,
+                "text": file.source[line - 1].strip()[:200] if line <= len(file.source) else "",
+            }
             (executed if span & seen else never).append(entry)
     return {"known": True, "executed": executed, "never_executed": never}
 
@@ -133,8 +146,11 @@ def _judge(report: Report, outcome: Outcome) -> None:
     if not report.operators:
         report.reasons.append("no-npu-operator")
     else:
-        idle = sorted(p["rank"] for p in report.processes
-                      if p["role"] == "script" and p["rank"] is not None and not p["operator_calls"])
+        idle = sorted(
+            p["rank"]
+            for p in report.processes
+            if p["role"] == "script" and p["rank"] is not None and not p["operator_calls"]
+        )
         if idle and not outcome.code:
             report.notes.append(f"rank {', '.join(idle)} never used the npu")
 
@@ -163,9 +179,13 @@ def as_text(report: Report, limit: int = 20) -> str:
         if error and error["type"] != "CudaLeftover":
             place = f"{error['path']}:{error['line']}: " if error.get("path") else ""
             rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
-            lines.append(f"  {rank}{place}{error['type']}: {error['message'].splitlines()[0] if error['message'] else ''}")
-    lines.append(f"  npu operators: {sum(report.operators.values())} calls of {len(report.operators)} operators in "
-                 f"{sum(p['operator_calls'] > 0 for p in report.processes)} of {len(report.processes)} processes")
+            lines.append(
+                f"  {rank}{place}{error['type']}: {error['message'].splitlines()[0] if error['message'] else ''}"
+            )
+    lines.append(
+        f"  npu operators: {sum(report.operators.values())} calls of {len(report.operators)} operators in "
+        f"{sum(p['operator_calls'] > 0 for p in report.processes)} of {len(report.processes)} processes"
+    )
     if report.lines.get("known"):
         executed, never = report.lines["executed"], report.lines["never_executed"]
         lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} never did" + (":" if never else ""))
@@ -194,4 +214,5 @@ def _finding_line(finding: dict[str, Any]) -> str:
 def _shape_line(shape: dict[str, Any]) -> str:
     frame = shape["stack"][0] if shape["stack"] else {"path": "?", "line": 0}
     examples = ", ".join(str(s[0]) for s in shape["shapes"][:3])
-    return f"  {frame['path']}:{frame['line']}: {shape['operator']}: {shape['new_shapes']} new shapes after its first step ({examples}, ...)"
+    place = f"{frame['path']}:{frame['line']}"
+    return f"  {place}: {shape['operator']}: {shape['new_shapes']} new shapes after its first step ({examples}, ...)"

@@ -50,16 +50,26 @@ def command_line(options: RunOptions, script: str | None = None) -> list[str]:
     return [options.python, *target, *options.arguments]
 
 
-def start(options: RunOptions, edited: tuple[EditedFile, ...] = (), *, script: str | None = None, cuda: str | None = None,
-          capture: bool = False, echo: bool = True) -> Outcome:
-    """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its output."""
+def start(
+    options: RunOptions,
+    edited: tuple[EditedFile, ...] = (),
+    *,
+    script: str | None = None,
+    cuda: str | None = None,
+    capture: bool = False,
+    echo: bool = True,
+) -> Outcome:
+    """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
+    output."""
     with tempfile.TemporaryDirectory(prefix="transplt-run-") as folder:
         records = Path(folder) / "records"
         records.mkdir()
         config = Path(folder) / "config.json"
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
-        code, output, timed_out = _execute(command_line(options, script), _environment(options, config), options.timeout, capture, echo)
+        code, output, timed_out = _execute(
+            command_line(options, script), _environment(options, config), options.timeout, capture, echo
+        )
         processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(records.glob("*.json")))
         return Outcome(code, processes, time.monotonic() - begun, output, timed_out)
 
@@ -92,18 +102,27 @@ def _environment(options: RunOptions, config: Path) -> dict[str, str]:
     environment = dict(os.environ)
     inherited = environment.get("PYTHONPATH", "")
     environment["PYTHONPATH"] = str(SITE) + (os.pathsep + inherited if inherited else "")
-    environment["PATH"] = os.path.dirname(os.path.abspath(options.python)) + os.pathsep + environment.get("PATH", os.defpath)
+    environment["PATH"] = (
+        os.path.dirname(os.path.abspath(options.python)) + os.pathsep + environment.get("PATH", os.defpath)
+    )
     environment["TRANSPLT_EMULATOR"] = str(config)
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     environment.pop("PYTHONSAFEPATH", None)
     return environment
 
 
-def _execute(command: list[str], environment: dict[str, str], timeout: float | None, capture: bool, echo: bool) -> tuple[int, str, bool]:
+def _execute(
+    command: list[str], environment: dict[str, str], timeout: float | None, capture: bool, echo: bool
+) -> tuple[int, str, bool]:
     sys.stdout.flush()
     try:
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE if capture else None,
-                                   stderr=None if echo else subprocess.DEVNULL, start_new_session=timeout is not None)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE if capture else None,
+            stderr=None if echo else subprocess.DEVNULL,
+            start_new_session=timeout is not None,
+        )
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from error
     lines: list[bytes] = []
@@ -135,6 +154,7 @@ def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the script and, where it has a session of its own, the processes it started."""
+
     def tell(number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if os.getpgid(process.pid) == process.pid:

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-CUDA_API = "NPU101"  # a live use of torch.cuda, or of a .cuda() method
-CUDA_DEVICE = "NPU201"  # something is placed on a "cuda" device
-CUDA_SILENT = "NPU202"  # accepted and silently disabled on an NPU host
-CUDA_PROBE = "NPU203"  # answers "no" on an NPU host: the CUDA branch is skipped
-CUDA_ENVIRONMENT = "NPU204"  # an environment variable that only CUDA reads
-NCCL = "NPU301"  # the nccl backend
-NO_KERNEL = "NPU501"  # the chosen torch_npu has no kernel for the operator
-NO_NAME = "NPU502"  # the chosen torch_npu does not have the name
+from .names import exists
+
+AMP = "NPU103"  # mixed precision that is silently disabled on an NPU host
+PROFILER = "NPU108"
+DEVICE = "NPU201"  # something is placed on a "cuda" device
+ENVIRONMENT = "NPU204"  # a variable that only CUDA reads
+METHOD = "NPU210"  # .cuda()
+IS_CUDA = "NPU211"
+BACKEND = "NPU301"  # nccl
+NO_COUNTERPART = "NPU501"
+DATA_PARALLEL = "NPU507"
+NO_KERNEL = "NPU790"  # the chosen torch_npu has no kernel for an operator that ran
+
+#: What a name of torch.cuda belongs to, by a word in it.
+_FAMILIES = (
+    (("amp",), AMP),
+    (("memory", "cache", "MemPool", "Allocator", "mem_get_info", "caching_allocator"), "NPU104"),
+    (("tream", "Event"), "NPU105"),
+    (("seed", "rng", "random"), "NPU106"),
+    (("graph", "Graph", "capturing"), "NPU107"),
+    (("nvtx", "profiler"), "NPU108"),
+    (("Tensor", "Storage"), "NPU109"),
+)
+
+
+def of_cuda_name(full: str) -> str:
+    """The code for a use of `torch.cuda.X`."""
+    module, _, name = full.replace("torch.cuda", "torch_npu.npu", 1).rpartition(".")
+    if not exists(module, name) and "nvtx" not in full and name not in ("CUDAGraph", "CUDAPluggableAllocator"):
+        return NO_COUNTERPART
+    return next((code for words, code in _FAMILIES if any(word in full for word in words)), "NPU101")

@@ -15,9 +15,10 @@ VARIABLE = "TRANSPLT_EMULATOR"
 class Config:
     """Settings of one emulated run.
 
-    `cuda`: error | record | off | alias (alias: "cuda" means the npu, unreported: a reference run). `random`: npu | cpu (draw
-    from the CPU generator, bit-comparable with a CPU run). `cpu_fallback`: warn | error | ignore. `watch` maps a source file
-    (real path) to the lines whose execution is recorded. `torch_version` is the minor version of the target torch_npu.
+    `cuda`: error | record | off | alias (alias, for reference runs: "cuda" means the npu, unreported). `random`: npu |
+    cpu (draw from the CPU generator, bit-comparable with a CPU run). `cpu_fallback`: warn | error | ignore. `watch`
+    maps a source file (real path) to the lines whose execution is recorded. `torch_version` is the minor version of the
+    target torch_npu.
     """
 
     npus: int = 8

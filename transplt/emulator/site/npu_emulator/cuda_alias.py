@@ -1,4 +1,4 @@
-""""cuda" means the emulated npu: for reference runs of an original script, and for runs that only record leftovers."""
+""" "cuda" means the emulated npu: for reference runs of an original script, and for runs that only record leftovers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 
 _CUDA = re.compile(r"cuda(:\d+)?$")
 #: torch.cuda name -> torch.npu name where the two differ.
-_RENAMED = {"CUDAGraph": "NPUGraph", "CUDAPluggableAllocator": "NPUPluggableAllocator", "nvtx": "mstx", "cudart": "npurt"}
+_RENAMED = {
+    "CUDAGraph": "NPUGraph",
+    "CUDAPluggableAllocator": "NPUPluggableAllocator",
+    "nvtx": "mstx",
+    "cudart": "npurt",
+}
 _LIKE = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 _NEW = ("new_tensor", "new_zeros", "new_ones", "new_empty", "new_full")
 
@@ -84,7 +89,9 @@ def install(seen: Any) -> None:
 
         @functools.wraps(original)
         def aliased(*args: Any, **kwargs: Any) -> Any:
-            if any(_means_cuda(v) for v in args) or any(_means_cuda(kwargs[k]) for k in _DEVICE_KEYWORDS if k in kwargs):
+            if any(_means_cuda(v) for v in args) or any(
+                _means_cuda(kwargs[k]) for k in _DEVICE_KEYWORDS if k in kwargs
+            ):
                 seen(f"{label} on a 'cuda' device")
                 args = tuple(to_npu(a) if _means_cuda(a) else a for a in args)
                 kwargs = {k: to_npu(v) if k in _DEVICE_KEYWORDS else v for k, v in kwargs.items()}
@@ -104,6 +111,7 @@ def install(seen: Any) -> None:
     carry_out(torch.random, "fork_rng", "torch.random.fork_rng")
 
     for owner in (torch.Tensor, torch.nn.Module):
+
         def cuda(self: Any, *args: Any, _label: str = owner.__name__ + ".cuda()", **kwargs: Any) -> Any:
             seen(_label)
             return self.npu(*[to_npu(a) for a in args], **{k: to_npu(v) for k, v in kwargs.items()})

@@ -1,6 +1,7 @@
 """Leftover CUDA use in the user's own files fails loudly, with file:line and a diagnostic code.
 
-Libraries may probe torch.cuda freely: they see a build without CUDA, as on an NPU host. With `record`, a use is noted and
+Libraries may probe torch.cuda freely: they see a build without CUDA, as on an NPU host. With `record`, a use is noted
+and
 then carried out on the npu, so that one run lists them all; with `alias` (reference runs) it is carried out silently.
 """
 
@@ -22,8 +23,21 @@ from .user_code import caller, is_user
 #: Probing calls that are legal on an NPU host and answer "no".
 PROBES = {"is_available", "device_count", "is_initialized", "is_bf16_supported"}
 #: Modules of torch.cuda that a script may import without torch having done so.
-_SUBMODULES = ("amp", "amp.autocast_mode", "amp.common", "amp.grad_scaler", "comm", "graphs", "memory", "nccl", "nvtx", "profiler",
-               "random", "sparse", "streams")
+_SUBMODULES = (
+    "amp",
+    "amp.autocast_mode",
+    "amp.common",
+    "amp.grad_scaler",
+    "comm",
+    "graphs",
+    "memory",
+    "nccl",
+    "nvtx",
+    "profiler",
+    "random",
+    "sparse",
+    "streams",
+)
 _ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "warning", "CUDA_LAUNCH_BLOCKING": "info", "CUDA_DEVICE_ORDER": "info"}
 
 
@@ -56,7 +70,7 @@ def check_device(device: Any, what: str) -> Any:
     """`device`, reported (and turned into an npu one where the run goes on) when it means CUDA."""
     if not cuda_alias.is_cuda(device):
         return device
-    if found(codes.CUDA_DEVICE, f"{what} on device '{device}'", "use 'npu'") or config.cuda == "alias":
+    if found(codes.DEVICE, f"{what} on device '{device}'", "use 'npu'") or config.cuda == "alias":
         return cuda_alias.to_npu(device)
     return device
 
@@ -75,7 +89,13 @@ class GuardedModule(ModuleType):
         frame = sys._getframe(1)
         if is_user(frame.f_code.co_filename):
             module = ModuleType.__getattribute__(self, "__name__")
-            report(frame, codes.CUDA_API, f"assignment to {module}.{name}", "patching torch.cuda has no effect on npu", "warning")
+            report(
+                frame,
+                codes.of_cuda_name(f"{module}.{name}"),
+                f"assignment to {module}.{name}",
+                "patching torch.cuda has no effect on npu",
+                "warning",
+            )
         ModuleType.__setattr__(self, name, value)
 
 
@@ -85,9 +105,11 @@ def _user_access(module: ModuleType, name: str, frame: FrameType) -> Any:
     if isinstance(sys.modules.get(full), GuardedModule):
         return sys.modules[full]
     if path == "torch.cuda" and name in PROBES:
-        report(frame, codes.CUDA_PROBE, full, "it answers no on an NPU host: the CUDA branch is skipped", "warning")
+        report(
+            frame, codes.of_cuda_name(full), full, "it answers no on an NPU host: the CUDA branch is skipped", "warning"
+        )
     else:
-        report(frame, codes.CUDA_API, full, _counterpart(path, name))
+        report(frame, codes.of_cuda_name(full), full, _counterpart(path, name))
     if config.cuda in ("record", "alias"):
         return cuda_alias.npu_attribute(path, name)
     return ModuleType.__getattribute__(module, name)
@@ -128,7 +150,7 @@ def install() -> None:
 
 def _seen(what: str) -> None:
     """Called by the alias before it carries out something that was asked of "cuda"."""
-    found(codes.CUDA_DEVICE, what, "use 'npu'", depth=4)
+    found(codes.DEVICE, what, "use 'npu'", depth=4)
 
 
 def _guard_devices(torch: Any) -> None:
@@ -137,19 +159,19 @@ def _guard_devices(torch: Any) -> None:
 
     @functools.wraps(original)
     def lazy_init() -> None:
-        found(codes.CUDA_DEVICE, "a tensor or module is put on a 'cuda' device", "use 'npu'")
+        found(codes.DEVICE, "a tensor or module is put on a 'cuda' device", "use 'npu'")
         original()
 
     ModuleType.__setattr__(torch.cuda, "_lazy_init", lazy_init)
 
 
-def _wrap(owner: Any, name: str, code: str, what: str, hint: str, when: Any) -> None:
+def _wrap(owner: Any, name: str, code: str, what: str, hint: str, when: Any, level: str = "error") -> None:
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if when(args, kwargs):
-            found(code, what, hint)
+            found(code, what, hint, level)
         return original(*args, **kwargs)
 
     setattr(owner, name, guarded)
@@ -166,7 +188,7 @@ def _guard_methods(torch: Any) -> None:
     if config.cuda in ("record", "alias"):
         return  # cuda_alias wraps the same functions, reports and goes on
     for owner, label in ((torch.Tensor, "Tensor.cuda()"), (torch.nn.Module, "Module.cuda()")):
-        _wrap(owner, "cuda", codes.CUDA_API, label, "use .npu()", lambda a, k: True)
+        _wrap(owner, "cuda", codes.METHOD, label, "use .npu()", lambda a, k: True)
 
     def when(test: Any, position: int, keyword: str) -> Any:
         pick = _argument(position, keyword)
@@ -176,12 +198,38 @@ def _guard_methods(torch: Any) -> None:
         return "torch.cuda" in (value if isinstance(value, str) else getattr(value, "__module__", "") or "")
 
     device = cuda_alias.is_cuda
-    _wrap(torch.Tensor, "type", codes.CUDA_DEVICE, "Tensor.type of a torch.cuda tensor type", "use the npu one",
-          when(legacy, 1, "dtype"))
-    _wrap(torch, "set_default_tensor_type", codes.CUDA_DEVICE, "set_default_tensor_type of a torch.cuda tensor type",
-          "use torch.set_default_device('npu')", when(legacy, 0, "t"))
-    _wrap(torch, "set_default_device", codes.CUDA_DEVICE, "torch.set_default_device('cuda')", "use 'npu'", when(device, 0, "device"))
-    _wrap(torch, "load", codes.CUDA_DEVICE, "torch.load with map_location 'cuda'", "use 'npu'", when(_mentions_cuda, 1, "map_location"))
+    _wrap(
+        torch.Tensor,
+        "type",
+        codes.DEVICE,
+        "Tensor.type of a torch.cuda tensor type",
+        "use the npu one",
+        when(legacy, 1, "dtype"),
+    )
+    _wrap(
+        torch,
+        "set_default_tensor_type",
+        codes.DEVICE,
+        "set_default_tensor_type of a torch.cuda tensor type",
+        "use torch.set_default_device('npu')",
+        when(legacy, 0, "t"),
+    )
+    _wrap(
+        torch,
+        "set_default_device",
+        codes.DEVICE,
+        "torch.set_default_device('cuda')",
+        "use 'npu'",
+        when(device, 0, "device"),
+    )
+    _wrap(
+        torch,
+        "load",
+        codes.DEVICE,
+        "torch.load with map_location 'cuda'",
+        "use 'npu'",
+        when(_mentions_cuda, 1, "map_location"),
+    )
 
 
 def _mentions_cuda(value: Any) -> bool:
@@ -199,8 +247,14 @@ def _guard_silent(torch: Any) -> None:
         @functools.wraps(original)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             device = args[0] if args else kwargs.get(keyword, default)
-            if device == "cuda" and (found(codes.CUDA_SILENT, what, "it is silently disabled on an NPU host; give 'npu'")
-                                     or config.cuda == "alias") and config.cuda in ("record", "alias"):
+            if (
+                device == "cuda"
+                and (
+                    found(codes.AMP, what, "it is silently disabled on an NPU host; give 'npu'")
+                    or config.cuda == "alias"
+                )
+                and config.cuda in ("record", "alias")
+            ):
                 args, kwargs = (("npu", *args[1:]), kwargs) if args else (args, {**kwargs, keyword: "npu"})
             original(self, *args, **kwargs)
 
@@ -209,10 +263,23 @@ def _guard_silent(torch: Any) -> None:
     on_init(torch.autocast, None, "device_type", "torch.autocast('cuda')")
     on_init(torch.amp.GradScaler, "cuda", "device", "torch.amp.GradScaler for 'cuda', its default device")
     for name in ("custom_fwd", "custom_bwd"):
-        _wrap(torch.amp, name, codes.CUDA_SILENT, f"torch.amp.{name}(device_type='cuda')", "give device_type='npu'",
-              lambda a, k: k.get("device_type") == "cuda")
+        _wrap(
+            torch.amp,
+            name,
+            codes.AMP,
+            f"torch.amp.{name}(device_type='cuda')",
+            "give device_type='npu'",
+            lambda a, k: k.get("device_type") == "cuda",
+        )
     for name in ("set_autocast_gpu_dtype", "get_autocast_gpu_dtype"):
-        _wrap(torch, name, codes.CUDA_SILENT, f"torch.{name}", "use torch.npu." + name.replace("_gpu", ""), lambda a, k: True)
+        _wrap(
+            torch,
+            name,
+            codes.AMP,
+            f"torch.{name}",
+            "use torch.npu." + name.replace("_gpu", ""),
+            lambda a, k: True,
+        )
 
     original = torch._C.TensorBase.is_cuda
 
@@ -220,7 +287,7 @@ def _guard_silent(torch: Any) -> None:
         frame = sys._getframe(1)
         if not is_user(frame.f_code.co_filename):
             return original.__get__(self)
-        report(frame, codes.CUDA_PROBE, "Tensor.is_cuda", "always False on npu; use Tensor.is_npu", "warning")
+        report(frame, codes.IS_CUDA, "Tensor.is_cuda", "always False on npu; use Tensor.is_npu", "warning")
         return self.is_npu if config.cuda in ("record", "alias") else original.__get__(self)
 
     torch.Tensor.is_cuda = property(is_cuda)
@@ -242,20 +309,28 @@ def _guard_distributed(dist: Any) -> None:
 
         def guarded(*args: Any, _original: Any = original, _name: str = name, **kwargs: Any) -> Any:
             if nccl(args, kwargs):
-                found(codes.NCCL, f"{_name} with backend 'nccl'", "use 'hccl'")
+                found(codes.BACKEND, f"{_name} with backend 'nccl'", "use 'hccl'")
                 if alias:
                     args = tuple(cuda_alias.backend(v) for v in args)
                     kwargs = {k: cuda_alias.backend(v) if k == "backend" else v for k, v in kwargs.items()}
             return _original(*args, **kwargs)
 
         setattr(dist, name, functools.wraps(original)(guarded))
-    _wrap(dist, "is_nccl_available", codes.CUDA_PROBE, "torch.distributed.is_nccl_available",
-          "it answers no on an NPU host; use is_hccl_available", lambda a, k: False)
+    _wrap(
+        dist,
+        "is_nccl_available",
+        codes.BACKEND,
+        "torch.distributed.is_nccl_available",
+        "it answers no on an NPU host; use is_hccl_available",
+        lambda a, k: True,
+        "warning",
+    )
     when_imported("torch.distributed.device_mesh", _guard_mesh)
 
 
 def _guard_mesh(module: Any) -> None:
-    for owner in (module, sys.modules.get("torch.distributed")):
+    owners: tuple[Any, ...] = (module, sys.modules.get("torch.distributed"))
+    for owner in owners:
         original = getattr(owner, "init_device_mesh", None)
         if original is None:
             continue
@@ -263,7 +338,7 @@ def _guard_mesh(module: Any) -> None:
         def guarded(device_type: str, *args: Any, _original: Any = original, **kwargs: Any) -> Any:
             return _original(check_device(device_type, "init_device_mesh"), *args, **kwargs)
 
-        setattr(owner, "init_device_mesh", functools.wraps(original)(guarded))
+        owner.init_device_mesh = functools.wraps(original)(guarded)
 
 
 def _guard_profiler(module: Any) -> None:
@@ -275,7 +350,7 @@ def _guard_profiler(module: Any) -> None:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         activities = kwargs.get("activities") or ()
         if torch.profiler.ProfilerActivity.CUDA in activities:
-            found(codes.CUDA_SILENT, "ProfilerActivity.CUDA", "nothing is recorded on npu; use torch_npu.profiler")
+            found(codes.PROFILER, "ProfilerActivity.CUDA", "nothing is recorded on npu; use torch_npu.profiler")
         original(self, *args, **kwargs)
 
     module._KinetoProfile.__init__ = init
@@ -297,11 +372,13 @@ def _guard_environment() -> None:
     original = os._Environ.__setitem__
 
     def setitem(self: Any, key: Any, value: Any) -> None:
-        level = _ENVIRONMENT.get(key) or ("info" if isinstance(key, str) and key.startswith(("NCCL_", "TORCH_NCCL_")) else None)
+        level = _ENVIRONMENT.get(key) or (
+            "info" if isinstance(key, str) and key.startswith(("NCCL_", "TORCH_NCCL_")) else None
+        )
         if level is not None and config.cuda != "alias":
             frame = caller()
             if frame is not None:
-                report(frame, codes.CUDA_ENVIRONMENT, f"os.environ[{key!r}] is set", "no NPU program reads it", level)
+                report(frame, codes.ENVIRONMENT, f"os.environ[{key!r}] is set", "no NPU program reads it", level)
         original(self, key, value)
 
     os._Environ.__setitem__ = setitem  # type: ignore[method-assign]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from .config import config
@@ -17,7 +17,7 @@ class NotEmulated(NotImplementedError, AttributeError):
     """The name exists in torch_npu, but not in this emulator."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(name: str) -> dict[str, Any]:
     with gzip.open(os.path.join(_TABLES, name + ".json.gz"), "rt", encoding="utf-8") as file:
         table: dict[str, Any] = json.load(file)

@@ -79,7 +79,11 @@ class Record:
 def _is_launcher() -> bool:
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
-    return getattr(spec, "name", None) in ("torch.distributed.run", "torch.distributed.launch", "torch.distributed.__main__")
+    return getattr(spec, "name", None) in (
+        "torch.distributed.run",
+        "torch.distributed.launch",
+        "torch.distributed.__main__",
+    )
 
 
 record = Record()

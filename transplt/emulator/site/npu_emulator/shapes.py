@@ -52,13 +52,15 @@ class _Watch:
     def report(self) -> None:
         for (name, stack), times in sorted(self.changed.items(), key=lambda item: -item[1]):
             shapes = list(self.seen[name, stack])
-            record.shapes.append({
-                "operator": name,
-                "stack": [{"path": path, "line": line} for path, line in stack],
-                "new_shapes": times,
-                "shapes": [[list(s) for s in example] for example in shapes[:_EXAMPLES]],
-                "steps": self.step,
-            })
+            record.shapes.append(
+                {
+                    "operator": name,
+                    "stack": [{"path": path, "line": line} for path, line in stack],
+                    "new_shapes": times,
+                    "shapes": [[list(s) for s in example] for example in shapes[:_EXAMPLES]],
+                    "steps": self.step,
+                }
+            )
 
 
 def _stack() -> tuple[tuple[str, int], ...]:

@@ -1,7 +1,7 @@
 """Stand-ins at the edge: data sets, downloads, packages. A stub file is run in every process once torch is there.
 
-    from npu_emulator.stubs import when_imported
-    when_imported("torchvision.datasets", lambda datasets: setattr(datasets, "MNIST", MySyntheticMnist))
+from npu_emulator.stubs import when_imported
+when_imported("torchvision.datasets", lambda datasets: setattr(datasets, "MNIST", MySyntheticMnist))
 """
 
 from __future__ import annotations

@@ -30,7 +30,11 @@ def _classify(filename: str) -> str:
         return "user" if filename in ("<stdin>", "<string>") else "transparent"
     path = os.path.realpath(filename)
     if path.startswith(_LIBRARIES) or any(part in path for part in _PACKAGE_DIRS):
-        return "torch" if any(f"{part.strip(os.sep)}{os.sep}torch{os.sep}" in path for part in _PACKAGE_DIRS) else "library"
+        return (
+            "torch"
+            if any(f"{part.strip(os.sep)}{os.sep}torch{os.sep}" in path for part in _PACKAGE_DIRS)
+            else "library"
+        )
     if path.startswith(_TRANSPARENT):
         return "transparent"
     torch = sys.modules.get("torch")

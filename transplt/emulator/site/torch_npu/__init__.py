@@ -1,6 +1,7 @@
 """Emulated torch_npu: the 'npu' device over CPU memory, in pure Python. This is not Ascend's torch_npu.
 
-It exists so that a migrated script can be run on a machine without an NPU. Names that the chosen torch_npu lacks say so;
+It exists so that a migrated script can be run on a machine without an NPU. Names that the chosen torch_npu lacks say
+so;
 names it has that are not emulated say that instead.
 """
 

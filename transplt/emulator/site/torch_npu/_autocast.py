@@ -6,14 +6,20 @@ from typing import Any
 
 import torch
 
-LOWER = """conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d.input conv_transpose3d.input convolution prelu addmm addmv
-addr matmul einsum mm mv linalg_vecdot linear addbmm baddbmm bmm chain_matmul linalg_multi_dot _thnn_fused_lstm_cell
-_thnn_fused_gru_cell lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell scaled_dot_product_attention""".split()
-FLOAT32 = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow.Tensor_Scalar pow.Tensor_Tensor
-pow.Scalar softplus layer_norm native_layer_norm group_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss
-nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss
-soft_margin_loss triplet_margin_loss multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp
-upsample_nearest2d.vec upsample_bilinear2d.vec upsample_bicubic2d.vec linalg_vector_norm cross_entropy_loss""".split()
+LOWER = """
+conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d.input conv_transpose3d.input convolution prelu
+addmm addmv addr matmul einsum mm mv linalg_vecdot linear addbmm baddbmm bmm chain_matmul linalg_multi_dot
+_thnn_fused_lstm_cell _thnn_fused_gru_cell lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+scaled_dot_product_attention
+""".split()
+FLOAT32 = """
+acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow.Tensor_Scalar
+pow.Tensor_Tensor pow.Scalar softplus layer_norm native_layer_norm group_norm cosine_similarity poisson_nll_loss
+cosine_embedding_loss nll_loss nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss
+margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss
+binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp upsample_nearest2d.vec
+upsample_bilinear2d.vec upsample_bicubic2d.vec linalg_vector_norm cross_entropy_loss
+""".split()
 FLOAT32_OUT = "softmax.int log_softmax.int cumprod cumsum prod prod.dim_int sum sum.dim_IntList".split()
 PROMOTE = "addcdiv addcmul atan2 bilinear cross dot grid_sampler index_put tensordot scatter_add".split()
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
@@ -47,6 +53,7 @@ def _cast(op: Any, dtype_of: Any) -> Any:
         with torch._C._ExcludeDispatchKeyGuard(_KEYS):
             dtype = dtype_of(args, kwargs)
             if dtype is not None:
+
                 def to(tensor: Any) -> Any:
                     return tensor.to(dtype) if _eligible(tensor) and tensor.dtype != dtype else tensor
 
@@ -73,8 +80,10 @@ def _float32_out(op: Any) -> Any:
 
 
 def _banned(*args: Any, **kwargs: Any) -> Any:
-    raise RuntimeError("[emulated npu] binary_cross_entropy / BCELoss may not run under autocast: use "
-                       "binary_cross_entropy_with_logits / BCEWithLogitsLoss")
+    raise RuntimeError(
+        "[emulated npu] binary_cross_entropy / BCELoss may not run under autocast: use "
+        "binary_cross_entropy_with_logits / BCEWithLogitsLoss"
+    )
 
 
 def install() -> None:

@@ -28,11 +28,14 @@ forked = False
 def check_index(index: int) -> None:
     """RuntimeError unless `npu:index` exists."""
     if not 0 <= index < COUNT:
-        raise RuntimeError(f"[emulated npu] invalid device ordinal npu:{index}: this run has {COUNT} device(s), see --npus")
+        raise RuntimeError(
+            f"[emulated npu] invalid device ordinal npu:{index}: this run has {COUNT} device(s), see --npus"
+        )
 
 
 def index_of(device: Any) -> int:
-    """The index that an int, a string, a torch.device or None stands for; None and negative numbers: the current device."""
+    """The index that an int, a string, a torch.device or None stands for; None and negative numbers: the current
+    device."""
     index = device
     if not (device is None or isinstance(device, int)):
         try:

@@ -57,10 +57,16 @@ class Call:
                 if self.index is None:
                     self.index = index
                 elif self.index != index and not info.mixed_ok and not (value.dim() == 0 and info.pointwise):
-                    raise RuntimeError(f"[emulated npu] {info.name}: all tensors must be on the same device, but argument "
-                                       f"'{argument}' is on npu:{index} and an earlier one on npu:{self.index}")
+                    raise RuntimeError(
+                        f"[emulated npu] {info.name}: all tensors must be on the same device, but argument "
+                        f"'{argument}' is on npu:{index} and an earlier one on npu:{self.index}"
+                    )
                 return to_cpu(value)
-            if self.foreign is None and device.type == "cpu" and not (value.dim() == 0 and (info.pointwise or info.fused)):
+            if (
+                self.foreign is None
+                and device.type == "cpu"
+                and not (value.dim() == 0 and (info.pointwise or info.fused))
+            ):
                 self.foreign = argument
             return value
         if isinstance(value, (list, tuple)):
@@ -77,8 +83,10 @@ class Call:
     def check(self, info: OperatorInfo) -> None:
         """RuntimeError when npu and CPU tensors meet in an operator that does not take both."""
         if self.foreign is not None and self.index is not None and not info.mixed_ok:
-            raise RuntimeError(f"[emulated npu] {info.name}: all tensors must be on the same device, but argument "
-                               f"'{self.foreign}' is on cpu and another one on npu:{self.index}")
+            raise RuntimeError(
+                f"[emulated npu] {info.name}: all tensors must be on the same device, but argument "
+                f"'{self.foreign}' is on cpu and another one on npu:{self.index}"
+            )
 
 
 def _number(value: Any, args: list[Any]) -> Any:
@@ -104,14 +112,17 @@ def move_into(target: Any, cpu_result: Any, index: int) -> None:
     """Let the npu tensor `target` have the memory and shape of `cpu_result`."""
     source = to_npu(cpu_result, index)
     torch.ops.aten.set_.source_Storage_storage_offset.redispatch(
-        CPU_KEYS, target, source.untyped_storage(), source.storage_offset(), source.shape, source.stride())
+        CPU_KEYS, target, source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
+    )
 
 
 def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
     """Run `op` for npu arguments."""
     if devices.forked:
-        raise RuntimeError("[emulated npu] this process was forked after its parent had used the npu: start workers that "
-                           "touch the device with the 'spawn' method")
+        raise RuntimeError(
+            "[emulated npu] this process was forked after its parent had used the npu: start workers that "
+            "touch the device with the 'spawn' method"
+        )
     info = _infos.get(op)
     if info is None:
         info = info_of(op)
@@ -131,7 +142,9 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
             cpu_args[i] = _number(cpu_args[i], cpu_args)
     cpu_kwargs = {k: unwrap(v, info, k) for k, v in kwargs.items()}
     if info.index_like and args[0].device.type == "cpu":
-        raise RuntimeError(f"[emulated npu] {info.name}: a cpu tensor cannot be indexed with npu indices (device mismatch)")
+        raise RuntimeError(
+            f"[emulated npu] {info.name}: a cpu tensor cannot be indexed with npu indices (device mismatch)"
+        )
     index = call.target if call.target is not None else call.index
     if index is None:
         index = devices.state.device

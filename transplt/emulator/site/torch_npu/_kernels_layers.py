@@ -1,4 +1,5 @@
-"""Own kernels of layers for which PyTorch asks a device for a fused operator: convolution, LSTM and GRU cells, SyncBatchNorm."""
+"""Own kernels of layers for which PyTorch asks a device for a fused operator: convolution, LSTM and GRU cells,
+SyncBatchNorm."""
 
 from __future__ import annotations
 
@@ -13,8 +14,17 @@ from ._relabel import to_cpu, to_npu
 _aten: Any = torch.ops.aten
 
 
-def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-                output_padding: Any, groups: int) -> Any:
+def convolution(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> Any:
     info = info_of(_aten.convolution_overrideable.default)
     count("aten::convolution")
     for hook in hooks:
@@ -26,13 +36,34 @@ def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, d
     return to_npu(_aten.convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups), call.index)
 
 
-def convolution_backward(grad_output: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-                         output_padding: Any, groups: int, output_mask: Any) -> Any:
+def convolution_backward(
+    grad_output: Any,
+    input: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Any,
+) -> Any:
     index = input.device.index
     count("aten::convolution_backward")
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
-    gradients = _aten.convolution_backward(to_cpu(grad_output), to_cpu(input), to_cpu(weight), [channels], stride, padding, dilation,
-                                           transposed, output_padding, groups, output_mask)
+    gradients = _aten.convolution_backward(
+        to_cpu(grad_output),
+        to_cpu(input),
+        to_cpu(weight),
+        [channels],
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        output_mask,
+    )
     return tuple(None if g is None else to_npu(g, index) for g in gradients)
 
 
@@ -64,8 +95,15 @@ def lstm_cell_backward(grad_hy: Any, grad_cy: Any, cx: Any, cy: Any, workspace: 
         d_hidden = to_cpu(grad_hy)
         d_show = d_hidden * squashed
         d_cell = d_cell + d_hidden * show * (1 - squashed.square())
-    d_pre = torch.cat([d_cell * candidate * take * (1 - take), d_cell * to_cpu(cx) * keep * (1 - keep),
-                       d_cell * take * (1 - candidate.square()), d_show * show * (1 - show)], 1)
+    d_pre = torch.cat(
+        [
+            d_cell * candidate * take * (1 - take),
+            d_cell * to_cpu(cx) * keep * (1 - keep),
+            d_cell * take * (1 - candidate.square()),
+            d_show * show * (1 - show),
+        ],
+        1,
+    )
     d_bias = to_npu(d_pre.sum(0), index) if has_bias else None
     return to_npu(d_pre, index), to_npu(d_cell * keep, index), d_bias
 
@@ -112,8 +150,9 @@ def batch_norm_stats(input: Any, eps: float) -> Any:
     return to_npu(x.mean(dims), index), to_npu(torch.rsqrt(x.var(dims, unbiased=False) + eps), index)
 
 
-def batch_norm_gather(input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float,
-                      counts: Any) -> Any:
+def batch_norm_gather(
+    input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, counts: Any
+) -> Any:
     """Mean and inverse deviation of the joined batch from those of its parts (rows)."""
     index = mean.device.index
     m, s, n = to_cpu(mean), to_cpu(invstd), to_cpu(counts).to(torch.float32).view(-1, 1)
@@ -136,18 +175,24 @@ def batch_norm_elemt(input: Any, weight: Any, bias: Any, mean: Any, invstd: Any,
     return to_npu(y.to(x.dtype), input.device.index)
 
 
-def batch_norm_backward_reduce(grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: bool, weight_g: bool,
-                               bias_g: bool) -> Any:
+def batch_norm_backward_reduce(
+    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: bool, weight_g: bool, bias_g: bool
+) -> Any:
     g, x, index = to_cpu(grad_out), to_cpu(input), input.device.index
     dims = _all_but_channels(x)
     sum_dy = g.sum(dims)
     sum_dy_xmu = (g * (x - _per_channel(to_cpu(mean), x))).sum(dims)
-    return (to_npu(sum_dy, index), to_npu(sum_dy_xmu, index),
-            to_npu(sum_dy_xmu * to_cpu(invstd), index) if weight_g else None, to_npu(sum_dy.clone(), index) if bias_g else None)
+    return (
+        to_npu(sum_dy, index),
+        to_npu(sum_dy_xmu, index),
+        to_npu(sum_dy_xmu * to_cpu(invstd), index) if weight_g else None,
+        to_npu(sum_dy.clone(), index) if bias_g else None,
+    )
 
 
-def batch_norm_backward_elemt(grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any,
-                              counts: Any) -> Any:
+def batch_norm_backward_elemt(
+    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, counts: Any
+) -> Any:
     g, x, n, s = to_cpu(grad_out), to_cpu(input), to_cpu(counts).sum(), to_cpu(invstd)
     centred = (x - _per_channel(to_cpu(mean), x)) * _per_channel(s * s * to_cpu(sum_dy_xmu) / n, x)
     r = (g - _per_channel(to_cpu(sum_dy) / n, x) - centred) * _per_channel(s, x)

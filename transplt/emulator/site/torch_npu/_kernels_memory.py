@@ -26,15 +26,24 @@ def _cpu(tensor: Any) -> Any:
     return to_cpu(tensor) if tensor.device.type == "npu" else tensor
 
 
-def empty(size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None,
-          memory_format: Any = None) -> Any:
+def empty(
+    size: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+) -> Any:
     index = _index(device)
     count("aten::empty")
     made = torch.empty(size, dtype=dtype, device="cpu", memory_format=memory_format or torch.contiguous_format)
     return to_npu(made, index)
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
     return to_npu(torch.empty_strided(size, stride, dtype=dtype, device="cpu"), _index(device))
 
 
@@ -76,7 +85,8 @@ def set_source_tensor(self: Any, source: Any) -> Any:
     if source.device != self.device:
         raise RuntimeError(f"[emulated npu] set_: the source is on {source.device}, the tensor on {self.device}")
     return _aten.set_.source_Storage_storage_offset.redispatch(
-        CPU_KEYS, self, source.untyped_storage(), source.storage_offset(), source.shape, source.stride())
+        CPU_KEYS, self, source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
+    )
 
 
 def set_(self: Any) -> Any:

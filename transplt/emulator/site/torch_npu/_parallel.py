@@ -1,10 +1,17 @@
-"""nn.DataParallel's C++ helpers (absent from CPU builds; torch_npu brings its own) and torch.accelerator."""
+"""nn.DataParallel, which torch_npu does not support, and torch.accelerator.
+
+DataParallel runs here all the same, as a finding, so that the rest of the script is tried too.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
+from npu_emulator import codes
+from npu_emulator.record import record
+from npu_emulator.user_code import nearest
 
 from . import _devices as devices
 
@@ -31,12 +38,33 @@ def _broadcast(tensor: Any, targets: Any) -> Any:
     return [tensor if tensor.device.index == d else tensor.to(_npu(d)) for d in targets]
 
 
+def _report_data_parallel() -> None:
+    parallel = torch.nn.DataParallel
+    original = parallel.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if len(self.device_ids) > 1:
+            what = f"torch.nn.DataParallel over {len(self.device_ids)} devices"
+            record.finding(nearest(), codes.DATA_PARALLEL, what, "use one process per NPU", "warning")
+
+    parallel.__init__ = init
+
+
 def install(npu: Any) -> None:
     """`npu` is the device module (torch.npu)."""
-    helpers = {"_scatter": _scatter, "_gather": _gather, "_broadcast_coalesced": _broadcast_coalesced, "_broadcast": _broadcast}
+    helpers = {
+        "_scatter": _scatter,
+        "_gather": _gather,
+        "_broadcast_coalesced": _broadcast_coalesced,
+        "_broadcast": _broadcast,
+    }
     for name, helper in helpers.items():
         if not hasattr(torch._C, name):
             setattr(torch._C, name, helper)
+
+    _report_data_parallel()
 
     def set_index(device: Any) -> None:
         npu.set_device(device)

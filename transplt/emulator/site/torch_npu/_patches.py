@@ -12,7 +12,20 @@ from torch.jit._builtins import _register_builtin
 from . import _devices as devices
 
 _pinned: Any = weakref.WeakValueDictionary()
-_PINNING = ("empty", "zeros", "ones", "rand", "randn", "full", "tensor", "arange", "randint", "empty_like", "zeros_like", "empty_strided")
+_PINNING = (
+    "empty",
+    "zeros",
+    "ones",
+    "rand",
+    "randn",
+    "full",
+    "tensor",
+    "arange",
+    "randint",
+    "empty_like",
+    "zeros_like",
+    "empty_strided",
+)
 
 
 def resolve(device: Any) -> Any:
@@ -80,6 +93,7 @@ def _builtin(wrapper: Any, name: str) -> None:
 
 def _patch_factories() -> None:
     """torch.tensor and its kin resolve an index-less device to index 0 in C++."""
+
     def resolving(original: Any) -> Any:
         @functools.wraps(original)
         def factory(*args: Any, **kwargs: Any) -> Any:
@@ -99,7 +113,9 @@ def _patch_pinning() -> None:
 
     def pin_memory(self: Any, device: Any = None) -> Any:
         if self.device.type != "cpu":
-            raise RuntimeError(f"[emulated npu] pin_memory: only cpu memory can be pinned, this tensor is on {self.device}")
+            raise RuntimeError(
+                f"[emulated npu] pin_memory: only cpu memory can be pinned, this tensor is on {self.device}"
+            )
         if self.is_pinned():
             return self
         pinned = self.clone()

@@ -65,8 +65,10 @@ def _restore(storage: Any, location: str) -> Any:
         return None
     index = devices.index_of(location)
     if index >= devices.COUNT:
-        raise RuntimeError(f"[emulated npu] torch.load: a storage was saved on npu:{index}, but there are only {devices.COUNT} "
-                           "devices here; map_location can send it to another one")
+        raise RuntimeError(
+            f"[emulated npu] torch.load: a storage was saved on npu:{index}, but there are only {devices.COUNT} "
+            "devices here; map_location can send it to another one"
+        )
     return storage if storage.device.type == "npu" else on_npu(storage, index)
 
 

@@ -1,4 +1,5 @@
-"""Operators that the chosen torch_npu has no kernel for: findings, or errors as with TORCH_NPU_FALLBACK_CPU_DISABLE=1."""
+"""Operators that the chosen torch_npu has no kernel for: findings, or errors as with
+TORCH_NPU_FALLBACK_CPU_DISABLE=1."""
 
 from __future__ import annotations
 
@@ -28,7 +29,13 @@ def _judge(info: Any, op: Any) -> None:
 def _report(info: Any) -> None:
     version = config.torch_version
     what = f"{info.name} has no NPU kernel in torch_npu for PyTorch {version}"
-    record.finding(nearest(3), codes.NO_KERNEL, what, "it runs on the CPU there, with copies both ways", _LEVELS[config.cpu_fallback])
+    record.finding(
+        nearest(3),
+        codes.NO_KERNEL,
+        what,
+        "it runs on the CPU there, with copies both ways",
+        _LEVELS[config.cpu_fallback],
+    )
     if config.cpu_fallback == "error":
         raise RuntimeError(f"[emulated npu] {what} [{codes.NO_KERNEL}]")
 

@@ -1,8 +1,9 @@
 """Optional: let PyTorch's C++ ask our Python-registered hook for a pinned-memory allocator.
 
-PyTorch's Python hook class does not forward getPinnedMemoryAllocator. The hook is a C++ object with an Itanium-ABI vtable
-(Linux, macOS): copy the table, and put c10::GetCPUAllocator into that slot. Slot numbers are read from the headers of the
-torch wheel. What it buys: DistributedDataParallel with find_unused_parameters or static_graph.
+PyTorch's Python hook class does not forward getPinnedMemoryAllocator. The hook is a C++ object with an Itanium-ABI
+vtable
+(Linux, macOS): copy the table, and put c10::GetCPUAllocator into that slot. Slot numbers are read from the headers of
+the torch wheel. What it buys: DistributedDataParallel with find_unused_parameters or static_graph.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def patch(hook: Any) -> bool:
     root = os.path.dirname(torch.__file__)
     headers = os.path.join(root, "include", "ATen", "detail")
     try:
-        names = _slots(os.path.join(headers, "AcceleratorHooksInterface.h"), os.path.join(headers, "PrivateUse1HooksInterface.h"))
+        names = _slots(
+            os.path.join(headers, "AcceleratorHooksInterface.h"), os.path.join(headers, "PrivateUse1HooksInterface.h")
+        )
         allocator_slot, pinned_slot = names.index("getPinnedMemoryAllocator"), names.index("isPinnedPtr")
         allocator = ctypes.cast(_library(root, "libc10")._ZN3c1015GetCPUAllocatorEv, ctypes.c_void_p).value
         # Any exported function without arguments that returns true: pinned memory is tracked in Python.
@@ -56,7 +59,9 @@ def patch(hook: Any) -> bool:
     if table_address is None:
         return False
     length = len(names) + 2
-    table = (ctypes.c_void_p * length)(*[ctypes.c_void_p.from_address(table_address - 16 + 8 * i).value for i in range(length)])
+    table = (ctypes.c_void_p * length)(
+        *[ctypes.c_void_p.from_address(table_address - 16 + 8 * i).value for i in range(length)]
+    )
     table[2 + allocator_slot] = allocator
     table[2 + pinned_slot] = yes
     _kept.append(table)

@@ -14,14 +14,24 @@ class _Images(torch.utils.data.Dataset):  # type: ignore[misc]
 
     size, mode, count, classes_count = (28, 28), "L", 256, 10
 
-    def __init__(self, root: Any = None, *args: Any, train: bool = True, transform: Any = None, target_transform: Any = None,
-                 download: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        root: Any = None,
+        *args: Any,
+        train: bool = True,
+        transform: Any = None,
+        target_transform: Any = None,
+        download: bool = False,
+        **kwargs: Any,
+    ) -> None:
         import numpy as np
 
         callables = [a for a in args if callable(a)]
         self.root, self.train = root, train
         self.transform = transform if transform is not None else (callables[0] if callables else None)
-        self.target_transform = target_transform if target_transform is not None else (callables[1] if len(callables) > 1 else None)
+        self.target_transform = (
+            target_transform if target_transform is not None else (callables[1] if len(callables) > 1 else None)
+        )
         shape = (self.count, *self.size, *(() if self.mode == "L" else (3,)))
         self._pixels = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
         self.data = torch.from_numpy(self._pixels)
@@ -53,7 +63,10 @@ DATASETS = {
     "CIFAR10": _kind("CIFAR10", **_COLOUR),
     "CIFAR100": _kind("CIFAR100", classes_count=100, **_COLOUR),
     **{name: _kind(name, **_COLOUR) for name in ("SVHN", "STL10", "GTSRB")},
-    **{name: _kind(name, **_LARGE) for name in ("ImageFolder", "LSUN", "ImageNet", "CelebA", "Food101", "Flowers102", "FakeData")},
+    **{
+        name: _kind(name, **_LARGE)
+        for name in ("ImageFolder", "LSUN", "ImageNet", "CelebA", "Food101", "Flowers102", "FakeData")
+    },
 }
 
 
@@ -69,9 +82,20 @@ def _without_weights(module: Any) -> None:
 
     for name in dir(module):
         function = getattr(module, name)
-        if name[0].islower() and callable(function) and getattr(function, "__module__", "").startswith("torchvision.models."):
-            def build(*args: Any, _original: Any = function, pretrained: Any = None, weights: Any = None, weights_backbone: Any = None,
-                      **kwargs: Any) -> Any:
+        if (
+            name[0].islower()
+            and callable(function)
+            and getattr(function, "__module__", "").startswith("torchvision.models.")
+        ):
+
+            def build(
+                *args: Any,
+                _original: Any = function,
+                pretrained: Any = None,
+                weights: Any = None,
+                weights_backbone: Any = None,
+                **kwargs: Any,
+            ) -> Any:
                 return _original(**kwargs)
 
             setattr(module, name, functools.wraps(function)(build))

@@ -7,8 +7,19 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-__all__ = ["fast_gelu", "npu_clipped_swiglu", "npu_fast_gelu", "npu_geglu", "npu_gelu", "npu_gelu_mul", "npu_linear", "npu_mish", "npu_silu",
-           "npu_silu_", "npu_swiglu"]
+__all__ = [
+    "fast_gelu",
+    "npu_clipped_swiglu",
+    "npu_fast_gelu",
+    "npu_geglu",
+    "npu_gelu",
+    "npu_gelu_mul",
+    "npu_linear",
+    "npu_mish",
+    "npu_silu",
+    "npu_silu_",
+    "npu_swiglu",
+]
 
 
 def npu_swiglu(input: Any, dim: int = -1) -> Any:
@@ -45,8 +56,16 @@ def npu_gelu_mul(input: Any, *, approximate: str = "none") -> Any:
     return F.gelu(gate, approximate=approximate) * up
 
 
-def npu_clipped_swiglu(x: Any, *, group_index: Any = None, dim: int = -1, alpha: float = 1.702, limit: float = 7.0, bias: float = 1.0,
-                       interleaved: bool = True) -> Any:
+def npu_clipped_swiglu(
+    x: Any,
+    *,
+    group_index: Any = None,
+    dim: int = -1,
+    alpha: float = 1.702,
+    limit: float = 7.0,
+    bias: float = 1.0,
+    interleaved: bool = True,
+) -> Any:
     """gate * sigmoid(alpha * gate) * (up + bias), gate and up clipped at `limit`."""
     if group_index is not None:
         raise NotImplementedError("[emulated npu] npu_clipped_swiglu: group_index is not emulated")

@@ -7,7 +7,13 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-__all__ = ["npu_apply_rotary_pos_emb", "npu_fusion_attention", "npu_fusion_attention_v2", "npu_rotary_mul", "npu_scaled_masked_softmax"]
+__all__ = [
+    "npu_apply_rotary_pos_emb",
+    "npu_fusion_attention",
+    "npu_fusion_attention_v2",
+    "npu_rotary_mul",
+    "npu_scaled_masked_softmax",
+]
 _ALL = 2147483647
 
 
@@ -30,7 +36,9 @@ def npu_rotary_mul(input: Any, r1: Any, r2: Any, rotary_mode: str = "half", rota
     return input * r1 + _rotate(input, rotary_mode) * r2
 
 
-def npu_apply_rotary_pos_emb(query: Any, key: Any, cos: Any, sin: Any, layout: str = "BSND", rotary_mode: str = "half") -> tuple[Any, Any]:
+def npu_apply_rotary_pos_emb(
+    query: Any, key: Any, cos: Any, sin: Any, layout: str = "BSND", rotary_mode: str = "half"
+) -> tuple[Any, Any]:
     """npu_rotary_mul of query and key, in place."""
     query.copy_(query * cos + _rotate(query, rotary_mode) * sin)
     key.copy_(key * cos + _rotate(key, rotary_mode) * sin)
@@ -40,17 +48,19 @@ def npu_apply_rotary_pos_emb(query: Any, key: Any, cos: Any, sin: Any, layout: s
 def npu_scaled_masked_softmax(x: Any, mask: Any, scale: float = 1.0, fixed_triu_mask: bool = False) -> Any:
     """softmax(x * scale) over the last dimension, True in `mask` left out (filled with -10000)."""
     if fixed_triu_mask:
-        raise RuntimeError("[emulated npu] npu_scaled_masked_softmax: fixed_triu_mask=True is not supported by torch_npu")
+        raise RuntimeError(
+            "[emulated npu] npu_scaled_masked_softmax: fixed_triu_mask=True is not supported by torch_npu"
+        )
     return torch.softmax((x.float() * scale).masked_fill(mask, -10000.0), -1).to(x.dtype)
 
 
-_TO_BNSD = {
+_TO_BNSD: dict[str, Any] = {
     "BSH": lambda t, heads: t.unflatten(-1, (heads, -1)).transpose(1, 2),
     "SBH": lambda t, heads: t.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3),
     "BSND": lambda t, heads: t.transpose(1, 2),
     "BNSD": lambda t, heads: t,
 }
-_FROM_BNSD = {
+_FROM_BNSD: dict[str, Any] = {
     "BSH": lambda t: t.transpose(1, 2).flatten(-2),
     "SBH": lambda t: t.permute(2, 0, 1, 3).flatten(-2),
     "BSND": lambda t: t.transpose(1, 2),
@@ -66,20 +76,21 @@ def _dropped(shape: tuple[int, int], device: Any, mask: Any, mode: int, before: 
         if mode == 1 or mask is None or (before >= columns and after >= columns):
             return dropped
     elif mask is None:
-        raise RuntimeError(f"[emulated npu] npu_fusion_attention: sparse_mode {mode} needs the 2048x2048 upper-triangular atten_mask")
+        raise RuntimeError(
+            f"[emulated npu] npu_fusion_attention: sparse_mode {mode} needs the 2048x2048 upper-triangular atten_mask"
+        )
     else:
         dropped = None
     offset = torch.arange(columns, device=device)[None, :] - torch.arange(rows, device=device)[:, None]
     if mode in (3, 4):
         offset = offset - (columns - rows)  # aligned at the bottom right
-    if mode in (2, 3):
-        band = offset > 0
-    else:
-        band = (offset > after) | (offset < -before)
+    band = offset > 0 if mode in (2, 3) else (offset > after) | (offset < -before)
     return band if dropped is None else dropped | band
 
 
-def _attend(q: Any, k: Any, v: Any, pse: Any, dropped: Any, scale: float, keep: float, pse_type: int) -> tuple[Any, Any, Any]:
+def _attend(
+    q: Any, k: Any, v: Any, pse: Any, dropped: Any, scale: float, keep: float, pse_type: int
+) -> tuple[Any, Any, Any]:
     """softmax(mask(scale * (q k^T + pse))) v in BNSD, with the row maximum and sum of the softmax."""
     if k.shape[1] != q.shape[1]:
         k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
@@ -100,21 +111,37 @@ def _attend(q: Any, k: Any, v: Any, pse: Any, dropped: Any, scale: float, keep: 
     return (weights @ v.float()).to(q.dtype), top.expand(*top.shape[:-1], 8), total.expand(*total.shape[:-1], 8)
 
 
-def _varlen(q: Any, k: Any, v: Any, q_ends: Any, k_ends: Any, mask: Any, scale: float, keep: float, mode: int, before: int, after: int,
-            pse: Any) -> Any:
+def _varlen(
+    q: Any,
+    k: Any,
+    v: Any,
+    q_ends: Any,
+    k_ends: Any,
+    mask: Any,
+    scale: float,
+    keep: float,
+    mode: int,
+    before: int,
+    after: int,
+    pse: Any,
+) -> Any:
     """TND: sequences laid end to end; the lists hold the running totals of their lengths, without the leading 0."""
     if q_ends is None or k_ends is None or len(q_ends) != len(k_ends):
-        raise RuntimeError("[emulated npu] npu_fusion_attention: TND needs actual_seq_qlen and actual_seq_kvlen of the same length")
+        raise RuntimeError(
+            "[emulated npu] npu_fusion_attention: TND needs actual_seq_qlen and actual_seq_kvlen of the same length"
+        )
     if pse is not None:
         raise NotImplementedError("[emulated npu] npu_fusion_attention: pse with TND is not emulated")
     outputs, tops, totals = [], [], []
     q_start = k_start = 0
     for q_end, k_end in zip(q_ends, k_ends, strict=True):
-        part = [t[a:b].transpose(0, 1)[None] for t, a, b in ((q, q_start, q_end), (k, k_start, k_end), (v, k_start, k_end))]
+        part = [
+            t[a:b].transpose(0, 1)[None] for t, a, b in ((q, q_start, q_end), (k, k_start, k_end), (v, k_start, k_end))
+        ]
         shape = (q_end - q_start, k_end - k_start)
         small = mask[: shape[0], : shape[1]] if mask is not None and mode in (0, 1) else mask
         dropped = _dropped(shape, q.device, small, mode, before, after)
-        out, top, total = _attend(*part, None, dropped, scale, keep, 1)
+        out, top, total = _attend(part[0], part[1], part[2], None, dropped, scale, keep, 1)
         outputs.append(out[0].transpose(0, 1))
         tops.append(top[0].transpose(0, 1))
         totals.append(total[0].transpose(0, 1))
@@ -122,46 +149,119 @@ def _varlen(q: Any, k: Any, v: Any, q_ends: Any, k_ends: Any, mask: Any, scale: 
     return torch.cat(outputs), torch.cat(tops), torch.cat(totals)
 
 
-def npu_fusion_attention(query: Any, key: Any, value: Any, head_num: int, input_layout: str, pse: Any = None, padding_mask: Any = None,
-                         atten_mask: Any = None, scale: float = 1.0, keep_prob: float = 1.0, pre_tockens: int = _ALL,
-                         next_tockens: int = _ALL, inner_precise: int = 0, prefix: Any = None, actual_seq_qlen: Any = None,
-                         actual_seq_kvlen: Any = None, sparse_mode: int = 0, gen_mask_parallel: bool = True, sync: bool = False,
-                         softmax_layout: str = "", sink: Any = None, _pse_type: int = 1) -> tuple[Any, ...]:
+def npu_fusion_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    head_num: int,
+    input_layout: str,
+    pse: Any = None,
+    padding_mask: Any = None,
+    atten_mask: Any = None,
+    scale: float = 1.0,
+    keep_prob: float = 1.0,
+    pre_tockens: int = _ALL,
+    next_tockens: int = _ALL,
+    inner_precise: int = 0,
+    prefix: Any = None,
+    actual_seq_qlen: Any = None,
+    actual_seq_kvlen: Any = None,
+    sparse_mode: int = 0,
+    gen_mask_parallel: bool = True,
+    sync: bool = False,
+    softmax_layout: str = "",
+    sink: Any = None,
+    _pse_type: int = 1,
+) -> tuple[Any, ...]:
     """dropout(softmax(mask(scale * (q k^T + pse)))) v. Layouts BSH, SBH, BSND, BNSD and TND; sparse modes 0 to 4.
 
-    Returns (output, softmax maximum, softmax sum, reserved, seed, offset, length); maximum and sum end in a dimension of 8.
+    Returns (output, softmax maximum, softmax sum, reserved, seed, offset, length); maximum and sum have a last
+    dimension of 8.
     """
     if padding_mask is not None:
         raise RuntimeError("[emulated npu] npu_fusion_attention: padding_mask is not supported by torch_npu")
     if prefix is not None or sink is not None or sparse_mode not in (0, 1, 2, 3, 4):
-        raise NotImplementedError(f"[emulated npu] npu_fusion_attention: prefix, sink and sparse_mode {sparse_mode} are not emulated")
+        raise NotImplementedError(
+            f"[emulated npu] npu_fusion_attention: prefix, sink and sparse_mode {sparse_mode} are not emulated"
+        )
     if atten_mask is not None and atten_mask.dtype not in (torch.bool, torch.uint8):
         raise RuntimeError(f"[emulated npu] npu_fusion_attention: atten_mask is bool or uint8, not {atten_mask.dtype}")
     empty = torch.empty(0, device=query.device)
     if input_layout == "TND":
-        output, top, total = _varlen(query, key, value, actual_seq_qlen, actual_seq_kvlen, atten_mask, scale, keep_prob, sparse_mode,
-                                     pre_tockens, next_tockens, pse)
+        output, top, total = _varlen(
+            query,
+            key,
+            value,
+            actual_seq_qlen,
+            actual_seq_kvlen,
+            atten_mask,
+            scale,
+            keep_prob,
+            sparse_mode,
+            pre_tockens,
+            next_tockens,
+            pse,
+        )
         return output, top, total, empty, 0, 0, 0
     if input_layout not in _TO_BNSD:
-        raise RuntimeError(f"[emulated npu] npu_fusion_attention: input_layout {input_layout!r} is none of BSH, SBH, BSND, BNSD, TND")
+        raise RuntimeError(
+            f"[emulated npu] npu_fusion_attention: input_layout {input_layout!r} is none of BSH, SBH, BSND, BNSD, TND"
+        )
     to_bnsd = _TO_BNSD[input_layout]
     q = to_bnsd(query, head_num)
     kv_heads = head_num if input_layout not in ("BSH", "SBH") else key.shape[-1] // q.shape[-1]
     k, v = to_bnsd(key, kv_heads), to_bnsd(value, kv_heads)
     if q.shape[1] != head_num:
-        raise RuntimeError(f"[emulated npu] npu_fusion_attention: head_num is {head_num}, the query has {q.shape[1]} heads")
+        raise RuntimeError(
+            f"[emulated npu] npu_fusion_attention: head_num is {head_num}, the query has {q.shape[1]} heads"
+        )
     dropped = _dropped((q.shape[-2], k.shape[-2]), q.device, atten_mask, sparse_mode, pre_tockens, next_tockens)
     output, top, total = _attend(q, k, v, pse, dropped, scale, keep_prob, _pse_type)
     return _FROM_BNSD[input_layout](output), top, total, empty, 0, 0, 0
 
 
-def npu_fusion_attention_v2(query: Any, key: Any, value: Any, head_num: int, input_layout: str, *, pse: Any = None,
-                            padding_mask: Any = None, atten_mask: Any = None, scale: float = 1.0, keep_prob: float = 1.0,
-                            pre_tokens: int = _ALL, next_tokens: int = _ALL, inner_precise: int = 0, prefix: Any = None,
-                            actual_seq_qlen: Any = None, actual_seq_kvlen: Any = None, sparse_mode: int = 0, pse_type: int = 1,
-                            **kwargs: Any) -> tuple[Any, ...]:
+def npu_fusion_attention_v2(
+    query: Any,
+    key: Any,
+    value: Any,
+    head_num: int,
+    input_layout: str,
+    *,
+    pse: Any = None,
+    padding_mask: Any = None,
+    atten_mask: Any = None,
+    scale: float = 1.0,
+    keep_prob: float = 1.0,
+    pre_tokens: int = _ALL,
+    next_tokens: int = _ALL,
+    inner_precise: int = 0,
+    prefix: Any = None,
+    actual_seq_qlen: Any = None,
+    actual_seq_kvlen: Any = None,
+    sparse_mode: int = 0,
+    pse_type: int = 1,
+    **kwargs: Any,
+) -> tuple[Any, ...]:
     """npu_fusion_attention with `pse_type`: 0 adds pse after the scaling, 1 before it."""
     if pse_type not in (0, 1):
         raise NotImplementedError(f"[emulated npu] npu_fusion_attention_v2: pse_type {pse_type} is not emulated")
-    return npu_fusion_attention(query, key, value, head_num, input_layout, pse, padding_mask, atten_mask, scale, keep_prob, pre_tokens,
-                                next_tokens, inner_precise, prefix, actual_seq_qlen, actual_seq_kvlen, sparse_mode, _pse_type=pse_type)
+    return npu_fusion_attention(
+        query,
+        key,
+        value,
+        head_num,
+        input_layout,
+        pse,
+        padding_mask,
+        atten_mask,
+        scale,
+        keep_prob,
+        pre_tokens,
+        next_tokens,
+        inner_precise,
+        prefix,
+        actual_seq_qlen,
+        actual_seq_kvlen,
+        sparse_mode,
+        _pse_type=pse_type,
+    )

@@ -7,8 +7,23 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-__all__ = ["npu_bmmV2", "npu_broadcast", "npu_confusion_transpose", "npu_dtype_cast", "npu_dtype_cast_", "npu_format_cast",
-           "npu_format_cast_", "npu_max", "npu_min", "npu_one_hot", "npu_pad", "npu_reshape", "npu_slice", "npu_transpose", "one_"]
+__all__ = [
+    "npu_bmmV2",
+    "npu_broadcast",
+    "npu_confusion_transpose",
+    "npu_dtype_cast",
+    "npu_dtype_cast_",
+    "npu_format_cast",
+    "npu_format_cast_",
+    "npu_max",
+    "npu_min",
+    "npu_one_hot",
+    "npu_pad",
+    "npu_reshape",
+    "npu_slice",
+    "npu_transpose",
+    "one_",
+]
 _ND = 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -23,11 +24,27 @@ def _ends(group_list: Any, kind: int) -> list[int]:
     return values
 
 
-def npu_grouped_matmul(x: Any, weight: Any, *, bias: Any = None, scale: Any = None, offset: Any = None, antiquant_scale: Any = None,
-                       antiquant_offset: Any = None, per_token_scale: Any = None, group_list: Any = None, activation_input: Any = None,
-                       activation_quant_scale: Any = None, activation_quant_offset: Any = None, split_item: int = 0,
-                       group_type: Any = None, group_list_type: int = 0, act_type: int = 0, output_dtype: Any = None,
-                       **kwargs: Any) -> list[Any]:
+def npu_grouped_matmul(
+    x: Any,
+    weight: Any,
+    *,
+    bias: Any = None,
+    scale: Any = None,
+    offset: Any = None,
+    antiquant_scale: Any = None,
+    antiquant_offset: Any = None,
+    per_token_scale: Any = None,
+    group_list: Any = None,
+    activation_input: Any = None,
+    activation_quant_scale: Any = None,
+    activation_quant_offset: Any = None,
+    split_item: int = 0,
+    group_type: Any = None,
+    group_list_type: int = 0,
+    act_type: int = 0,
+    output_dtype: Any = None,
+    **kwargs: Any,
+) -> list[Any]:
     """One product per group: x[i] @ weight[i] (+ bias[i]); a list. Rows of a single x are split by `group_list`."""
     quantised = (scale, offset, antiquant_scale, antiquant_offset, per_token_scale, activation_quant_scale)
     if any(v is not None for v in quantised) or act_type:
@@ -40,7 +57,7 @@ def npu_grouped_matmul(x: Any, weight: Any, *, bias: Any = None, scale: Any = No
         if group_list is None:
             raise RuntimeError("[emulated npu] npu_grouped_matmul: a single x needs a group_list")
         starts = [0, *_ends(group_list, group_list_type)]
-        parts = [parts[0][a:b] for a, b in zip(starts, starts[1:], strict=False)]
+        parts = [parts[0][a:b] for a, b in pairwise(starts)]
     biases: list[Any] = [None] * len(weights)
     if bias:
         biases = list(bias[0].unbind(0)) if len(bias) == 1 and bias[0].dim() == 2 else list(bias)
@@ -49,8 +66,11 @@ def npu_grouped_matmul(x: Any, weight: Any, *, bias: Any = None, scale: Any = No
     return [torch.cat(outputs)] if split_item in (2, 3) else outputs
 
 
-def npu_moe_token_permute(tokens: Any, indices: Any, num_out_tokens: Any = None, padded_mode: bool = False) -> tuple[Any, Any]:
-    """(tokens sorted by expert, the place of each (token, choice) in them). `indices`: (tokens,) or (tokens, choices)."""
+def npu_moe_token_permute(
+    tokens: Any, indices: Any, num_out_tokens: Any = None, padded_mode: bool = False
+) -> tuple[Any, Any]:
+    """(tokens sorted by expert, the place of each (token, choice) in them). `indices`: (tokens,) or (tokens,
+    choices)."""
     if padded_mode:
         raise RuntimeError("[emulated npu] npu_moe_token_permute: padded_mode=True is not supported by torch_npu")
     choices = 1 if indices.dim() == 1 else indices.shape[1]
@@ -60,8 +80,9 @@ def npu_moe_token_permute(tokens: Any, indices: Any, num_out_tokens: Any = None,
     return tokens[torch.div(kept, choices, rounding_mode="floor")], places
 
 
-def npu_moe_token_unpermute(permuted_tokens: Any, sorted_indices: Any, probs: Any = None, padded_mode: bool = False,
-                            restore_shape: Any = None) -> Any:
+def npu_moe_token_unpermute(
+    permuted_tokens: Any, sorted_indices: Any, probs: Any = None, padded_mode: bool = False, restore_shape: Any = None
+) -> Any:
     """The inverse of npu_moe_token_permute: each token's choices summed, weighted by `probs` (tokens, choices)."""
     if padded_mode:
         raise RuntimeError("[emulated npu] npu_moe_token_unpermute: padded_mode=True is not supported by torch_npu")

@@ -7,8 +7,15 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-__all__ = ["npu_add_layer_norm", "npu_add_rms_norm", "npu_deep_norm", "npu_group_norm_silu", "npu_group_norm_swish", "npu_layer_norm_eval",
-           "npu_rms_norm"]
+__all__ = [
+    "npu_add_layer_norm",
+    "npu_add_rms_norm",
+    "npu_deep_norm",
+    "npu_group_norm_silu",
+    "npu_group_norm_swish",
+    "npu_layer_norm_eval",
+    "npu_rms_norm",
+]
 
 
 def _rstd(x: Any, epsilon: float) -> Any:
@@ -27,7 +34,9 @@ def npu_add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float = 1e-6) -> tup
     return (*npu_rms_norm(total, gamma, epsilon), total)
 
 
-def npu_add_layer_norm(x1: Any, x2: Any, gamma: Any, beta: Any, epsilon: float = 1e-5, additional_output: bool = False) -> tuple[Any, ...]:
+def npu_add_layer_norm(
+    x1: Any, x2: Any, gamma: Any, beta: Any, epsilon: float = 1e-5, additional_output: bool = False
+) -> tuple[Any, ...]:
     """(layer_norm(x1 + x2), mean, rstd, x1 + x2 if asked for)."""
     total = x1 + x2
     wide = total.float()
@@ -37,7 +46,9 @@ def npu_add_layer_norm(x1: Any, x2: Any, gamma: Any, beta: Any, epsilon: float =
     return y, mean, rstd, total if additional_output else torch.empty(0, dtype=x1.dtype, device=x1.device)
 
 
-def npu_deep_norm(x: Any, gx: Any, beta: Any, gamma: Any, alpha: float = 0.3, epsilon: float = 1e-6) -> tuple[Any, Any, Any]:
+def npu_deep_norm(
+    x: Any, gx: Any, beta: Any, gamma: Any, alpha: float = 0.3, epsilon: float = 1e-6
+) -> tuple[Any, Any, Any]:
     """(mean, rstd, layer_norm(x * alpha + gx))."""
     total = (x * alpha + gx).float()
     mean = total.mean(-1, keepdim=True)
@@ -55,11 +66,15 @@ def npu_group_norm_silu(input: Any, weight: Any, bias: Any, group: int, eps: flo
     return (F.silu(F.group_norm(input, group, weight, bias, eps)), *_group_statistics(input, group, eps))
 
 
-def npu_group_norm_swish(input: Any, num_groups: int, weight: Any, bias: Any, eps: float = 1e-5, swish_scale: float = 1.0) -> Any:
+def npu_group_norm_swish(
+    input: Any, num_groups: int, weight: Any, bias: Any, eps: float = 1e-5, swish_scale: float = 1.0
+) -> Any:
     """(g * sigmoid(swish_scale * g), mean, rstd) with g = group_norm(x)."""
     normed = F.group_norm(input, num_groups, weight, bias, eps)
     return (normed * torch.sigmoid(swish_scale * normed), *_group_statistics(input, num_groups, eps))
 
 
-def npu_layer_norm_eval(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def npu_layer_norm_eval(
+    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
     return F.layer_norm(input, normalized_shape, weight, bias, eps)

@@ -7,14 +7,36 @@ from typing import Any
 from npu_emulator import names as _names
 
 from . import function, module
-from .function import fuse_add_softmax_dropout, matmul_transpose, npu_bbox_coder_decode_xywh2xyxy, npu_bbox_coder_encode_xyxy2xywh
-from .function import npu_fast_condition_index_put, roll
-from .module import BiLSTM, ChannelShuffle, FastBatchNorm1d, FastBatchNorm2d, FastBatchNorm3d, Focus, LabelSmoothingCrossEntropy, Mish
-from .module import NpuCachedDropout, NpuDropPath, NpuFairseqDropout, Prefetcher, SiLU, Swish
+from .function import (
+    fuse_add_softmax_dropout,
+    matmul_transpose,
+    npu_bbox_coder_decode_xywh2xyxy,
+    npu_bbox_coder_encode_xyxy2xywh,
+    npu_fast_condition_index_put,
+    roll,
+)
+from .module import (
+    BiLSTM,
+    ChannelShuffle,
+    FastBatchNorm1d,
+    FastBatchNorm2d,
+    FastBatchNorm3d,
+    Focus,
+    LabelSmoothingCrossEntropy,
+    Mish,
+    NpuCachedDropout,
+    NpuDropPath,
+    NpuFairseqDropout,
+    Prefetcher,
+    SiLU,
+    Swish,
+)
 
 __all__ = [
-    "BiLSTM", "ChannelShuffle", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d", "Focus", "LabelSmoothingCrossEntropy", "Mish",
-    "NpuCachedDropout", "NpuDropPath", "NpuFairseqDropout", "Prefetcher", "SiLU", "Swish", "function", "fuse_add_softmax_dropout",
+    "BiLSTM", "ChannelShuffle", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d", "Focus",
+    "LabelSmoothingCrossEntropy", "Mish",
+    "NpuCachedDropout", "NpuDropPath", "NpuFairseqDropout", "Prefetcher", "SiLU", "Swish", "function",
+    "fuse_add_softmax_dropout",
     "matmul_transpose", "module", "npu_bbox_coder_decode_xywh2xyxy", "npu_bbox_coder_encode_xyxy2xywh",
     "npu_fast_condition_index_put", "roll",
 ]  # fmt: skip

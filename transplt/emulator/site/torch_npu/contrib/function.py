@@ -8,8 +8,14 @@ import torch
 from npu_emulator import names as _names
 from torch.nn import functional as F
 
-__all__ = ["fuse_add_softmax_dropout", "matmul_transpose", "npu_bbox_coder_decode_xywh2xyxy", "npu_bbox_coder_encode_xyxy2xywh",
-           "npu_fast_condition_index_put", "roll"]
+__all__ = [
+    "fuse_add_softmax_dropout",
+    "matmul_transpose",
+    "npu_bbox_coder_decode_xywh2xyxy",
+    "npu_bbox_coder_encode_xyxy2xywh",
+    "npu_fast_condition_index_put",
+    "roll",
+]
 
 
 def matmul_transpose(tensor1: Any, tensor2: Any) -> Any:
@@ -17,8 +23,9 @@ def matmul_transpose(tensor1: Any, tensor2: Any) -> Any:
     return tensor1 @ tensor2.transpose(-2, -1)
 
 
-def fuse_add_softmax_dropout(training: bool, dropout: Any, attn_mask: Any, attn_scores: Any, attn_head_size: float, p: float = 0.5,
-                             dim: int = -1) -> Any:
+def fuse_add_softmax_dropout(
+    training: bool, dropout: Any, attn_mask: Any, attn_scores: Any, attn_head_size: float, p: float = 0.5, dim: int = -1
+) -> Any:
     """dropout(softmax(scores / sqrt(head size) + mask)); in evaluation the dropout module decides."""
     weights = F.softmax(attn_scores / attn_head_size**0.5 + attn_mask, dim)
     return F.dropout(weights, p) if training else dropout(weights)
@@ -42,8 +49,14 @@ def _centre_size(boxes: Any) -> tuple[Any, Any]:
     return (boxes[..., 2:] + boxes[..., :2]) / 2, boxes[..., 2:] - boxes[..., :2]
 
 
-def npu_bbox_coder_encode_xyxy2xywh(bboxes: Any, gt_bboxes: Any, means: Any = None, stds: Any = None, is_normalized: bool = False,
-                                    normalized_scale: float = 10000.0) -> Any:
+def npu_bbox_coder_encode_xyxy2xywh(
+    bboxes: Any,
+    gt_bboxes: Any,
+    means: Any = None,
+    stds: Any = None,
+    is_normalized: bool = False,
+    normalized_scale: float = 10000.0,
+) -> Any:
     """Offsets (dx, dy, dw, dh) from boxes to targets, both (n, 4) as corners: (offset - means) / stds."""
     centre, size = _centre_size(bboxes.float())
     goal_centre, goal_size = _centre_size(gt_bboxes.float())
@@ -52,12 +65,20 @@ def npu_bbox_coder_encode_xyxy2xywh(bboxes: Any, gt_bboxes: Any, means: Any = No
     return (deltas - mean) / std
 
 
-def npu_bbox_coder_decode_xywh2xyxy(bboxes: Any, pred_bboxes: Any, means: Any = None, stds: Any = None, max_shape: Any = None,
-                                    wh_ratio_clip: float = 16 / 1000) -> Any:
+def npu_bbox_coder_decode_xywh2xyxy(
+    bboxes: Any,
+    pred_bboxes: Any,
+    means: Any = None,
+    stds: Any = None,
+    max_shape: Any = None,
+    wh_ratio_clip: float = 16 / 1000,
+) -> Any:
     """Corners from boxes (n, 4) and offsets: the inverse of the encoder, clipped to `max_shape` (height, width)."""
     import math
 
-    deltas = pred_bboxes.float() * pred_bboxes.new_tensor(stds or [1.0] * 4) + pred_bboxes.new_tensor(means or [0.0] * 4)
+    deltas = pred_bboxes.float() * pred_bboxes.new_tensor(stds or [1.0] * 4) + pred_bboxes.new_tensor(
+        means or [0.0] * 4
+    )
     centre, size = _centre_size(bboxes.float())
     limit = abs(math.log(wh_ratio_clip))
     new_centre = centre + deltas[..., :2] * size

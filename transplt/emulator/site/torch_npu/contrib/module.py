@@ -9,8 +9,22 @@ from npu_emulator import names as _names
 from torch import nn
 from torch.nn import functional as F
 
-__all__ = ["BiLSTM", "ChannelShuffle", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d", "Focus", "LabelSmoothingCrossEntropy", "Mish",
-           "NpuCachedDropout", "NpuDropPath", "NpuFairseqDropout", "Prefetcher", "SiLU", "Swish"]
+__all__ = [
+    "BiLSTM",
+    "ChannelShuffle",
+    "FastBatchNorm1d",
+    "FastBatchNorm2d",
+    "FastBatchNorm3d",
+    "Focus",
+    "LabelSmoothingCrossEntropy",
+    "Mish",
+    "NpuCachedDropout",
+    "NpuDropPath",
+    "NpuFairseqDropout",
+    "Prefetcher",
+    "SiLU",
+    "Swish",
+]
 
 Mish, SiLU, Swish = nn.Mish, nn.SiLU, nn.SiLU
 FastBatchNorm1d, FastBatchNorm2d, FastBatchNorm3d = nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d
@@ -56,7 +70,8 @@ NpuFairseqDropout = NpuCachedDropout
 
 
 class LabelSmoothingCrossEntropy(nn.Module):
-    """Cross entropy against targets of 1 - smooth_factor, the rest spread over the other classes; the mean over rows."""
+    """Cross entropy against targets of 1 - smooth_factor, the rest spread over the other classes; the mean over
+    rows."""
 
     def __init__(self, num_classes: int = 1000, smooth_factor: float = 0.0) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""torch_npu's run-time patch that makes CUDA names mean the npu. Not emulated: what is verified here is migrated source."""
+"""torch_npu's run-time patch that makes CUDA names mean the npu. Not emulated: what is verified is migrated source."""
 
 from npu_emulator.names import NotEmulated
 
 raise NotEmulated(
-    "torch_npu.contrib.transfer_to_npu is not emulated: the emulator verifies migrated source, in which no CUDA name is left"
+    "torch_npu.contrib.transfer_to_npu is not emulated: what is verified here is migrated source, without CUDA names"
 )

@@ -204,9 +204,18 @@ def _legacy_tensor(dtype: Any) -> Any:
     return Legacy
 
 
-for _name, _dtype in (("Float", torch.float32), ("Double", torch.float64), ("Half", torch.float16), ("BFloat16", torch.bfloat16),
-                      ("Long", torch.int64), ("Int", torch.int32), ("Short", torch.int16), ("Byte", torch.uint8),
-                      ("Char", torch.int8), ("Bool", torch.bool)):
+for _name, _dtype in (
+    ("Float", torch.float32),
+    ("Double", torch.float64),
+    ("Half", torch.float16),
+    ("BFloat16", torch.bfloat16),
+    ("Long", torch.int64),
+    ("Int", torch.int32),
+    ("Short", torch.int16),
+    ("Byte", torch.uint8),
+    ("Char", torch.int8),
+    ("Bool", torch.bool),
+):
     globals()[_name + "Tensor"] = _legacy_tensor(_dtype)
 
 from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
@@ -218,8 +227,16 @@ from .random import *  # noqa: E402,F403
 from .streams import *  # noqa: E402,F403
 from .utils import *  # noqa: E402,F403
 
-for _name in ("enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled", "math_sdp_enabled",
-              "mem_efficient_sdp_enabled", "preferred_linalg_library", "sdp_kernel"):
+for _name in (
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "math_sdp_enabled",
+    "mem_efficient_sdp_enabled",
+    "preferred_linalg_library",
+    "sdp_kernel",
+):
     globals()[_name] = getattr(backends, _name)
 
 

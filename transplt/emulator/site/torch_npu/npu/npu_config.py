@@ -5,8 +5,20 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-__all__ = ["CubeMathType", "finalize_dump", "get_device_limit", "get_mm_bmm_format_nd", "init_dump", "is_jit_compile_false", "set_aoe",
-           "set_compile_mode", "set_device_limit", "set_dump", "set_mm_bmm_format_nd", "set_option"]
+__all__ = [
+    "CubeMathType",
+    "finalize_dump",
+    "get_device_limit",
+    "get_mm_bmm_format_nd",
+    "init_dump",
+    "is_jit_compile_false",
+    "set_aoe",
+    "set_compile_mode",
+    "set_device_limit",
+    "set_dump",
+    "set_mm_bmm_format_nd",
+    "set_option",
+]
 _state: dict[str, Any] = {"jit_compile": False, "mm_bmm_nd": True}
 
 

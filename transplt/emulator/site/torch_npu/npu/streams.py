@@ -1,4 +1,5 @@
-"""Streams and events of a device that runs everything at once: they keep order by doing nothing, and time by the clock."""
+"""Streams and events of a device that runs everything at once: they keep order by doing nothing, and time by the
+clock."""
 
 from __future__ import annotations
 
@@ -10,8 +11,21 @@ from npu_emulator.names import NotEmulated
 
 from .. import _devices
 
-__all__ = ["Event", "ExternalEvent", "ExternalStream", "Stream", "StreamContext", "SyncLaunchStream", "current_stream", "default_stream",
-           "get_stream_limit", "reset_stream_limit", "set_stream", "set_stream_limit", "stream"]
+__all__ = [
+    "Event",
+    "ExternalEvent",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "SyncLaunchStream",
+    "current_stream",
+    "default_stream",
+    "get_stream_limit",
+    "reset_stream_limit",
+    "set_stream",
+    "set_stream_limit",
+    "stream",
+]
 
 
 class Stream:
@@ -80,7 +94,9 @@ class ExternalStream(Stream):
 class Event:
     """A point in time; times are the host's."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> None:
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
         self.enable_timing = enable_timing
         self.npu_event = id(self)
         self._at: float | None = None

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["check_uce_in_memory", "clear_npu_overflow_flag", "current_blas_handle", "disable_deterministic_with_backward",
-           "enable_deterministic_with_backward", "get_cann_version", "get_npu_overflow_flag", "get_sync_debug_mode",
-           "get_task_queue_enable", "ipc_collect", "is_support_inf_nan", "npu_check_overflow", "restart_device",
-           "set_deterministic_level", "set_op_timeout_ms", "set_sync_debug_mode", "set_task_queue_enable", "stop_device", "stress_detect",
-           "use_compatible_impl", "are_compatible_impl_enabled"]
+__all__ = [
+    "are_compatible_impl_enabled",
+    "check_uce_in_memory",
+    "clear_npu_overflow_flag",
+    "current_blas_handle",
+    "disable_deterministic_with_backward",
+    "enable_deterministic_with_backward",
+    "get_cann_version",
+    "get_npu_overflow_flag",
+    "get_sync_debug_mode",
+    "get_task_queue_enable",
+    "ipc_collect",
+    "is_support_inf_nan",
+    "npu_check_overflow",
+    "restart_device",
+    "set_deterministic_level",
+    "set_op_timeout_ms",
+    "set_sync_debug_mode",
+    "set_task_queue_enable",
+    "stop_device",
+    "stress_detect",
+    "use_compatible_impl",
+]
 _state: dict[str, Any] = {"sync": 0, "queue": 1, "compatible": False}
 
 
@@ -16,11 +34,15 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     """Without effect on a device that is synchronous, deterministic and never fails."""
 
 
-set_deterministic_level = set_op_timeout_ms = stop_device = restart_device = ipc_collect = clear_npu_overflow_flag = _nothing
+set_deterministic_level = set_op_timeout_ms = stop_device = restart_device = ipc_collect = clear_npu_overflow_flag = (
+    _nothing
+)
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    _state["sync"] = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
+    _state["sync"] = (
+        {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
+    )
 
 
 def get_sync_debug_mode() -> int:

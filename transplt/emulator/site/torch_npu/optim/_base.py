@@ -29,9 +29,13 @@ class NpuFusedOptimizerBase(torch.optim.Optimizer):
         if parameter.grad.is_sparse:
             raise RuntimeError(f"[emulated npu] {type(self).__name__} does not take sparse gradients")
         if parameter.dtype not in (torch.float32, torch.float16):
-            raise TypeError(f"[emulated npu] {type(self).__name__} takes float32 or float16 parameters, not {parameter.dtype}")
+            raise TypeError(
+                f"[emulated npu] {type(self).__name__} takes float32 or float16 parameters, not {parameter.dtype}"
+            )
         if parameter.device.type != "npu":
-            raise RuntimeError(f"[emulated npu] {type(self).__name__} takes parameters on npu, not on {parameter.device}")
+            raise RuntimeError(
+                f"[emulated npu] {type(self).__name__} takes parameters on npu, not on {parameter.device}"
+            )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -17,18 +17,29 @@ def _moments(parameter: Any, gradient: Any, state: dict[str, Any], beta1: float,
         state["step"] = 0
         state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
     state["step"] += 1
-    return (state["exp_avg"].mul_(beta1).add_(gradient, alpha=1 - beta1),
-            state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2))
+    return (
+        state["exp_avg"].mul_(beta1).add_(gradient, alpha=1 - beta1),
+        state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2),
+    )
 
 
 class NpuFusedLamb(NpuFusedOptimizerBase):
     """LAMB (arXiv 1904.00962, version 3: no bias correction); the weight norm in the trust ratio is clamped to 10.
 
-    `adam` fixes the trust ratio at 1; `use_global_grad_norm` divides gradients by their joint norm where that exceeds 1.
+    `adam` fixes the trust ratio at 1; `use_global_grad_norm` divides gradients by their joint norm where that exceeds
+    1.
     """
 
-    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6,
-                 weight_decay: float = 0, adam: bool = False, use_global_grad_norm: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        adam: bool = False,
+        use_global_grad_norm: bool = False,
+    ) -> None:
         _check_rate(lr)
         self.adam, self.use_global_grad_norm = adam, use_global_grad_norm
         self._divisor: Any = 1.0
@@ -55,11 +66,30 @@ class NpuFusedLamb(NpuFusedOptimizerBase):
 class NpuFusedAdamP(NpuFusedOptimizerBase):
     """AdamP (arXiv 2006.08217): Adam whose step has no part along the weights of scale-invariant layers."""
 
-    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, delta: float = 0.1, wd_ratio: float = 0.1, nesterov: bool = False) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        delta: float = 0.1,
+        wd_ratio: float = 0.1,
+        nesterov: bool = False,
+    ) -> None:
         _check_rate(lr)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "delta": delta,
-                                  "wd_ratio": wd_ratio, "nesterov": nesterov})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "delta": delta,
+                "wd_ratio": wd_ratio,
+                "nesterov": nesterov,
+            },
+        )
 
     def _update(self, parameter: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -76,7 +106,8 @@ class NpuFusedAdamP(NpuFusedOptimizerBase):
 
 
 def _project(parameter: Any, gradient: Any, step: Any, group: dict[str, Any]) -> tuple[Any, float]:
-    """The step without its part along the weights, per channel or per layer, where gradient and weights are orthogonal."""
+    """The step without its part along the weights, per channel or per layer, where gradient and weights are
+    orthogonal."""
     eps = group["eps"]
     for rows in (len(parameter), 1):
         w, g, s = (t.reshape(rows, -1) for t in (parameter, gradient, step))
@@ -112,16 +143,39 @@ class NpuFusedBertAdam(NpuFusedOptimizerBase):
     `t_total` -1: a constant rate. `max_grad_norm` <= 0: no clipping; gradients are clipped jointly per group and dtype.
     """
 
-    def __init__(self, params: Any, lr: Any = None, warmup: float = -1, t_total: int = -1, schedule: str = "warmup_linear",
-                 b1: float = 0.9, b2: float = 0.999, e: float = 1e-6, weight_decay: float = 0.01, max_grad_norm: float = 1.0) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = None,
+        warmup: float = -1,
+        t_total: int = -1,
+        schedule: str = "warmup_linear",
+        b1: float = 0.9,
+        b2: float = 0.999,
+        e: float = 1e-6,
+        weight_decay: float = 0.01,
+        max_grad_norm: float = 1.0,
+    ) -> None:
         _check_rate(lr)
         if schedule not in _SCHEDULES:
             raise ValueError(f"[emulated npu] schedule is one of {', '.join(_SCHEDULES)}, not {schedule!r}")
         if not (warmup == -1 or 0 <= warmup < 1):
             raise ValueError(f"[emulated npu] warmup is -1 or lies in [0, 1), not at {warmup}")
         self.max_grad_norm = max_grad_norm
-        super().__init__(params, {"lr": lr, "schedule": schedule, "warmup": warmup, "t_total": t_total, "b1": b1, "b2": b2, "e": e,
-                                  "weight_decay": weight_decay, "max_grad_norm": max_grad_norm})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "schedule": schedule,
+                "warmup": warmup,
+                "t_total": t_total,
+                "b1": b1,
+                "b2": b2,
+                "e": e,
+                "weight_decay": weight_decay,
+                "max_grad_norm": max_grad_norm,
+            },
+        )
 
     def _before_step(self) -> None:
         if self.max_grad_norm <= 0:
@@ -151,11 +205,32 @@ class NpuFusedRMSpropTF(NpuFusedOptimizerBase):
     """RMSprop as TensorFlow computes it: the mean square starts at 1, epsilon stands inside the root, and with
     `lr_in_momentum` the rate is part of the momentum buffer."""
 
-    def __init__(self, params: Any, lr: float = 1e-2, alpha: float = 0.9, eps: float = 1e-10, weight_decay: float = 0,
-                 momentum: float = 0.0, centered: bool = False, decoupled_decay: bool = False, lr_in_momentum: bool = True) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        alpha: float = 0.9,
+        eps: float = 1e-10,
+        weight_decay: float = 0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        decoupled_decay: bool = False,
+        lr_in_momentum: bool = True,
+    ) -> None:
         _check_rate(lr)
-        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-                                  "centered": centered, "decoupled_decay": decoupled_decay, "lr_in_momentum": lr_in_momentum})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "alpha": alpha,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "centered": centered,
+                "decoupled_decay": decoupled_decay,
+                "lr_in_momentum": lr_in_momentum,
+            },
+        )
 
     def _update(self, parameter: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         if not state:

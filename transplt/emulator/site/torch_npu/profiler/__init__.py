@@ -11,9 +11,22 @@ import torch.profiler as _torch_profiler
 from npu_emulator import names as _names
 from torch.profiler import ProfilerAction, schedule
 
-__all__ = ["AiCMetrics", "ExportType", "HostSystem", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "_ExperimentalConfig", "profile",
-           "schedule", "supported_activities", "supported_ai_core_metrics", "supported_export_type", "supported_profiler_level",
-           "tensorboard_trace_handler"]
+__all__ = [
+    "AiCMetrics",
+    "ExportType",
+    "HostSystem",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "ProfilerLevel",
+    "_ExperimentalConfig",
+    "profile",
+    "schedule",
+    "supported_activities",
+    "supported_ai_core_metrics",
+    "supported_export_type",
+    "supported_profiler_level",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerActivity(enum.Enum):
@@ -56,11 +69,24 @@ class HostSystem(enum.Enum):
 class _ExperimentalConfig:
     """Takes the settings of torch_npu 2.13; none of them changes what is recorded here."""
 
-    def __init__(self, profiler_level: Any = ProfilerLevel.Level0, aic_metrics: Any = AiCMetrics.AiCoreNone, l2_cache: bool = False,
-                 msprof_tx: bool = False, mstx: bool = False, data_simplification: bool = True, record_op_args: bool = False,
-                 op_attr: bool = False, gc_detect_threshold: float | None = None, export_type: Any = ExportType.Text,
-                 host_sys: Any = None, mstx_domain_include: Any = None, mstx_domain_exclude: Any = None, sys_io: bool = False,
-                 sys_interconnection: bool = False) -> None:
+    def __init__(
+        self,
+        profiler_level: Any = ProfilerLevel.Level0,
+        aic_metrics: Any = AiCMetrics.AiCoreNone,
+        l2_cache: bool = False,
+        msprof_tx: bool = False,
+        mstx: bool = False,
+        data_simplification: bool = True,
+        record_op_args: bool = False,
+        op_attr: bool = False,
+        gc_detect_threshold: float | None = None,
+        export_type: Any = ExportType.Text,
+        host_sys: Any = None,
+        mstx_domain_include: Any = None,
+        mstx_domain_exclude: Any = None,
+        sys_io: bool = False,
+        sys_interconnection: bool = False,
+    ) -> None:
         self.profiler_level = profiler_level
 
 
@@ -80,8 +106,9 @@ def supported_export_type() -> set[ExportType]:
     return set(ExportType)
 
 
-def tensorboard_trace_handler(dir_name: str | None = None, worker_name: str | None = None, analyse_flag: bool = True,
-                              async_mode: bool = False) -> Callable[[Any], None]:
+def tensorboard_trace_handler(
+    dir_name: str | None = None, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False
+) -> Callable[[Any], None]:
     """A handler that makes the folder; no trace is written."""
 
     def handle(profiler: Any) -> None:
@@ -94,15 +121,34 @@ def tensorboard_trace_handler(dir_name: str | None = None, worker_name: str | No
 class profile(_torch_profiler.profile):
     """torch_npu.profiler.profile. Unlike PyTorch's, it has no key_averages() and no events()."""
 
-    def __init__(self, *, activities: Any = None, schedule: Any = None, on_trace_ready: Any = None, record_shapes: bool = False,
-                 profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
-                 experimental_config: Any = None, execution_trace_observer: Any = None, custom_trace_id_callback: Any = None,
-                 use_cuda: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        activities: Any = None,
+        schedule: Any = None,
+        on_trace_ready: Any = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        custom_trace_id_callback: Any = None,
+        use_cuda: Any = None,
+    ) -> None:
         wrong = [a for a in activities or () if not isinstance(a, ProfilerActivity)]
         if wrong:
-            raise TypeError(f"[emulated npu] activities are torch_npu.profiler.ProfilerActivity members, not {wrong[0]!r}")
-        super().__init__(activities=[_torch_profiler.ProfilerActivity.CPU], schedule=schedule, on_trace_ready=on_trace_ready,
-                         record_shapes=record_shapes, with_stack=with_stack)
+            raise TypeError(
+                f"[emulated npu] activities are torch_npu.profiler.ProfilerActivity members, not {wrong[0]!r}"
+            )
+        super().__init__(
+            activities=[_torch_profiler.ProfilerActivity.CPU],
+            schedule=schedule,
+            on_trace_ready=on_trace_ready,
+            record_shapes=record_shapes,
+            with_stack=with_stack,
+        )
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("key_averages", "events"):

@@ -10,8 +10,15 @@ from npu_emulator import names as _names
 
 from ..npu.utils import get_cann_version
 
-__all__ = ["get_cann_version", "get_part_combined_tensor", "is_combined_tensor_valid", "npu_combine_tensors", "reset_thread_affinity",
-           "save_async", "set_thread_affinity"]
+__all__ = [
+    "get_cann_version",
+    "get_part_combined_tensor",
+    "is_combined_tensor_valid",
+    "npu_combine_tensors",
+    "reset_thread_affinity",
+    "save_async",
+    "set_thread_affinity",
+]
 
 
 def npu_combine_tensors(list_of_tensor: Any, require_copy_value: bool = True) -> Any:

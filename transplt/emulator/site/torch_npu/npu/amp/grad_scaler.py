@@ -13,10 +13,23 @@ __all__ = ["GradScaler", "OptState"]
 class GradScaler(torch.amp.GradScaler):
     """torch.amp.GradScaler("npu") with torch_npu's `dynamic`: False keeps the scale as it is."""
 
-    def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5, growth_interval: int = 2000,
-                 dynamic: bool = True, enabled: bool = True) -> None:
-        super().__init__("npu", init_scale=init_scale, growth_factor=growth_factor, backoff_factor=backoff_factor,
-                         growth_interval=growth_interval, enabled=enabled)
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        dynamic: bool = True,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__(
+            "npu",
+            init_scale=init_scale,
+            growth_factor=growth_factor,
+            backoff_factor=backoff_factor,
+            growth_interval=growth_interval,
+            enabled=enabled,
+        )
         self._dynamic = dynamic
 
     def update(self, new_scale: Any = None) -> None:
