@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from transplt import account
-from transplt.codemods import arguments, imports, methods, references, specify_device, strings
+from transplt.codemods import arguments, imports, methods, own_methods, references, specify_device, strings
 from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Span, Status
 from transplt.flow import build_flow
 from transplt.index import empty_facts, facts_of, tells_others
@@ -130,7 +130,7 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     specify_device.plan,
     references.plan,
     methods.plan,
-    methods.definitions,
+    own_methods.plan,
     strings.plan,
 )
 
@@ -305,11 +305,10 @@ def _broken(work: Work, outcome: _Outcome) -> str:
     try:
         source = read_source(outcome.data)
         tree = parse(source)
-        compile(tree, work.scan.path or "<source>", "exec", dont_inherit=True)
     except UnreadableSource as error:
         return error.reason
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return f"{type(error).__name__}: {error}"
+    if (reason := _refused(source, tree)) and not _refused(work.source, work.scan.tree):
+        return reason
     settings = replace(work.settings, user_rules=())
     again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)
     again.changes = [change for change in again.changes if _applies(change, settings)]
@@ -319,6 +318,21 @@ def _broken(work: Work, outcome: _Outcome) -> str:
     if second.data == outcome.data:
         return ""
     return f"a second run would change it again: {again.changes[0].message}"
+
+
+def _refused(source: Source, tree: ast.Module) -> str:
+    """Why Python does not compile a file that it parses, empty when it does."""
+    try:
+        compile(tree, "<source>", "exec", dont_inherit=True)
+    except RecursionError:
+        # A tree of Python objects is walked recursively; from the text the limit is higher.
+        try:
+            compile(source.text, "<source>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return f"{type(error).__name__}: {error}"
+    except (SyntaxError, ValueError, MemoryError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _take_back(work: Work, changes: list[Change], reason: str) -> tuple[_Outcome, list[Note]]:
