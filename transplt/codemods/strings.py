@@ -99,7 +99,12 @@ def one_plain_literal(node: ast.expr, text: str, words: list[str]) -> bool:
         parsed = cst.parse_expression(f"({text})")
     except cst.ParserSyntaxError:
         return False
-    return isinstance(parsed, (cst.SimpleString, cst.FormattedString)) and all(text.count(w) == 1 for w in words)
+    if isinstance(parsed, cst.FormattedString):
+        # What stands in the fields is code, with edits of its own.
+        text = "".join(part.value for part in parsed.parts if isinstance(part, cst.FormattedStringText))
+    elif not isinstance(parsed, cst.SimpleString):
+        return False
+    return all(text.count(word) == 1 for word in words)
 
 
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
