@@ -259,7 +259,8 @@ def _why_name(work: Work, node: ast.Name) -> str | None:
     """Why a Name stays; None for one that torch gave its meaning, or that cannot be decided."""
     found = work.names.lookup(node.id, work.scan.scope_of(node))
     if found is None:
-        return None
+        passed_on = work.names.resolve(node.id, work.scan.scope_of(node))
+        return "an alias: what it stands for has moved" if passed_on is not None else None
     roots = {binding.target.split(".")[0] for binding in found[1] if binding.kind == "import"}
     if "torch" in roots:
         return None

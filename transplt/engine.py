@@ -8,8 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
-from transplt import account
-from transplt.codemods import arguments, imports, methods, own_methods, references, specify_device, strings
+from transplt import account, portable
+from transplt.codemods import (
+    arguments,
+    imports,
+    methods,
+    own_methods,
+    references,
+    specify_device,
+    strings,
+    type_strings,
+)
 from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Span, Status
 from transplt.flow import build_flow
 from transplt.index import empty_facts, facts_of, tells_others
@@ -128,6 +137,7 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     references.calls_by_last_name,
     arguments.plan,
     specify_device.plan,
+    type_strings.plan,
     references.plan,
     methods.plan,
     own_methods.plan,
@@ -143,6 +153,8 @@ def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, projec
     for codemod in PLANS:
         codemod(work)
     _leave_npu_code(work)
+    if settings.style == "portable":
+        portable.adapt(work)
     return work
 
 

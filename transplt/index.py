@@ -8,7 +8,7 @@ import re
 from transplt.destinations import destination, parameter_names
 from transplt.flow import DEVICE, Flow
 from transplt.project import ModuleFacts, ProjectFacts
-from transplt.scan import Scan, import_base, module_name
+from transplt.scan import Scan, import_base, is_property, module_name
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
 #: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.
@@ -88,7 +88,7 @@ def _cuda_methods(scan: Scan, flow: Flow) -> tuple[str, ...]:
 
 
 def _cuda_data(scan: Scan) -> set[str]:
-    """Attributes called cuda or is_cuda that the file stores into: data, no methods."""
+    """Attributes called cuda or is_cuda that the file stores into, and properties called cuda: data, no methods."""
     stored = {
         name
         for name in ("cuda", "is_cuda")
@@ -99,6 +99,8 @@ def _cuda_data(scan: Scan) -> set[str]:
             stored |= {
                 name for name in ("cuda", "is_cuda") if any(b.kind == "assign" for b in scope.bindings.get(name, ()))
             }
+            if any(is_property(binding.node) for binding in scope.bindings.get("cuda", ())):
+                stored.add("cuda")
     return stored
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from transplt.scan import Binding, Scan, Scope, parent
 
 _BUILTIN_TORCH = "torch"
+#: Functions that import the module whose name they are given.
+IMPORT_CALLS = ("import_module", "importorskip", "__import__")
 
 
 @dataclass(slots=True)
@@ -83,6 +85,8 @@ class Names:
             return self._double(bindings)
         if len(bindings) == 1 and bindings[0].kind == "assign" and owner.kind in ("module", "function"):
             value = assigned_value(bindings[0].node)
+            if isinstance(value, ast.Call):
+                return imported_by_call(value)
             if isinstance(value, (ast.Name, ast.Attribute)):
                 full = self.qualified(value)
                 # Data (self.cuda, args.x) stays data: only modules, classes and functions of libraries are aliased.
@@ -103,6 +107,18 @@ def assigned_value(store: ast.AST) -> ast.expr | None:
     if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.target is store:
         return above.value
     return None
+
+
+def imported_by_call(call: ast.Call) -> str | None:
+    """The module that `import_module("a.b")`, `pytest.importorskip("a")` or `__import__("a")` gives, else None."""
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if last not in IMPORT_CALLS or not call.args or not isinstance(call.args[0], ast.Constant):
+        return None
+    name = call.args[0].value
+    if not isinstance(name, str) or not name or name.startswith("."):
+        return None
+    return name.split(".")[0] if last == "__import__" else name
 
 
 def replaces_failed_import(binding: Binding) -> bool:

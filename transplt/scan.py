@@ -118,6 +118,17 @@ def chain(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def is_property(node: ast.AST) -> bool:
+    """True for a function that a decorator makes an attribute to read."""
+    if not isinstance(node, FUNCTIONS):
+        return False
+    for decorator in node.decorator_list:
+        last = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+        if "property" in last or last in ("setter", "getter"):
+            return True
+    return False
+
+
 _CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 

@@ -6,13 +6,16 @@ The local name follows the new one where nobody outside can tell; else it stays 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
 
 from transplt.codemods.arguments import accepts
+from transplt.codemods.quoted_types import is_annotation
 from transplt.finding import Effort, Level
-from transplt.rewrite import Change
+from transplt.rewrite import Change, Transform
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, Scope, import_base, parent
 from transplt.tokens import mentions_cuda
@@ -166,10 +169,11 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
     differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
     modules = list(dict.fromkeys(item.module for item in moved))
     indent = _indent(work, node)
+    transform: Transform
     if len(modules) == 1:
-        transform = lambda line: _same_module(line, moved)  # noqa: E731
+        transform = partial(_same_module, moved=moved)
     else:
-        transform = lambda line: _split(moved, modules, indent)  # noqa: E731
+        transform = partial(_split, moved=moved, modules=modules, separator=indent)
     work.changes.append(
         Change(
             node,
@@ -189,8 +193,8 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
 def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope) -> _Moved:
     stays = _Moved(base, alias.name, alias.asname, None)
     if alias.name == "*":
-        module = work.rules.resolve(base)
-        if module is not None and module[0].renames:
+        star = work.rules.resolve(base)
+        if star is not None and star[0].renames:
             work.note(
                 node,
                 "NPU402",
@@ -199,8 +203,8 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
                 help="import the names that are used one by one, then run transplt again",
                 effort=Effort.LOW,
             )
-        elif module is not None:
-            work.note_rule(node, module[0], base)
+        elif star is not None:
+            work.note_rule(node, star[0], base)
         return stays
     full = f"{base}.{alias.name}"
     local = alias.asname or alias.name
@@ -254,6 +258,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     if binding is not None and _may_rename(work, scope, local, name):
         work.renamed[binding] = name
         return _Moved(module, name, None, rule)
+    work.keep(alias, "the local name of an import stays: it is used where it cannot be followed")
     return _Moved(module, name, local, rule)
 
 
@@ -281,7 +286,11 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str) -> bool:
 
 
 def _named_in_string(work: Work, local: str) -> bool:
-    return any(node.value == local for node in work.scan.strings)
+    """True when a string is the name, or an annotation in quotes mentions it."""
+    word = re.compile(rf"\b{re.escape(local)}\b")
+    return any(
+        node.value == local or (word.search(str(node.value)) and is_annotation(node)) for node in work.scan.strings
+    )
 
 
 def _is_called(work: Work, local: str, scope: Scope) -> bool:
@@ -331,7 +340,7 @@ def _same_module(line: cst.CSTNode, moved: list[_Moved]) -> cst.CSTNode:
     return statement.with_changes(body=[imported.with_changes(module=module, names=names), *statement.body[1:]])
 
 
-def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
+def _split(_line: cst.CSTNode, moved: list[_Moved], modules: list[str], separator: str) -> str:
     lines = []
     for module in modules:
         names = [

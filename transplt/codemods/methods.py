@@ -1,4 +1,4 @@
-"""Methods and attributes of tensors and modules: `.cuda(...)`, `.is_cuda`."""
+"""Methods and attributes of tensors and modules: `.cuda(...)`, `.is_cuda`, also when they are named in a string."""
 
 from __future__ import annotations
 
@@ -10,17 +10,31 @@ from transplt.destinations import FOREIGN
 from transplt.finding import Effort
 from transplt.flow import SELF
 from transplt.rewrite import Change
-from transplt.scan import FUNCTIONS, parent
-from transplt.work import Addition, Work, call_of
+from transplt.scan import parent
+from transplt.work import Work, call_of
 
 _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
+#: Names under which programs keep their settings.
+_SETTINGS = ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options")
+#: Frameworks whose tensors have a `.cuda()` of their own.
+_FRAMEWORKS = frozenset({"paddle", "mxnet", "chainer", "tensorflow", "jittor", "oneflow", "mindspore", "tinygrad"})
+_OWN_DATA = "data of the project's own: its name stays"
 
 
 def plan(work: Work) -> None:
     """Rename what hangs on a value; names that resolve to a module are the business of `references`."""
+    if not any(old in work.scan.attributes for old in _NEW) and not any(s.value in _NEW for s in work.scan.strings):
+        return
+    other = _other_framework(work)
     for old, new in _NEW.items():
         for node in work.scan.attributes.get(old, ()):
-            _attribute(work, node, old, new)
+            if other and work.names.qualified(node) is None:
+                work.keep(node, f"{other}'s own {old}")
+            else:
+                _attribute(work, node, old, new)
+    for string in work.scan.strings:
+        if string.value in _NEW:
+            _named(work, string, str(string.value))
 
 
 def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
@@ -28,60 +42,175 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
     if full is not None:
         root = full.split(".")[0]
         if root in FOREIGN:
-            work.keep(node, f"{root}'s own cuda")
+            work.keep(node, f"{root}'s own {old}")
             return
         if root == "torch" and work.rules.resolve(full) is not None:
             return  # by its full name
+        if work.project.reexports.get(work.project.canonical(full.rpartition(".")[0])) == "torch":
+            work.note(
+                node,
+                "NPU219",
+                "torch.cuda is reached through a module that imports torch",
+                api="torch.cuda",
+                help="import torch in this file and write torch.cuda, then run transplt again",
+            )
+            return
         if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
             work.keep(node, "a function or module of that name, no method of a tensor")
             return
-    if _root_name(node) in FOREIGN:
-        work.keep(node, "another library's cuda")
+    if root := _foreign_receiver(work, node.value):
+        work.keep(node, f"{root}'s own {old}")
         return
     if not isinstance(node.ctx, ast.Load):
-        work.keep(node, "data of the project's own: its name stays")
+        work.keep(node, _OWN_DATA)
         return
     if old == "cuda" and call_of(node) is None:
         _uncalled(work, node)
         return
     if _own_data(work, node, old):
-        work.keep(node, "data of the project's own: its name stays")
+        work.keep(node, _OWN_DATA)
         return
-    if not work.take(node):
+    if old == "is_cuda" and _stored(work, old):
+        if work.take(node):
+            work.note(
+                node,
+                "NPU217",
+                "`.is_cuda` is an attribute of tensors, and the project stores one of that name too",
+                api="torch.Tensor.is_cuda",
+                help="write `.is_npu` if this is a tensor; if it is the project's own flag, leave it",
+            )
         return
-    work.changes.append(
-        Change(
-            node,
-            "NPU210" if old == "cuda" else "NPU211",
-            f".{old}{'()' if old == 'cuda' else ''} -> .{new}{'()' if old == 'cuda' else ''}",
-            lambda root: cst.ensure_type(root, cst.Attribute).with_changes(attr=cst.Name(new)),
-            api=f"torch.Tensor.{old}",
-            writes_npu=True,
-        )
+    if base := _foreign_base(work, node):
+        if work.take(node):
+            work.note(
+                node,
+                "NPU216",
+                f"super().{old} is that of {base}, which may have no .{new}",
+                api=f"{base}.{old}",
+                help=f"see whether {base} moves to the NPU by .{new}() or .to('npu'), and call that here",
+            )
+        return
+    if work.take(node):
+        work.changes.append(_renamed(node, old, new))
+
+
+def _renamed(node: ast.Attribute, old: str, new: str) -> Change:
+    brackets = "()" if old == "cuda" else ""
+    return Change(
+        node,
+        "NPU210" if old == "cuda" else "NPU211",
+        f".{old}{brackets} -> .{new}{brackets}",
+        lambda root: cst.ensure_type(root, cst.Attribute).with_changes(attr=cst.Name(new)),
+        api=f"torch.Tensor.{old}",
+        writes_npu=True,
     )
+
+
+# --- whose attribute it is -------------------------------------------------------------------------------------------
 
 
 def _is_project_object(work: Work, owner: str) -> bool:
     """True for a name that a module of the project defines (an object), False for modules and for other packages."""
     known = work.project.canonical(owner)
-    if known in work.project.modules or f"{known}.cuda" in work.project.cuda_methods:
-        return False
-    return known.rpartition(".")[0] in work.project.modules
+    return known not in work.project.modules and known in work.project.defined
+
+
+def _other_framework(work: Work) -> str:
+    """The framework of a file that uses another one than torch, else empty."""
+    if work.scan.root.stars:
+        return ""
+    roots = {
+        binding.target.split(".")[0]
+        for scope in work.scan.scopes.values()
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if binding.kind == "import"
+    }
+    if any(root == "torch" or root.startswith(("torch_", "torchvision")) for root in roots):
+        return ""
+    return min(roots & _FRAMEWORKS, default="")
+
+
+def _foreign_receiver(work: Work, node: ast.expr) -> str:
+    """The library that made the value whose attribute is read, when its file shows it and it is not torch."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    found = work.names.lookup(node.id, work.scan.scope_of(node))
+    if found is None:
+        return node.id if node.id in FOREIGN else ""
+    makers: set[str] = set()
+    for binding in found[1]:
+        if binding.kind == "import":
+            makers.add(binding.target.split(".")[0])
+        elif binding.kind == "assign":
+            above = parent(binding.node)
+            value = above.value if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) else None
+            full = work.names.qualified(value.func) if isinstance(value, ast.Call) else None
+            makers.add(full.split(".")[0] if full else "")
+        else:
+            makers.add("")
+    return makers.pop() if len(makers) == 1 and makers <= FOREIGN else ""
+
+
+def _foreign_base(work: Work, node: ast.Attribute) -> str:
+    """The class that `super()` reaches, when another library defines it and it does not look like an nn.Module."""
+    call = node.value
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "super"):
+        return ""
+    above: ast.AST = node
+    while not isinstance(above, (ast.ClassDef, ast.Module)):
+        above = parent(above)
+    if not isinstance(above, ast.ClassDef):
+        return ""
+    for base in above.bases:
+        full = work.names.qualified(base)
+        if full is None or full.split(".")[0] == "torch" or work.flow.project_name(full) is not None:
+            continue
+        last = full.rpartition(".")[2]
+        if not last.endswith(("Module", "Model", "Net", "Layer", "Tensor", "Mixin", "Base", "Head")):
+            return full
+    return ""
+
+
+def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
+    """`self.cuda(...)` or `self.is_cuda` where the class itself stores that attribute, or a flag of that name."""
+    value = node.value
+    own = isinstance(value, ast.Name) and value.id in SELF
+    if old == "is_cuda":
+        return _stored(work, old) and (own or _receiver(node) in _SETTINGS)
+    return own and any(
+        not isinstance(other.ctx, ast.Load) and isinstance(other.value, ast.Name) and other.value.id in SELF
+        for other in work.scan.attributes.get(old, ())
+    )
+
+
+def _stored(work: Work, name: str) -> bool:
+    """True when the project keeps data under an attribute of that name."""
+    if name in work.project.flags or name in work.project.cuda_data:
+        return True
+    return any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(name, ()))
+
+
+def _receiver(node: ast.Attribute) -> str:
+    value = node.value
+    return value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
+
+
+# --- without a call --------------------------------------------------------------------------------------------------
 
 
 def _uncalled(work: Work, node: ast.Attribute) -> None:
     """`x.cuda` without a call: mostly a flag of the project (`args.cuda`), sometimes a bound method."""
-    value = node.value
-    receiver = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
-    if "cuda" in work.project.flags or "cuda" in work.project.cuda_data or _assigned_here(work, "cuda"):
-        work.keep(node, "data of the project's own: its name stays")
-    elif _is_condition(node) or receiver in ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags"):
-        work.keep(node, "data of the project's own: its name stays")
-    else:
+    if _stored(work, "cuda") or _is_condition(node) or _receiver(node) in _SETTINGS:
+        work.keep(node, _OWN_DATA)
+    elif work.take(node):
         work.note(
             node,
             "NPU212",
             "`.cuda` is taken here without being called",
+            api="torch.Tensor.cuda",
             help="if it is the method of a tensor or module, write `.npu`; if it is data, leave it",
             effort=Effort.LOW,
         )
@@ -94,46 +223,62 @@ def _is_condition(node: ast.AST) -> bool:
         return above.test is node
     if isinstance(above, ast.UnaryOp):
         return isinstance(above.op, ast.Not)
+    if isinstance(above, ast.Compare):
+        return True
     return isinstance(above, ast.BoolOp)
 
 
-def _assigned_here(work: Work, name: str) -> bool:
-    return any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(name, ()))
+# --- getattr(x, "cuda")() --------------------------------------------------------------------------------------------
 
 
-def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
-    """`self.cuda(...)` or `self.is_cuda` where the class itself stores that attribute, or a flag of that name."""
-    if old == "is_cuda":
-        value = node.value
-        flagged = "is_cuda" in work.project.flags or "is_cuda" in work.project.cuda_data
-        named = isinstance(value, ast.Name) and value.id in (*SELF, "args", "opt", "cfg", "config")
-        return (flagged or _assigned_here(work, "is_cuda")) and named
-    value = node.value
-    if isinstance(value, ast.Name) and value.id in SELF:
-        return any(
-            not isinstance(other.ctx, ast.Load) and isinstance(other.value, ast.Name) and other.value.id in SELF
-            for other in work.scan.attributes.get(old, ())
+def _named(work: Work, node: ast.Constant, old: str) -> None:
+    """`getattr(x, 'cuda')()`, `hasattr(x, 'cuda')`, `operator.methodcaller('cuda')` follow the attribute they name."""
+    call = parent(node)
+    if not isinstance(call, ast.Call) or node not in call.args or id(node) in work.taken:
+        return
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if last == "methodcaller":
+        moves = call.args[0] is node
+    elif last in ("getattr", "hasattr") and len(call.args) > 1 and call.args[1] is node:
+        receiver = call.args[0]
+        full = work.names.qualified(receiver)
+        if full is not None and full.split(".")[0] == "torch":
+            moves = last == "getattr" and full == "torch"
+        elif _foreign_receiver(work, receiver):
+            work.keep(node, "another library's own cuda")
+            return
+        elif _stored(work, old) or _receiver_name(receiver) in _SETTINGS:
+            work.keep(node, _OWN_DATA)
+            return
+        elif last == "getattr":
+            moves = call_of(call) is not None or old == "is_cuda"
+        else:
+            moves = old == "is_cuda" or _called_on(work, receiver)
+    else:
+        return
+    text = work.source.slice(*work.source.extent(node))
+    if not moves or text.count(old) != 1 or not work.take(node):
+        return
+    new = _NEW[old]
+    work.changes.append(
+        Change(
+            node,
+            "NPU218",
+            f"the method named in {last}: {old} -> {new}",
+            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(old, new)),
+            api=f"torch.Tensor.{old}",
+            writes_npu=True,
         )
-    return False
+    )
 
 
-def _root_name(node: ast.AST) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _receiver_name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def definitions(work: Work) -> None:
-    """A class that defines `cuda` gains the NPU path: `npu = cuda` after the method."""
-    for node in work.scan.classes:
-        names = {item.name for item in node.body if isinstance(item, FUNCTIONS)}
-        for item in node.body:
-            if isinstance(item, FUNCTIONS) and item.name == "cuda" and "npu" not in names:
-                if any(isinstance(b, ast.Assign) and _assigns(b, "npu") for b in node.body):
-                    continue
-                message = f"{node.name} defines cuda; its uses are called npu now"
-                work.additions.append(Addition(item, "npu = cuda", "NPU214", message))
-
-
-def _assigns(node: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+def _called_on(work: Work, receiver: ast.expr) -> bool:
+    """True when the file calls `.cuda()` on the same expression."""
+    wanted = ast.dump(receiver)
+    return any(
+        call_of(node) is not None and ast.dump(node.value) == wanted for node in work.scan.attributes.get("cuda", ())
+    )

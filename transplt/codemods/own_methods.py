@@ -1,0 +1,57 @@
+"""Classes of the project with a `cuda` or `is_cuda` of their own: they gain the NPU name beside it.
+
+The definition keeps its name, so that nobody who calls it from outside breaks; `npu = cuda` behind it serves the calls
+that have moved. This also gives a class that overrides `nn.Module.cuda` its NPU path.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.scan import FUNCTIONS, Scope, is_property, parent
+from transplt.work import Addition, Work
+
+_NEW = {"cuda": "npu", "is_cuda": "is_npu"}
+
+
+def plan(work: Work) -> None:
+    """Put the second name behind each definition; report those that stand under a condition."""
+    for node in work.scan.classes:
+        scope = work.scan.scopes[node]
+        for old, new in _NEW.items():
+            if old in scope.bindings and new not in scope.bindings:
+                _define(work, node, scope, old, new)
+
+
+def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) -> None:
+    last = scope.bindings[old][-1].node
+    if not isinstance(last, FUNCTIONS):
+        definition = _assigned_method(last)
+        if definition is None:
+            return  # data
+    elif old == "cuda" and is_property(last):
+        return  # data as well: it is read, not called
+    else:
+        definition = last
+    message = f"{node.name} defines {old}; its uses are called {new} now"
+    if parent(definition) is node:
+        work.additions.append(Addition(definition, f"{new} = {old}", "NPU214", message))
+    else:
+        work.note(
+            definition,
+            "NPU215",
+            f"{node.name} defines {old} under a condition; its uses are called {new} now",
+            help=f"write `{new} = {old}` behind the definition",
+        )
+
+
+def _assigned_method(name: ast.AST) -> ast.stmt | None:
+    """The statement `cuda = <function>` in a class body, None when the value is data or may be."""
+    above = parent(name)
+    if not isinstance(above, ast.Assign):
+        return None
+    value = above.value
+    if isinstance(value, ast.Call):
+        last = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        return above if last in ("partialmethod", "staticmethod", "classmethod") else None
+    return above if isinstance(value, ast.Lambda) else None
