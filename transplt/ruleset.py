@@ -112,7 +112,7 @@ def compile_rules(settings: Settings) -> RuleSet:
     return _compile(settings.torch_version, settings.similar, settings.user_rules)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str], ...]) -> RuleSet:
     builtin, user = Table(), Table()
     hints: dict[str, Rule] = {}
