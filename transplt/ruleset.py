@@ -32,6 +32,10 @@ __all__ = ["RuleFileError", "RuleSet", "Table", "compile_rules", "load_user_rule
 
 #: What marks a file as CUDA-bound whatever the rules say.
 BASE_LITERALS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti")
+#: Calls whose device is CUDA unless said otherwise, in files that may not name CUDA (codemods/amp.py, data_loader.py).
+DEFAULT_DEVICE_LITERALS = ("gradscaler", "autocast_enabled", "fork_rng")
+#: The last torch whose DataLoader pins memory for CUDA unless told a device.
+LAST_CUDA_PINNING = "2.6"
 
 _USER_CODES = {Kind.ARGS: "NPU001", Kind.FUNC: "NPU002", Kind.MODULE: "NPU003", Kind.UNSUPPORTED: "NPU004"}
 
@@ -131,7 +135,9 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
             if similar or not rule.similar:
                 user.add(rule)
     known = read_table("support/modules.json")
-    return RuleSet(user, builtin, _literals(user, builtin), _roots(user, builtin), frozenset(known["modules"]))
+    pins = versions_of(f"<={LAST_CUDA_PINNING}")
+    more = (*DEFAULT_DEVICE_LITERALS, *(("pin_memory",) if torch_version in pins else ()))
+    return RuleSet(user, builtin, _literals(more, user, builtin), _roots(user, builtin), frozenset(known["modules"]))
 
 
 def _similar(table: Table, old: str, rule: Rule, wanted: bool) -> None:
@@ -230,12 +236,12 @@ def _skip_if(entry: dict[str, Any]) -> SkipIf:
     )
 
 
-def _literals(*tables: Table) -> tuple[bytes, ...]:
+def _literals(more: tuple[str, ...], *tables: Table) -> tuple[bytes, ...]:
     """A small set of literals one of which is in every file that a rule can touch.
 
     A file can only refer to a qualified name when each part of it stands somewhere in the file, in an import at least.
     """
-    found = set(BASE_LITERALS)
+    found = {*BASE_LITERALS, *more}
     names = {rule.old.lower() for table in tables for rule in table}
     for name in sorted(names, key=lambda text: (len(text), text)):
         if not any(known in name for known in found):

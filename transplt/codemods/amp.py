@@ -1,0 +1,111 @@
+"""Mixed precision and random state where nothing is said about the device and torch takes it to be CUDA.
+
+`torch.amp.GradScaler()` and `torch.random.fork_rng()` have `cuda` as their default device: without a GPU the first
+switches itself off with a warning, the second leaves the state of the NPU alone. `torch.is_autocast_enabled()` without
+a device asks CUDA (torch/amp/grad_scaler.py, torch/random.py, torch/csrc/autograd/init.cpp). The plain renames of
+torch.cuda.amp are rules/amp.json.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.codemods.arguments import shape
+from transplt.codemods.call_edits import lacks, with_first, with_keyword
+from transplt.rewrite import Change, Transform
+from transplt.rule import version_key
+from transplt.scan import parent
+from transplt.work import Work
+
+SCALERS = frozenset({"torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad_scaler.GradScaler"})
+FORK_RNG = frozenset({"torch.random.fork_rng"})
+#: Functions that take the device first from torch 2.4 on, and how many arguments they have without it.
+STATE = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enabled": 1}
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in [*SCALERS, *FORK_RNG, *STATE])
+
+
+def plan(work: Work) -> None:
+    """Name the NPU where a call of torch means CUDA by default."""
+    scan = work.scan
+    if not any(name in scan.names or name in scan.attributes or _imported(work, name) for name in _LAST_NAMES):
+        return
+    for call in scan.calls:
+        full = work.names.qualified(call.func)
+        if full in SCALERS:
+            _default_device(work, call, full, "device", 0)
+        elif full in FORK_RNG:
+            _default_device(work, call, full, "device_type", 4)
+        elif full in STATE:
+            _state(work, call, full)
+        elif full in ("functools.partial", "partial") and call.args and _is_scaler(work, call.args[0]):
+            _partial(work, call)
+
+
+def _imported(work: Work, name: str) -> bool:
+    return any(binding.target.endswith("." + name) for found in work.scan.root.bindings.values() for binding in found)
+
+
+def _is_scaler(work: Work, node: ast.expr) -> bool:
+    return work.names.qualified(node) in SCALERS
+
+
+def _default_device(work: Work, call: ast.Call, full: str, keyword: str, index: int) -> None:
+    missing = lacks(call, keyword, index)
+    if missing is False:
+        return
+    if missing is None:
+        work.note(
+            call,
+            "NPU122",
+            f"{full} takes CUDA as its device unless the starred arguments name another one",
+            api=full,
+            help=f'see that they hold {keyword}="npu"',
+        )
+        return
+    add = with_first('"npu"') if index == 0 else with_keyword(keyword, '"npu"')
+    _add(work, call, "NPU121", full, f'{full} without a device means CUDA: {keyword}="npu" added', add)
+
+
+def _partial(work: Work, call: ast.Call) -> None:
+    positional, keywords, starred = shape(call)
+    if positional > 1 or "device" in keywords or starred:
+        return
+    full = work.names.qualified(call.args[0]) or ""
+    add = with_keyword("device", '"npu"')
+    _add(work, call, "NPU121", full, f'{full} without a device means CUDA: device="npu" added', add)
+
+
+def _state(work: Work, call: ast.Call, full: str) -> None:
+    """`torch.is_autocast_enabled()` is CUDA's state; from torch 2.4 on the device may be named."""
+    positional, keywords, starred = shape(call)
+    if starred or keywords or positional != STATE[full]:
+        return
+    if version_key(work.settings.torch_version) >= (2, 4):
+        _add(work, call, "NPU123", full, f'{full} without a device means CUDA: "npu" added', with_first('"npu"'))
+        return
+    work.note(
+        call,
+        "NPU123",
+        f"{full} asks for CUDA's state in this version of torch",
+        api=full,
+        help=f"call torch.npu.{full.rpartition('.')[2]} instead",
+    )
+
+
+def _add(work: Work, call: ast.Call, code: str, full: str, message: str, transform: Transform) -> None:
+    if _beside_other_device(call) or not work.take(call):
+        return
+    work.changes.append(Change(call, code, message, transform, api=full, writes_npu=True))
+
+
+def _beside_other_device(call: ast.Call) -> bool:
+    """True in the branch of an `if` that asks for a device that is not CUDA (`if device == "cpu": GradScaler()`)."""
+    node: ast.AST = call
+    while not isinstance(node, ast.Module):
+        above = parent(node)
+        if isinstance(above, ast.If) and node in above.body:
+            words = {n.value for n in ast.walk(above.test) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            if words & {"cpu", "mps", "xpu"} and not any("cuda" in word for word in words):
+                return True
+        node = above
+    return False
