@@ -15,10 +15,12 @@ from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 #: Requirement files are small; anything larger is something else.
 _MAX_BYTES = 1024 * 1024
 _FILES = ("pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "conda.yaml", "conda.yml")
+_CLAUSE = r"[<>=!~]=?=?\s*[\w.*+!]+"
 _TORCH = re.compile(
-    r"^\s*(?:pytorch|torch)(?:\[[^\]]*\])?\s*\(?\s*([<>=!~][^;#)]*|)\)?\s*(?:;.*|#.*|\s--.*)?$", re.IGNORECASE
+    rf"^\s*(?:pytorch|torch)(?:\[[^\]]*\])?\s*\(?\s*({_CLAUSE}(?:\s*,\s*{_CLAUSE})*)\s*\)?\s*(?:[;#].*|--.*)?$",
+    re.IGNORECASE,
 )
-_CONDA = re.compile(r"^\s*-\s*[\"']?(?:[\w.-]+::)?(pytorch|torch)\s*(=|[<>!~=]=|[<>])?\s*([^\"'#]*)")
+_CONDA = re.compile(r"^\s*-\s*[\"']?(?:[\w.-]+::)?(pytorch|torch)\s*([<>!~=]=|=|[<>])?\s*([^\"'#]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def _in_file(name: str, text: str) -> Iterator[str]:
             lines = text.splitlines()
         for line in lines:
             match = _TORCH.match(line)
-            if match is not None and match[1].strip():
+            if match is not None:
                 yield re.sub(r"\s+", "", match[1])
 
 
@@ -187,17 +189,18 @@ def _highest(specifier: str) -> str | None:
     `>=1.10` alone pins nothing: any later version will do.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import Version
+    from packaging.version import InvalidVersion, Version
 
     try:
         wanted = SpecifierSet(specifier)
-    except InvalidSpecifier:
+        if not any(part.operator in {"==", "===", "~=", "<", "<="} for part in wanted):
+            return None
+        pinned = [part.version for part in wanted if part.operator in {"==", "==="} and not part.version.endswith(".*")]
+        releases = {Version(pin).release[:2] for pin in pinned}
+    except (InvalidSpecifier, InvalidVersion):
         return None
-    if not any(part.operator in {"==", "===", "~=", "<", "<="} for part in wanted):
-        return None
-    pinned = [part.version for part in wanted if part.operator in {"==", "==="} and not part.version.endswith(".*")]
     for version in reversed(TORCH_VERSIONS):
-        if any(Version(pin).release[:2] == Version(version).release[:2] for pin in pinned):
+        if Version(version).release[:2] in releases:
             return version
         if not pinned and any(wanted.contains(f"{version}.{patch}") for patch in range(4)):
             return version

@@ -18,7 +18,7 @@ _WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
 _WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + _WORD.pattern)
 _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER})
 #: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp.
-_NAME = re.compile(rb"[\w.+:/@$=-]{0,200}\w")
+_NAME = re.compile(rb"[\w.+:/@$-]{0,200}\w")
 _NAME_BYTE = re.compile(rb"[\w.+:/@$-]")
 _HASH_COMMENT = re.compile(rb"(?:^|[ \t])#(?!!)")
 _SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")

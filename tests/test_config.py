@@ -1,0 +1,113 @@
+"""[tool.transplt]: what it sets, what the command line overrides, and what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from transplt.config import read_config
+from transplt.errors import UsageError
+from transplt.plan import Options, make_plan
+
+EVERYTHING = """
+[tool.transplt]
+torch-version = "2.8"
+style = "portable"
+specify-device = true
+similar = true
+unsafe-fixes = true
+annotate = true
+copy-all = true
+exclude = ["third_party/"]
+rules = ["rules.json"]
+[tool.transplt.per-file-ignores]
+"tests/*" = ["NPU3", "NPU501"]
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "pyproject.toml").write_text(text)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    return tmp_path
+
+
+def test_everything_reaches_the_plan(tmp_path: Path) -> None:
+    write(tmp_path, EVERYTHING)
+    (tmp_path / "rules.json").write_text('{"rules": {}}')
+    plan = make_plan(Options(tmp_path, exclude=("more",)))
+    settings = plan.settings
+    assert (settings.torch_version, settings.style) == ("2.8", "portable")
+    assert settings.specify_device and settings.similar and settings.unsafe_fixes and settings.annotate
+    assert plan.copy_all
+    assert plan.exclude == ("third_party/", "more")
+    assert settings.user_rules == (("rules.json", '{"rules": {}}'),)
+    assert settings.per_file_ignores == (("tests/*", ("NPU3", "NPU501")),)
+    assert plan.torch.why == "[tool.transplt] in pyproject.toml"
+
+
+def test_the_command_line_wins(tmp_path: Path) -> None:
+    write(tmp_path, '[tool.transplt]\ntorch-version = "2.8"\nsimilar = false\n')
+    plan = make_plan(Options(tmp_path, torch_version="2.6", similar=True))
+    assert plan.settings.torch_version == "2.6"
+    assert plan.settings.similar
+    assert plan.torch.why == "--torch-version"
+
+
+def test_a_single_file_has_the_settings_of_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, '[tool.transplt]\ntorch-version = "2.8"\n')
+    assert make_plan(Options(tmp_path / "a.py")).settings.torch_version == "2.8"
+
+
+def test_rules_of_the_command_line_come_later(tmp_path: Path) -> None:
+    write(tmp_path, '[tool.transplt]\nrules = ["own.json"]\n')
+    (tmp_path / "own.json").write_text('{"rules": {}}')
+    (tmp_path / "given.json").write_text('{"rules": {}}')
+    plan = make_plan(Options(tmp_path, rules=(tmp_path / "given.json",)))
+    assert [name for name, _ in plan.settings.user_rules] == ["own.json", "given.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "[tool.other]\nx = 1\n", "[tool.transplt]\n"])
+def test_nothing_said(tmp_path: Path, text: str) -> None:
+    config = read_config(write(tmp_path, text))
+    assert config.torch_version is None
+    assert config.exclude == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.transplt]\nstile = 'npu'\n", "unknown key 'stile'; did you mean 'style'?"),
+        ("[tool.transplt]\ntorch_version = '2.8'\n", "unknown key 'torch_version'; did you mean 'torch-version'?"),
+        ("[tool.transplt]\nxyzzy = 1\n", "unknown key 'xyzzy'; known keys: torch-version, style"),
+        ("[tool.transplt]\nstyle = 'cuda'\n", "style must be one of npu, portable"),
+        ("[tool.transplt]\nsimilar = 1\n", "similar must be true or false"),
+        ("[tool.transplt]\ntorch-version = 2.8\n", 'torch-version must be a string such as "2.8"'),
+        ("[tool.transplt]\ntorch-version = '1.8'\n", "[tool.transplt]: torch version '1.8' is not known"),
+        ("[tool.transplt]\nexclude = 'x'\n", "exclude must be a list of strings"),
+        ("[tool.transplt]\nper-file-ignores = ['x']\n", "per-file-ignores must be a table"),
+        ("[tool.transplt.per-file-ignores]\nx = 'NPU1'\n", "per-file-ignores: x must be a list of strings"),
+        ("[tool]\ntransplt = 1\n", "[tool.transplt] must be a table"),
+        ("[tool.transplt]\nrules = ['../r.json']\n", "the rule file '../r.json' lies outside the project"),
+        ("[tool.transplt\n", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_config(write(tmp_path, text))
+    assert message in str(error.value)
+    assert str(tmp_path / "pyproject.toml") in str(error.value)
+
+
+def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(b"[tool.transplt]\n# caf\xe9\n")
+    with pytest.raises(UsageError, match=r"is not UTF-8: .* at byte 21"):
+        read_config(tmp_path)
+
+
+def test_a_bad_pattern(tmp_path: Path) -> None:
+    from transplt.walk import walk
+
+    write(tmp_path, "")
+    with pytest.raises(UsageError, match="a pattern of --exclude cannot be read"):
+        walk(tmp_path, ("!",))

@@ -1,0 +1,249 @@
+"""The reports: what they say, that a spreadsheet runs none of it, and that they are the same every time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl import load_workbook
+
+from transplt.finding import Edit, Effort, Finding, Level, Operation, Span, Status, TokenCount
+from transplt.report import write_reports
+from transplt.report.cell import MAX_CHARACTERS, cell, visible
+from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
+from transplt.report.change_list import render_change_list
+from transplt.report.console import summary
+from transplt.report.log import render_log
+from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
+from transplt.run_result import FileRecord, LeftOut, RunResult
+from transplt.settings import Settings
+from transplt.torch_version import TorchTarget
+
+TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
+
+
+def at(line: int, column: int = 1, length: int = 3) -> Span:
+    start = line * 100 + column
+    return Span(line, column, line, column + length, start, start + length)
+
+
+def edit(path: str, line: int, before: str = "a", after: str = "b", column: int = 1, message: str = "m") -> Finding:
+    change = Edit(Operation.MODIFY, before, after)
+    return Finding(path, at(line, column), "NPU101", Level.SAFE, message, edit=change, applied=True)
+
+
+def manual(path: str, line: int, code: str, api: str = "torch.cuda.x", help: str = "do it") -> Finding:
+    return Finding(path, at(line), code, Level.MANUAL, "this is hard", api, Effort.HIGH, help)
+
+
+def result_of(*findings: Finding, **fields: object) -> RunResult:
+    by_path: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_path.setdefault(finding.path, []).append(finding)
+    files = tuple(
+        FileRecord(path, "python", "0" * 64, tuple(found), changed=any(each.applied for each in found))
+        for path, found in sorted(by_path.items())
+    )
+    values: dict[str, object] = {
+        "name": "proj",
+        "source": Path("/in/proj"),
+        "output": Path("/out/proj_msft"),
+        "settings": Settings(torch_version="2.8"),
+        "target": TARGET,
+        "files": files,
+        **fields,
+    }
+    return RunResult(**values)  # type: ignore[arg-type]
+
+
+def rows_of(result: RunResult) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(render_change_list(result).decode("utf-8"), newline="")))
+
+
+def test_change_list_has_a_row_for_each_applied_edit_in_order() -> None:
+    result = result_of(
+        edit("b.py", 1),
+        edit("a.py", 10, column=5),
+        edit("a.py", 10, column=2),
+        edit("a.py", 9),
+        manual("a.py", 3, "NPU501"),
+        Finding("a.py", at(4), "NPU310", Level.UNSAFE, "not asked for", edit=Edit(Operation.DELETE, "x", "")),
+    )
+    rows = rows_of(result)
+    assert [(row["File"], row["Start Line"], row["Column"]) for row in rows] == [
+        ("a.py", "9", "1"), ("a.py", "10", "2"), ("a.py", "10", "5"), ("b.py", "1", "1"),
+    ]  # fmt: skip
+    assert tuple(rows[0]) == CHANGE_COLUMNS
+    assert tuple(rows[0])[:5] == ("File", "Start Line", "End Line", "Operation Type", "Message")
+    assert {row["Operation Type"] for row in rows} == {"MODIFY"}
+
+
+def test_change_list_is_rfc_4180_without_a_mark() -> None:
+    data = render_change_list(result_of(edit("a.py", 1, 'say("hi"),\nx', "\x1b[31m\u202e\ud800\0")))
+    assert data.startswith(b"File,")
+    assert data.count(b"\r\n") == data.count(b"\n") == 2
+    row = rows_of(result_of(edit("a.py", 1, 'say("hi"),\nx', "\x1b[31m\u202e\ud800\0")))[0]
+    assert row["Before"] == 'say("hi"),\\nx'
+    assert row["After"] == "\\x1b[31m\\u202e\\ud800\\x00"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1"])
+def test_formulas_are_neutralised_everywhere(text: str, tmp_path: Path) -> None:
+    assert cell(text).startswith("'")
+    assert rows_of(result_of(edit(text, 1, before=text, message=text)))[0]["Before"].startswith("'")
+    book = load_workbook(io.BytesIO(render_unsupported(result_of(manual(text, 1, "NPU501", text, text)), tmp_path)))
+    for row in book["unsupported"].iter_rows(min_row=2):
+        assert all(each.data_type != "f" for each in row)
+        assert row[0].value.startswith("'")
+        assert row[2].value.startswith("'")
+
+
+def test_long_cells_are_cut_and_say_so() -> None:
+    text = cell("x" * 100_000)
+    assert len(text) < MAX_CHARACTERS + 100
+    assert text.endswith("... (cut: 100000 characters in all)")
+    assert cell("x" * MAX_CHARACTERS) == "x" * MAX_CHARACTERS
+
+
+def test_file_names_that_are_not_utf8_show_their_bytes() -> None:
+    assert visible(b"caf\xe9.py".decode("utf-8", "surrogateescape")) == "caf\\xe9.py"
+
+
+@given(st.text(st.characters(), max_size=50))
+def test_every_text_makes_a_harmless_cell(text: str) -> None:
+    shown = cell(text)
+    assert shown.isprintable()
+    assert not shown.startswith(("=", "+", "-", "@"))
+    shown.encode("utf-8")
+    if text.isprintable() and not text.startswith(("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")):
+        assert shown == text
+
+
+def workbook(result: RunResult, folder: Path):  # type: ignore[no-untyped-def]
+    return load_workbook(io.BytesIO(render_unsupported(result, folder)))
+
+
+def test_a_sheet_for_each_kind(tmp_path: Path) -> None:
+    findings = [
+        manual("a.py", 1, "NPU501"),
+        manual("a.py", 2, "NPU511", "flash_attn"),
+        manual("a.py", 3, "NPU210"),
+        manual("a.py", 4, "NPU901"),
+        manual("a.py", 5, "NPU991"),
+        Finding("a.py", at(6), "NPU601", Level.UNKNOWN, "what is this", "x.cuda"),
+        Finding("a.py", at(7), "NPU701", Level.INFO, "good to know"),
+        Finding("a.py", at(8), "NPU502", Level.MANUAL, "switched off", ignored="by a comment"),
+        edit("a.py", 9),
+    ]
+    book = workbook(result_of(*findings), tmp_path)
+    assert book.sheetnames == [*SHEETS, "summary"]
+    lines = {name: [row[1] for row in book[name].iter_rows(min_row=2, values_only=True)] for name in SHEETS}
+    assert lines == {"unsupported": [1], "check by hand": [3, 6], "third-party": [2], "unreadable": [4, 5]}
+    header, row = book["unsupported"].iter_rows(values_only=True)
+    assert header == COLUMNS
+    assert row == ("a.py", 1, "torch.cuda.x", "NPU501", "high", "this is hard. do it")
+    for name in SHEETS:
+        sheet = book[name]
+        assert sheet.freeze_panes == "A2"
+        assert sheet.auto_filter.ref == f"A1:F{sheet.max_row}"
+        assert sheet.column_dimensions["F"].width > 50
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_summary_sheet_adds_up(tmp_path: Path) -> None:
+    result = result_of(edit("a.py", 1), manual("a.py", 2, "NPU501"))
+    rows = dict(workbook(result, tmp_path)["summary"].iter_rows(min_row=2, values_only=True))
+    assert rows["torch"] == "2.8"
+    assert rows["torch_npu"] == "2.8.0.post5"
+    assert rows["edits"] == 1
+    assert rows["findings: unsupported"] == 1
+    assert rows["files changed"] == 1
+
+
+def test_reports_do_not_depend_on_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = result_of(edit("a.py", 1), manual("a.py", 2, "NPU501"))
+    first = [render_unsupported(result, tmp_path), render_log(result), render_change_list(result)]
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 1e8)
+    time.sleep(1.1)
+    assert [render_unsupported(result, tmp_path), render_log(result), render_change_list(result)] == first
+    with zipfile.ZipFile(io.BytesIO(first[0])) as archive:
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert b"1980-01-01T00:00:00Z" in archive.read("docProps/core.xml")
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
+def test_libreoffice_reads_the_workbook(tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(render_unsupported(result_of(manual("a.py", 1, "NPU501", "=1+1")), tmp_path))
+    command = ["soffice", "--headless", "--convert-to", "csv", "--outdir", tmp_path, tmp_path / "a.xlsx"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    assert "'=1+1" in (tmp_path / "a.csv").read_text()
+
+
+def test_the_log_tells_everything_and_no_place() -> None:
+    result = result_of(
+        edit("a.py", 3, "x\ny", "z"),
+        manual("b.py", 2, "NPU501"),
+        left_out=(LeftOut("data", "excluded"),),
+        large=(LeftOut("w.pt", "larger than 10 MB and read by no rule", 12_000_000),),
+        links=("l.py",),
+    )
+    text = render_log(result).decode()
+    assert "a.py:3:1: NPU101 [applied] m\n    MODIFY: x\\ny -> z\n" in text
+    assert "b.py:2:1: NPU501 [manual] this is hard\n    help: do it\n" in text
+    assert "  data: excluded\n" in text
+    assert "  w.pt: larger than 10 MB and read by no rule (12000000 bytes)\n" in text
+    assert "  l.py\n" in text
+    assert "torch 2.8 (requirements.txt asks for torch==2.8.0), torch_npu 2.8.0.post5, CANN 8.5.0" in text
+    assert "/in/" not in text
+    assert "/out/" not in text
+
+
+def last_line(result: RunResult) -> str:
+    return list(summary(result))[-1].strip()
+
+
+def test_nothing_left_is_only_said_when_it_is_true() -> None:
+    assert last_line(result_of(edit("a.py", 1))) == "0 left"
+    assert last_line(result_of(manual("a.py", 1, "NPU501"))).startswith("left: 0 tokens and 1 finding")
+    failed = FileRecord("a.py", "python", "", status=Status.UNREADABLE)
+    assert last_line(result_of(files=(failed,))) == "left: what is in the files that failed"
+    left = FileRecord("a.py", "python", "", tokens=TokenCount(found=1, unknown=1))
+    assert last_line(result_of(files=(left,))).startswith("left: 1 token and 0 findings")
+    assert "and what is in the files that failed" in last_line(result_of(files=(failed, left)))
+    large = (LeftOut("w.pt", "larger than 10 MB and read by no rule", 12_000_000),)
+    assert last_line(result_of(large=large)) == "0 left in the files that were read"
+
+
+def test_the_exit_code_follows_what_is_left() -> None:
+    assert result_of(edit("a.py", 1)).exit_code == 0
+    assert result_of(Finding("a.py", at(1), "NPU701", Level.INFO, "good to know")).exit_code == 0
+    assert result_of(Finding("a.py", at(1), "NPU501", Level.MANUAL, "m", ignored="by a comment")).exit_code == 0
+    assert result_of(manual("a.py", 1, "NPU501")).exit_code == 1
+    assert result_of(unread=(manual("a.py", 1, "NPU909"),)).exit_code == 1
+    assert result_of(files=(FileRecord("a.py", "python", "", status=Status.INTERNAL),)).exit_code == 1
+
+
+def test_the_summary_is_short_however_much_there_is() -> None:
+    findings = [manual(f"f{i}.py", 1, f"NPU{500 + i}") for i in range(60)]
+    left_out = tuple(LeftOut(f"x{i}", "excluded") for i in range(100))
+    lines = list(summary(result_of(*findings, left_out=left_out)))
+    assert len(lines) < 40
+    assert any("40 of 40 more codes" in line for line in lines)
+    assert any("and 95 more" in line for line in lines)
+    assert not any("and 95 more" in line for line in summary(result_of(left_out=left_out), verbose=1))
+
+
+def test_a_name_that_is_taken_goes_to_the_project(tmp_path: Path) -> None:
+    result, hashes = write_reports(result_of(edit("a.py", 1)), tmp_path, {"change_list.csv"})
+    assert sorted(hashes) == ["msFmkTranspltlog.txt", "transplt_change_list.csv", "unsupported_op.xlsx"]
+    assert result.reports["change_list.csv"] == "transplt_change_list.csv"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(hashes)
