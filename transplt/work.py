@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.finding import Effort, Finding, Level
-from transplt.flow import Flow
+from transplt.flow import Flow, build_flow
 from transplt.names import Names
 from transplt.project import ProjectFacts
 from transplt.rewrite import Change
@@ -47,7 +47,7 @@ class Work:
     """A scanned file with the rules in force; codemods append to `changes` and `notes`.
 
     `kept` are byte ranges whose CUDA words stay for a reason (a name of the project's own, prose, other libraries).
-    `flow` is set before the first codemod runs; `renamed` maps import bindings to the local name they get.
+    `renamed` maps import bindings to the local name they get.
     """
 
     source: Source
@@ -56,13 +56,20 @@ class Work:
     rules: RuleSet
     settings: Settings
     project: ProjectFacts
-    flow: Flow = field(init=False)
     changes: list[Change] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     kept: list[tuple[int, int, str]] = field(default_factory=list)
     renamed: dict[Binding, str] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     additions: list[Addition] = field(default_factory=list)
+    _flow: Flow | None = None
+
+    @property
+    def flow(self) -> Flow:
+        """Where the values of this file go; built when a codemod first asks."""
+        if self._flow is None:
+            self._flow = build_flow(self.scan, self.names, self.project)
+        return self._flow
 
     def note(
         self,

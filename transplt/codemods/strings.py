@@ -22,6 +22,8 @@ DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
 def plan(work: Work) -> None:
     """Decide for each string that holds a CUDA word and that no other codemod has claimed."""
+    if not work.scan.strings:
+        return
     flow = work.flow
     for node in sorted(work.scan.strings, key=lambda n: (n.lineno, n.col_offset)):
         above = parent(node)
@@ -32,9 +34,7 @@ def plan(work: Work) -> None:
         assert isinstance(node.value, str)
         if DEVICE_STRING.fullmatch(value):
             _device(work, flow, outer, value)
-        elif value == "nccl":
-            _backend(work, flow, outer, value)
-        elif BACKENDS_STRING.fullmatch(value) and "nccl" in value:
+        elif value == "nccl" or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
             _backend(work, flow, outer, value)
         elif DOTTED.fullmatch(value):
             _dotted(work, outer, value)
@@ -170,7 +170,7 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
     if isinstance(above, ast.Expr):
         work.keep(node, "text for people")
         return
-    if matched is None or not matched[0].renames or matched[0].args is not None and False:
+    if matched is None or not matched[0].renames or (matched[0].args is not None and False):
         if matched is not None and not matched[0].renames:
             work.note_rule(node, matched[0], value, "named in a string")
         else:
