@@ -88,11 +88,22 @@ class Work:
         self.notes.append(Note(self.source.extent(node), code, level, message, api, help, effort))
 
     def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> None:
-        """Report what a rule says about a node."""
+        """Report what a rule says about a node; nothing for a package that the project itself defines."""
+        if rule.imports_only and not rule.user and self.defines_package(rule.old):
+            return
         message = f"{rule.message}; {extra}" if extra else rule.message
         level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
         effort = rule.effort or (Effort.MEDIUM if level is Level.MANUAL else None)
         self.notes.append(Note(self.source.extent(node), rule.code, level, message, api, rule.help, effort))
+
+    def defines_package(self, name: str) -> bool:
+        """True when the project has a package or a top-level module of that name, also below a folder such as src."""
+        known = self.project.canonical(name)
+        if known in self.project.modules and known == name:
+            return True
+        return known.count(".") <= name.count(".") + 1 and any(
+            module.startswith(f"{known}.") for module in self.project.modules
+        )
 
     def keep(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str) -> None:
         """Leave the CUDA words of a node as they are, for a reason."""

@@ -227,6 +227,16 @@ class TestReported:
         result = check_noop(f"{statement}\n", open_codes=[code])
         assert len(result.findings) == 1
 
+    @pytest.mark.parametrize(
+        "files",
+        [{"triton/__init__.py": "", "triton/ops.py": ""}, {"src/triton/__init__.py": "", "src/triton/ops.py": ""}],
+    )
+    def test_a_package_of_the_project_is_its_own(self, files: dict[str, str]) -> None:
+        check_noop("import triton\nfrom triton.ops import matmul\n", files=files)
+
+    def test_a_module_of_that_name_deep_in_the_project_is_another(self) -> None:
+        check_noop("import triton\n", files={"tools/triton.py": ""}, open_codes=["NPU512"])
+
     def test_packages_that_work_are_not(self) -> None:
         check_noop("import transformers\nimport timm\nfrom torchvision import transforms\nimport accelerate  # cuda\n")
 
