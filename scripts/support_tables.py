@@ -154,11 +154,17 @@ def _names(facts: dict[str, Entry], api: Entry, ops: Entry) -> Entry:
 
 def _variables(folder: Path) -> Entry:
     table = _load(folder, "env_vars.json")
-    keys = ("npu", "value_carries_over", "note", "default", "source")
-    return {
-        section: {name: {key: row[key] for key in keys if row.get(key)} for name, row in rows.items()}
-        for section, rows in table.items()
-    }
+    keys = ("npu", "value_carries_over", "note", "default", "versions", "source")
+    found: Entry = {}
+    for section, rows in table.items():
+        found[section] = {}
+        for name, row in rows.items():
+            # Variables that the first wheels do not read yet; those read by CANN alone are in no wheel.
+            wheels = {_minor(wheel) for wheel in row.get("found_in_wheels", ())}
+            if wheels and TORCH_VERSIONS[0] not in wheels:
+                row = {**row, "versions": [version for version in TORCH_VERSIONS if version in wheels]}
+            found[section][name] = {key: row[key] for key in keys if row.get(key)}
+    return found
 
 
 def _package(fact: Entry) -> Entry:

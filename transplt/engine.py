@@ -10,10 +10,15 @@ from fnmatch import fnmatch
 
 from transplt import account, portable
 from transplt.codemods import (
+    amp,
     arguments,
+    data_loader,
+    environment,
+    error_text,
     imports,
     methods,
     own_methods,
+    profiler,
     references,
     specify_device,
     strings,
@@ -22,7 +27,7 @@ from transplt.codemods import (
 from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Span, Status
 from transplt.flow import build_flow
 from transplt.index import empty_facts, facts_of, tells_others
-from transplt.insertions import Insertion, constants_insertion, import_insertions, line_insertion
+from transplt.insertions import Insertion, constants_insertion, import_insertions, line_insertion, needs_torch_npu
 from transplt.names import Names
 from transplt.project import ModuleFacts, ProjectFacts
 from transplt.rewrite import Change, Failure, Site, SiteEdit, build_sites, findings_of, rewrite_site
@@ -30,7 +35,7 @@ from transplt.ruleset import RuleSet, compile_rules
 from transplt.scan import FUNCTIONS, Scan, parent, scan
 from transplt.settings import Settings
 from transplt.source import Source, UnreadableSource, parse, read_source, splice
-from transplt.work import Note, Work, finding_of
+from transplt.work import Addition, Note, Work, finding_of
 
 #: Files parsed by `index_source`, kept for `migrate_source` in the same process; bounded by bytes of source.
 _PARSED: dict[str, tuple[bytes, Source, Scan]] = {}
@@ -133,14 +138,19 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
 
 #: In order of rank: the first to claim a node (`Work.take`) has it. User rules, structure, renames, then values.
 PLANS: tuple[Callable[[Work], None], ...] = (
+    profiler.plan,
     imports.plan,
     references.calls_by_last_name,
     arguments.plan,
     specify_device.plan,
     type_strings.plan,
+    amp.plan,
+    data_loader.plan,
     references.plan,
     methods.plan,
     own_methods.plan,
+    environment.plan,
+    error_text.plan,
     strings.plan,
 )
 
@@ -149,7 +159,6 @@ def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, projec
     """Let the codemods look at a file: the user's rules first, then structure, then renames."""
     names = Names(found, project.reexports)
     work = Work(source, found, names, rules, settings, project)
-    work.flow = build_flow(found, names, project)
     for codemod in PLANS:
         codemod(work)
     _leave_npu_code(work)
@@ -229,6 +238,7 @@ def _carry_out(data: bytes, work: Work) -> FileResult:
     changes = [change for change in work.changes if not ignores.drop(change)]
     wanted = [change for change in changes if _applies(change, work.settings)]
     offered = [change for change in changes if not _applies(change, work.settings)]
+    work.additions = [addition for addition in work.additions if not ignores.drop_addition(addition)]
     outcome = _apply(work, build_sites(work.source, wanted))
     notes = [*work.notes, *ignores.dropped]
     if outcome.spliced and (reason := _broken(work, outcome)):
@@ -282,7 +292,7 @@ def _apply(work: Work, sites: list[Site]) -> _Outcome:
         edits += site_edits
         failures += site_failures
     modules: list[str] = []
-    if any(change.writes_npu for edit in edits for change in edit.changes):
+    if needs_torch_npu(work, edits):
         modules.append("torch_npu")
     for edit in edits:
         for change in edit.changes:
@@ -462,6 +472,16 @@ class _Ignores:
         if reason:
             extent = self.work.source.extent(node)
             self.dropped.append(Note(extent, change.code, change.level, change.message, change.api, ignored=reason))
+        return bool(reason)
+
+    def drop_addition(self, addition: Addition) -> bool:
+        """True for a line that is not to go in; a finding says so."""
+        node = addition.beside
+        reason = self.reason(addition.code, node.lineno, node.end_lineno or node.lineno)
+        if reason:
+            extent = self.work.source.extent(node)
+            place = (extent[0], extent[0])
+            self.dropped.append(Note(place, addition.code, Level.SAFE, addition.message, ignored=reason))
         return bool(reason)
 
     def mark(self, finding: Finding) -> Finding:

@@ -1,0 +1,338 @@
+"""Environment variables of CUDA and NCCL: read, set, passed to a child process.
+
+A name is changed where it certainly names a variable of the environment, and where the new name does with the same
+value what the old one did (`transplt.environment_facts`). Names that no table knows are the project's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from transplt.codemods.strings import one_plain_literal, whole_value
+from transplt.environment_facts import Variable, conditional, refused, variables
+from transplt.finding import Effort, Level
+from transplt.rewrite import CannotRewrite, Change
+from transplt.scan import FUNCTIONS, parent
+from transplt.work import Work
+
+_ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_HOLDER = re.compile(r"(?:^|_)(?:env|envs|environ|environment|envvars|env_vars|environs)\d*$", re.I)
+_ACCESS = frozenset({"get", "pop", "setdefault", "__contains__", "__getitem__"})
+_PROCESS = frozenset({"os.system", "os.popen", "os.execvp", "subprocess.run", "subprocess.call", "subprocess.Popen",
+                      "subprocess.check_call", "subprocess.check_output", "subprocess.getoutput",
+                      "subprocess.getstatusoutput"})  # fmt: skip
+
+
+def plan(work: Work) -> None:
+    """Decide for each string that is the name of an environment variable, and for such names as keywords."""
+    known = variables()
+    for node in work.scan.strings:
+        value = node.value
+        assert isinstance(value, str)
+        if value.isupper() and _ENVIRONMENT_NAME.fullmatch(value) and not isinstance(parent(node), ast.JoinedStr):
+            if id(node) not in work.taken:
+                _name(work, node, value, known.get(value))
+        elif _SETS.search(value):
+            _command(work, node)
+    if _keyword_pattern().search(work.source.utf8):
+        for call in work.scan.calls:
+            for keyword in call.keywords:
+                if keyword.arg in known and known[keyword.arg].npu:
+                    _keyword(work, call, keyword, known[keyword.arg])
+
+
+def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None) -> None:
+    certain = names_environment(work, node)
+    if variable is None:
+        if certain and work.take(node):
+            work.keep(node, "an environment variable of the project's own")
+        return
+    if not work.take(node):
+        return
+    if not variable.npu:
+        work.note(
+            node,
+            "NPU222",
+            f"{value} has no effect on NPU",
+            level=Level.INFO,
+            help=variable.note if variable.note not in ("", "no counterpart") else "",
+        )
+    elif not certain:
+        work.note(
+            node,
+            "NPU223",
+            f"{value} stands here as the name of an environment variable, perhaps",
+            help=f"if it is, its counterpart is {variable.npu}: {variable.note}",
+            effort=Effort.LOW,
+        )
+    else:
+        _rename(work, node, variable)
+
+
+def _rename(work: Work, node: ast.Constant, variable: Variable) -> None:
+    reason = objection(work, variable, given_value(node))
+    if reason:
+        _other_value(work, node, variable, reason)
+        return
+    text = work.source.slice(*work.source.extent(node))
+    if not one_plain_literal(node, text, [variable.name]):
+        work.note(node, "NPU202", f"{variable.name} is not written as one plain literal", help=f"write {variable.npu}")
+        return
+    work.changes.append(
+        Change(
+            node,
+            "NPU220",
+            f"environment variable {variable.name} -> {variable.npu}",
+            lambda root: _swap(root, variable.name, variable.npu),
+            api=variable.name,
+            help=variable.note,
+        )
+    )
+
+
+def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, reason: str) -> None:
+    work.note(
+        node,
+        "NPU221",
+        f"the counterpart of {variable.name} is {variable.npu}, with another value or none for this one",
+        api=variable.name,
+        help=f"{reason}; {variable.note}" if reason != variable.note else reason,
+        effort=Effort.LOW,
+    )
+
+
+def objection(work: Work, variable: Variable, value: ast.expr | None) -> str:
+    """Why a variable cannot be renamed with this value (None: it is read); empty when it can."""
+    version = work.settings.torch_version
+    if not variable.known(version):
+        return f"torch_npu for torch {version} does not read {variable.npu}"
+    if not conditional(variable.name):
+        return "" if variable.renamed(version) else variable.note
+    if value is None:
+        return ""
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return refused(variable.name, value.value)
+    # A computed list of devices is a list of devices; the options of an allocator have to be looked at.
+    return "" if variable.name == "CUDA_VISIBLE_DEVICES" else "the value is computed"
+
+
+def _swap(root: cst.CSTNode, old: str, new: str) -> cst.CSTNode:
+    if isinstance(root, cst.SimpleString):
+        return root.with_changes(value=root.value.replace(old, new))
+    if isinstance(root, cst.FormattedString):
+        parts = [
+            part.with_changes(value=part.value.replace(old, new)) if isinstance(part, cst.FormattedStringText) else part
+            for part in root.parts
+        ]
+        return root.with_changes(parts=parts)
+    raise CannotRewrite("not a plain string")
+
+
+# --- where a name of the environment stands --------------------------------------------------------------------------
+
+
+def names_environment(work: Work, node: ast.expr) -> bool:
+    """True when the value of an expression certainly names a variable of the environment."""
+    above = parent(node)
+    if isinstance(above, ast.Subscript) and above.slice is node:
+        return is_environment(work, above.value)
+    if isinstance(above, ast.Compare) and above.left is node and isinstance(above.ops[0], (ast.In, ast.NotIn)):
+        return is_environment(work, above.comparators[0])
+    if isinstance(above, ast.Call) and above.args and above.args[0] is node:
+        func = above.func
+        full = work.names.qualified(func)
+        if full in ("os.getenv", "os.putenv", "os.unsetenv"):
+            return True
+        if isinstance(func, ast.Attribute):
+            return func.attr in ("setenv", "delenv") or (func.attr in _ACCESS and is_environment(work, func.value))
+        return False
+    if isinstance(above, ast.Dict) and any(key is node for key in above.keys):
+        return becomes_environment(work, above)
+    if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
+        loop = parent(above)
+        if isinstance(loop, (ast.For, ast.comprehension)) and loop.iter is above and isinstance(loop.target, ast.Name):
+            return _all_name_environment(work, loop.target)
+        return False
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        return _all_name_environment(work, above.targets[0])
+    return False
+
+
+def _all_name_environment(work: Work, target: ast.Name) -> bool:
+    """True when a variable is read, and only where an environment name stands."""
+    owner = work.scan.scope_of(target)
+    reads = []
+    for name in work.scan.names.get(target.id, ()):
+        found = work.names.lookup(target.id, work.scan.scope_of(name))
+        if found is not None and found[0] is owner:
+            reads.append(name)
+    return bool(reads) and all(not isinstance(parent(r), ast.Assign) and names_environment(work, r) for r in reads)
+
+
+def is_environment(work: Work, node: ast.expr) -> bool:
+    """True for `os.environ`, a copy of it, and variables called env."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("copy", "keys"):
+            return is_environment(work, node.func.value)
+        return isinstance(node.func, ast.Name) and node.func.id == "dict" and _copies_environment(work, node)
+    if isinstance(node, ast.Constant):
+        return node.value == "os.environ"
+    if work.names.qualified(node) == "os.environ":
+        return True
+    last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(_HOLDER.search(last))
+
+
+def _copies_environment(work: Work, call: ast.Call) -> bool:
+    spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    return any(is_environment(work, item) for item in [*call.args, *spread])
+
+
+def becomes_environment(work: Work, node: ast.expr) -> bool:
+    """True for a dict display (or a call of dict) whose entries end up in an environment."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None and is_environment(work, value):
+                return True
+    above = parent(node)
+    if isinstance(above, ast.keyword):
+        return bool(above.arg and _HOLDER.search(above.arg))
+    if isinstance(above, ast.Assign):
+        return any(is_environment(work, target) for target in above.targets)
+    if isinstance(above, ast.AnnAssign):
+        return is_environment(work, above.target)
+    if isinstance(above, ast.Dict):
+        for key, value in zip(above.keys, above.values, strict=True):
+            if value is node:
+                return isinstance(key, ast.Constant) and isinstance(key.value, str) and bool(_HOLDER.search(key.value))
+    if isinstance(above, ast.Call) and node in above.args:
+        func = above.func
+        if isinstance(func, ast.Attribute) and func.attr in ("update", "dict") and func.value is not node:
+            return is_environment(work, func.value) or is_environment(work, above.args[0])
+    if isinstance(above, ast.Return):
+        owner: ast.AST = above
+        while not isinstance(owner, (*FUNCTIONS, ast.Lambda, ast.Module)):
+            owner = parent(owner)
+        return isinstance(owner, FUNCTIONS) and bool(_HOLDER.search(owner.name))
+    return False
+
+
+def given_value(node: ast.expr) -> ast.expr | None:
+    """The value that the variable named by `node` gets there; None where it is read or removed."""
+    above = parent(node)
+    if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
+        statement = parent(above)
+        return statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
+    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and len(above.args) > 1:
+        return above.args[1] if above.func.attr in ("setdefault", "setenv", "putenv") else None
+    if isinstance(above, ast.Dict):
+        for key, value in zip(above.keys, above.values, strict=True):
+            if key is node:
+                return value
+    return None
+
+
+# --- names as keywords, and inside commands --------------------------------------------------------------------------
+
+_SETS = re.compile(r"(?:CUDA|NCCL|NVIDIA|PYTORCH|TORCH)_\w+=")
+_ASSIGNMENT = re.compile(r"(?:^|[\s;&])([A-Z][A-Z0-9_]+)=")
+_PATTERNS: dict[str, re.Pattern[bytes]] = {}
+
+
+def _keyword_pattern() -> re.Pattern[bytes]:
+    """Matches a known name that is followed by `=`: cheap to ask before all keywords are looked at."""
+    if "keywords" not in _PATTERNS:
+        names = sorted((name for name, variable in variables().items() if variable.npu and variable.npu != name))
+        _PATTERNS["keywords"] = re.compile(rf"\b(?:{'|'.join(names)})\s*=(?!=)".encode())
+    return _PATTERNS["keywords"]
+
+
+def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variable) -> None:
+    """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`, `os.environ.update(...)`."""
+    if variable.npu == variable.name:
+        return
+    func = call.func
+    certain = False
+    if isinstance(func, ast.Name) and func.id == "dict":
+        certain = _copies_environment(work, call) or becomes_environment(work, call)
+    elif isinstance(func, ast.Attribute) and func.attr in ("update", "dict"):
+        certain = is_environment(work, func.value) or bool(call.args and is_environment(work, call.args[0]))
+    if not certain:
+        work.note(
+            keyword,
+            "NPU223",
+            f"{variable.name} stands here as the name of an environment variable, perhaps",
+            help=f"if it is, its counterpart is {variable.npu}: {variable.note}",
+            effort=Effort.LOW,
+        )
+        return
+    reason = objection(work, variable, keyword.value)
+    if reason:
+        _other_value(work, keyword, variable, reason)
+        return
+    work.changes.append(
+        Change(
+            call,
+            "NPU220",
+            f"environment variable {variable.name} -> {variable.npu}",
+            lambda root: _rename_keyword(root, variable.name, variable.npu),
+            api=variable.name,
+            help=variable.note,
+        )
+    )
+
+
+def _rename_keyword(root: cst.CSTNode, old: str, new: str) -> cst.CSTNode:
+    call = cst.ensure_type(root, cst.Call)
+    args = []
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == old:
+            arg = arg.with_changes(keyword=arg.keyword.with_changes(value=new))
+        args.append(arg)
+    return call.with_changes(args=args)
+
+
+def _command(work: Work, node: ast.Constant) -> None:
+    """`os.system("CUDA_VISIBLE_DEVICES=0 python train.py")`: a variable set inside a shell command."""
+    above = parent(node)
+    outer: ast.expr = above if isinstance(above, ast.JoinedStr) else node
+    text = whole_value(outer)
+    names = [name for name in _ASSIGNMENT.findall(text) if name in variables() and variables()[name].npu]
+    if id(outer) in work.taken or not names or "\n" in text or not _runs(work, outer):
+        return
+    if not work.take(outer):
+        return
+    variable = variables()[names[0]]
+    value = text.partition(f"{variable.name}=")[2].split(" ")[0].strip("\"'")
+    reason = "" if "{" in value or "%" in value else objection(work, variable, ast.Constant(value))
+    source = work.source.slice(*work.source.extent(outer))
+    if len(names) > 1 or reason or not one_plain_literal(outer, source, [variable.name]):
+        help_ = reason or "; ".join(f"{name} becomes {variables()[name].npu}" for name in names)
+        work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
+        return
+    work.changes.append(
+        Change(
+            outer,
+            "NPU220",
+            f"environment variable {variable.name} in a command -> {variable.npu}",
+            lambda root: _swap(root, variable.name, variable.npu),
+            api=variable.name,
+            help=variable.note,
+        )
+    )
+
+
+def _runs(work: Work, node: ast.expr) -> bool:
+    """True for (a part of) the command that a call of os or subprocess runs."""
+    current: ast.AST = node
+    above = parent(current)
+    while isinstance(above, (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple)) or (
+        isinstance(above, ast.Attribute) and above.attr == "format"
+    ) or (isinstance(above, ast.Call) and above.func is current):
+        current, above = above, parent(above)
+    if not isinstance(above, ast.Call) or current not in above.args[:1]:
+        return False
+    return (work.names.qualified(above.func) or "") in _PROCESS

@@ -1,0 +1,230 @@
+"""Error text compared at run time: the needle that finds "CUDA out of memory" finds the NPU's message too.
+
+The allocator of torch_npu says "NPU out of memory. Tried to allocate ..." in every version
+(Ascend/pytorch, torch_npu/csrc/core/npu/NPUCachingAllocator.cpp): as RuntimeError up to torch 2.5, as
+torch.OutOfMemoryError from 2.6 on. Other errors of CUDA have no text that corresponds word for word.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from transplt.codemods.strings import one_plain_literal
+from transplt.finding import Effort
+from transplt.rewrite import CannotRewrite, Change, Transform
+from transplt.scan import parent
+from transplt.work import Work
+
+_MEMORY = re.compile(r"\W*(?:RuntimeError: )?(cuda)(?: runtime)? out of memory\W*(?:tried to allocate\W*)?", re.I)
+_ERROR = re.compile(
+    r"(?:cuda|cudnn|cublas|nccl|nvml|cufft|cusparse|cusolver)[\s_]*(?:runtime |driver |internal |unhandled )*"
+    r"(?:error|out of memory|status_\w+)|CUDNN_STATUS_|CUBLAS_STATUS_|ncclUnhandledCudaError|ncclSystemError|"
+    r"ncclInternalError|cudaError\w*|CUDA_ERROR_\w+",
+    re.I,
+)
+_LOOKS = frozenset(
+    {"find", "rfind", "index", "count", "search", "match", "fullmatch", "findall", "compile", "startswith", "endswith"}
+)
+#: Calls that only give text another form, so that a second evaluation costs nothing and changes nothing.
+_PURE = frozenset({"str", "repr", "lower", "upper", "strip", "rstrip", "lstrip", "format_exc", "casefold"})
+
+
+def plan(work: Work) -> None:
+    """Look at the strings that hold an error message of CUDA and stand in a comparison."""
+    for node in work.scan.strings:
+        value = node.value
+        assert isinstance(value, str)
+        if id(node) in work.taken or len(value) > 120 or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
+            continue
+        if (matched := _MEMORY.fullmatch(value)) is not None:
+            _memory(work, node, matched.group(1))
+        elif _ERROR.search(value) and _is_needle(node) and work.take(node):
+            work.note(
+                node,
+                "NPU231",
+                f"an error message of CUDA is looked for: {value!r}",
+                help="errors of torch_npu and CANN read differently (they carry codes such as ERR00100 or EE9999): "
+                "look for the one that this stands for, besides this text",
+                effort=Effort.LOW,
+            )
+
+
+def _is_needle(node: ast.expr) -> bool:
+    """True where a string is compared or searched for."""
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.List, ast.Set, ast.BoolOp)):
+        node, above = above, parent(above)
+    if isinstance(above, ast.Compare):
+        return True
+    if isinstance(above, (ast.For, ast.comprehension)):
+        return above.iter is node
+    if isinstance(above, ast.keyword):
+        return above.arg == "match"
+    if isinstance(above, ast.Call) and node in above.args and isinstance(above.func, ast.Attribute):
+        return above.func.attr in _LOOKS
+    return False
+
+
+def _memory(work: Work, node: ast.Constant, word: str) -> None:
+    above = parent(node)
+    text = work.source.slice(*work.source.extent(node))
+    partner = "the NPU's text is looked for beside it"
+    plain = one_plain_literal(node, text, [word])
+    new = text.replace(word, "NPU" if word.isupper() else "npu")
+    if _has_partner(node):
+        if work.take(node):
+            work.keep(node, partner)
+    elif plain and isinstance(above, ast.Compare) and above.left is node and _repeatable(above) and work.take(node):
+        work.keep(node, partner)
+        _compare(work, above, new)
+    elif plain and isinstance(above, ast.List) and node in above.elts and _searched(work, above) and work.take(node):
+        work.keep(node, partner)
+        _row(work, above, text, new)
+    elif plain and _starts(node) and work.take(node):
+        work.keep(node, partner)
+        _change(work, node, lambda root: f"({_code(root)}, {new})", new)
+    elif _is_needle(node) and work.take(node):
+        work.note(
+            node,
+            "NPU230",
+            "the text of CUDA's out of memory error is looked for",
+            help=f"torch_npu says {new}: look for both",
+            effort=Effort.LOW,
+        )
+
+
+def _has_partner(node: ast.expr) -> bool:
+    """True where a text that names the NPU is looked for beside this one."""
+    above = parent(node)
+    others: list[ast.expr] = []
+    if isinstance(above, (ast.Tuple, ast.List, ast.Set)):
+        others = above.elts
+    elif isinstance(above, ast.Compare):
+        over = parent(above)
+        values = over.values if isinstance(over, ast.BoolOp) else []
+        others = [value.left for value in values if isinstance(value, ast.Compare)]
+    return any(isinstance(o, ast.Constant) and isinstance(o.value, str) and "npu" in o.value.lower() for o in others)
+
+
+def _change(work: Work, node: ast.expr, transform: Transform, new: str) -> None:
+    work.changes.append(
+        Change(
+            node,
+            "NPU230",
+            f"{new} is looked for too: what torch_npu says when memory runs out",
+            transform,
+            api="out of memory",
+        )
+    )
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+# --- "CUDA out of memory" in str(error) ------------------------------------------------------------------------------
+
+
+def _repeatable(compare: ast.Compare) -> bool:
+    """True for `needle in text` where the text may be computed twice."""
+    if len(compare.ops) != 1 or not isinstance(compare.ops[0], (ast.In, ast.NotIn)):
+        return False
+    stack: list[ast.AST] = [compare.comparators[0]]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            func = node.func
+            last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            if last not in _PURE or node.keywords:
+                return False
+            stack += [*node.args, func]
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            stack.append(node.value)
+        elif not isinstance(node, (ast.Name, ast.Constant)):
+            return False
+    return True
+
+
+def _compare(work: Work, compare: ast.Compare, new: str) -> None:
+    both = "or" if isinstance(compare.ops[0], ast.In) else "and"
+    brackets = not (_stands_alone(compare, both) or _bracketed(work, compare))
+
+    def transform(root: cst.CSTNode) -> str:
+        found = cst.ensure_type(root, cst.Comparison)
+        second = found.with_changes(left=cst.parse_expression(new), lpar=(), rpar=())
+        text = f"{_code(found)} {both} {_code(second)}"
+        if found.lpar:
+            text = f"{_code(found.with_changes(lpar=(), rpar=()))} {both} {_code(second)}"
+        return f"({text})" if brackets or found.lpar else text
+
+    _change(work, compare, transform, new)
+
+
+def _bracketed(work: Work, node: ast.expr) -> bool:
+    start, end = work.source.extent(node)
+    utf8 = work.source.utf8
+    return utf8[start - 1 : start] == b"(" and utf8[end : end + 1] == b")"
+
+
+def _stands_alone(compare: ast.Compare, both: str) -> bool:
+    """True where an `or` (an `and`) needs no brackets of its own."""
+    above = parent(compare)
+    if isinstance(above, ast.BoolOp):
+        return isinstance(above.op, ast.Or if both == "or" else ast.And)
+    if isinstance(above, (ast.If, ast.While, ast.Assert)):
+        return above.test is compare
+    return isinstance(above, (ast.Return, ast.Assign))
+
+
+# --- lists of messages, startswith -----------------------------------------------------------------------------------
+
+
+def _searched(work: Work, display: ast.List) -> bool:
+    """True for a list of texts each of which is looked for in something: `any(m in str(e) for m in [...])`."""
+    above = parent(display)
+    if isinstance(above, (ast.For, ast.comprehension)) and above.iter is display:
+        return _target_is_needle(work, above)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        name = above.targets[0].id
+        loops = [parent(read) for read in work.scan.names.get(name, ())]
+        return any(isinstance(loop, (ast.For, ast.comprehension)) and _target_is_needle(work, loop) for loop in loops)
+    return False
+
+
+def _target_is_needle(work: Work, loop: ast.For | ast.comprehension) -> bool:
+    if not isinstance(loop.target, ast.Name):
+        return False
+    for read in work.scan.names.get(loop.target.id, ()):
+        above = parent(read)
+        if isinstance(above, ast.Compare) and above.left is read and isinstance(above.ops[0], ast.In):
+            return True
+    return False
+
+
+def _row(work: Work, display: ast.List, old: str, new: str) -> None:
+    def transform(root: cst.CSTNode) -> cst.CSTNode:
+        found = cst.ensure_type(root, cst.List)
+        rows: list[cst.BaseElement] = []
+        for element in found.elements:
+            if isinstance(element.value, cst.SimpleString) and element.value.value == old:
+                comma = element.comma if isinstance(element.comma, cst.Comma) else None
+                between = comma or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+                rows.append(element.with_changes(comma=between))
+                rows.append(element.with_changes(value=cst.SimpleString(new)))
+            else:
+                rows.append(element)
+        if len(rows) == len(found.elements):
+            raise CannotRewrite("the text was not found in the list")
+        return found.with_changes(elements=rows)
+
+    _change(work, display, transform, new)
+
+
+def _starts(node: ast.expr) -> bool:
+    above = parent(node)
+    if not (isinstance(above, ast.Call) and above.args == [node] and isinstance(above.func, ast.Attribute)):
+        return False
+    return above.func.attr == "startswith"
