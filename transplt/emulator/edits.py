@@ -115,8 +115,8 @@ def _statement_spans(tree: ast.AST) -> list[tuple[int, int]]:
 def _first_line(node: ast.AST) -> int:
     if isinstance(node, ast.match_case):
         return int(node.pattern.lineno)
-    lines = [d.lineno for d in getattr(node, "decorator_list", ())]
-    return min([*lines, getattr(node, "lineno", 1)])
+    lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
+    return min([*lines, int(getattr(node, "lineno", 1))])
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -204,6 +204,15 @@ def _legacy_tensor(dtype: Any) -> Any:
     return Legacy
 
 
+def _legacy_storage(dtype: Any) -> Any:
+    class Legacy:
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            return Tensor(*args).storage()
+
+    Tensor = _legacy_tensor(dtype)
+    return Legacy
+
+
 for _name, _dtype in (
     ("Float", torch.float32),
     ("Double", torch.float64),
@@ -217,6 +226,7 @@ for _name, _dtype in (
     ("Bool", torch.bool),
 ):
     globals()[_name + "Tensor"] = _legacy_tensor(_dtype)
+    globals()[_name + "Storage"] = _legacy_storage(_dtype)
 
 from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
 from .graphs import *  # noqa: E402,F403

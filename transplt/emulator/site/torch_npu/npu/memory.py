@@ -126,6 +126,10 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     _fraction[_devices.index_of(device)] = fraction
 
 
+def is_initialized() -> bool:
+    return True
+
+
 def empty_cache() -> None:
     """There is no cache."""
 

@@ -1,0 +1,99 @@
+"""Running programs on the emulated device: each in a process of its own, the device can be made once per process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SITE = ROOT / "transplt" / "emulator" / "site"
+Runner = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def _torch_is_new_enough() -> bool:
+    try:
+        version = metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return False
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (2, 10)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("torch") is not None and not _torch_is_new_enough():
+        pytest.skip("needs torch >= 2.10: pip install 'transplt[emulator]'")
+
+
+def _run(command: list[str], environment: dict[str, str], cwd: Path, timeout: float, stdin: str | None) -> Any:
+    return subprocess.run(
+        command, env=environment, cwd=cwd, timeout=timeout, input=stdin, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Runner:
+    """program(name, *arguments, nproc=0, **config): run it with the device on its path; it exits with `code`."""
+
+    def run(
+        name: str,
+        *arguments: str,
+        nproc: int = 0,
+        timeout: float = 500,
+        stdin: str | None = None,
+        code: int | None = 0,
+        **config: Any,
+    ) -> subprocess.CompletedProcess[str]:
+        settings = tmp_path / "config.json"
+        settings.write_text(json.dumps(config), encoding="utf-8")
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(SITE),
+            "TRANSPLT_EMULATOR": str(settings),
+            "OMP_NUM_THREADS": "1" if nproc else "2",
+        }
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc else []
+        command = [sys.executable, "-W", "ignore", *launcher, str(HERE / "programs" / name), *arguments]
+        done: subprocess.CompletedProcess[str] = _run(command, environment, tmp_path, timeout, stdin)
+        assert code is None or done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def transplt_run(tmp_path: Path) -> Callable[..., tuple[int, dict[str, Any], str]]:
+    """transplt_run(source_or_path, *arguments, options=[...]): exit code, report and standard error of the run."""
+
+    def run(
+        script: str | Path, *arguments: str, options: list[str] | None = None, timeout: float = 300
+    ) -> tuple[int, dict[str, Any], str]:
+        if isinstance(script, str):
+            path = tmp_path / "train.py"
+            path.write_text(script, encoding="utf-8")
+            script = path
+        report = tmp_path / "report.json"
+        command = [
+            sys.executable,
+            "-m",
+            "transplt.emulator",
+            "--report",
+            str(report),
+            *(options or []),
+            str(script),
+            *arguments,
+        ]
+        done = _run(command, {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, tmp_path, timeout, "")
+        content = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+        return done.returncode, {**content, "stdout": done.stdout}, done.stderr
+
+    return run
