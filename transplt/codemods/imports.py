@@ -79,6 +79,9 @@ def _plain(work: Work, node: ast.Import) -> None:
             continue
         target = new + alias.name[len(prefix) :]
         text = _plain_text(work, alias, target)
+        if text is None and len(node.names) == 1:
+            work.changes.append(_from_instead(node, alias, rule, target))
+            return
         if text is None:
             work.note(
                 alias,
@@ -107,6 +110,24 @@ def _plain(work: Work, node: ast.Import) -> None:
                 asked=first.similar,
             )
         )
+
+
+def _from_instead(node: ast.Import, alias: ast.alias, rule: Rule, target: str) -> Change:
+    """`import torch.cuda.nvtx as n` -> `from torch.npu import mstx as n`: the target is an object, no module."""
+    module, _, name = target.rpartition(".")
+    text = f"from {module} import {name}" + (f" as {alias.asname}" if alias.asname != name else "")
+    return Change(
+        node,
+        rule.code,
+        f"import {alias.name} -> {target}",
+        lambda _: text,
+        level=rule.level,
+        api=alias.name,
+        help=rule.help,
+        writes_npu=needs_torch_npu(target),
+        user=rule.user,
+        asked=rule.similar,
+    )
 
 
 def _plain_text(work: Work, alias: ast.alias, target: str) -> str | None:
@@ -153,8 +174,12 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
         return
     scope = work.scan.scope_of(node)
     moved: list[_Moved] = []
+    notes = len(work.notes)
     for alias in node.names:
         moved.append(_move(work, node, alias, base, scope))
+    if len(work.notes) > notes:
+        # What is said of a name that cannot move is said of the module in front of it too.
+        work.notes[notes].extent = (work.source.extent(node)[0], work.notes[notes].extent[1])
     changed = [item for item in moved if item.rule is not None]
     if not changed:
         return
@@ -168,7 +193,7 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
     writes = any(needs_torch_npu(f"{item.module}.{item.name}") for item in changed)
     differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
     modules = list(dict.fromkeys(item.module for item in moved))
-    indent = _indent(work, node)
+    indent = statement_separator(work, node)
     transform: Transform
     if len(modules) == 1:
         transform = partial(_same_module, moved=moved)
@@ -352,7 +377,7 @@ def _split(_line: cst.CSTNode, moved: list[_Moved], modules: list[str], separato
     return separator.join(lines)
 
 
-def _indent(work: Work, node: ast.stmt) -> str:
+def statement_separator(work: Work, node: ast.stmt) -> str:
     """What stands between two statements that take the place of one: a new line as deep, or `; ` on a shared line."""
     text = work.source.line_text(node.lineno)
     before = text.encode()[: node.col_offset].decode()

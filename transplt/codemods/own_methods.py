@@ -34,15 +34,20 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
     else:
         definition = last
     message = f"{node.name} defines {old}; its uses are called {new} now"
-    if parent(definition) is node:
+    if parent(definition) is node and _alone_on_its_line(work, definition):
         work.additions.append(Addition(definition, f"{new} = {old}", "NPU214", message))
     else:
         work.note(
             definition,
             "NPU215",
-            f"{node.name} defines {old} under a condition; its uses are called {new} now",
+            f"{node.name} defines {old} where no line fits behind it; its uses are called {new} now",
             help=f"write `{new} = {old}` behind the definition",
         )
+
+
+def _alone_on_its_line(work: Work, node: ast.stmt) -> bool:
+    start = work.source.line_starts[node.lineno - 1]
+    return not work.source.utf8[start : start + node.col_offset].strip()
 
 
 def _assigned_method(name: ast.AST) -> ast.stmt | None:
