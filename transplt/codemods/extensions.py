@@ -1,0 +1,147 @@
+"""Code that is compiled for CUDA: extension modules, sources built at run time, operators registered for CUDA.
+
+Nothing of this is rewritten: a renamed extension does not exist. The names end in a finding with an effort.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.destinations import FOREIGN
+from transplt.finding import Effort, Level
+from transplt.names import IMPORT_CALLS
+from transplt.scan import import_base, parent
+from transplt.work import Note, Work
+
+_CUDA_PART = re.compile(r"(?:^|_)cuda(?:_|\d|$)", re.I)
+_SOURCE = re.compile(r"\.cuh?$")
+_KERNEL = re.compile(r"\b__(?:global|device)__\b")
+_BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
+_REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
+_COMPILED = "{} looks like an extension compiled for CUDA"
+_REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
+
+
+def plan(work: Work) -> None:
+    """Report what is compiled for CUDA; must run before `strings`, which would rename the device of an operator."""
+    for node in work.scan.imports:
+        for alias in node.names:
+            _import(work, node, alias)
+    for string in work.scan.strings:
+        _string(work, string, str(string.value))
+    for name in [name for name in work.scan.attributes if "cuda" in name]:
+        for attribute in work.scan.attributes[name]:
+            if (work.names.qualified(attribute) or "").startswith("torch.ops."):
+                _report(work, attribute, f"the operator {name}")
+
+
+def _report(work: Work, node: ast.expr | ast.alias, what: str) -> None:
+    if work.take(node):
+        work.note(
+            node, "NPU553", _COMPILED.format(what), api=what.rpartition(" ")[2], help=_REPLACE, effort=Effort.HIGH
+        )
+
+
+# --- extension modules -----------------------------------------------------------------------------------------------
+
+
+def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+    if isinstance(node, ast.Import):
+        module = alias.name
+        if _is_extension(work, module):
+            _report(work, alias, module)
+        return
+    base = import_base(work.scan.path, node)
+    if _is_extension(work, base) and not node.level:
+        start = work.source.extent(node)[0]
+        end = work.source.extent(alias)[1]
+        if work.take(node):
+            note = Note((start, end), "NPU553", Level.MANUAL, _COMPILED.format(base), base, _REPLACE, Effort.HIGH)
+            work.notes.append(note)
+    elif node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}"):
+        _report(work, alias, alias.name)
+
+
+def _is_extension(work: Work, module: str) -> bool:
+    """True for a module named for CUDA that is neither the project's Python code nor a library the rules know."""
+    parts = module.split(".")
+    if not any(_CUDA_PART.search(part) and part.lower() != "cuda" for part in parts):
+        return False
+    if parts[0] == "torch" or parts[0] in FOREIGN or work.rules.resolve(module) is not None:
+        return False
+    known = work.project.canonical(module)
+    return not any(name in work.project.modules for name in (known, module)) and known not in work.project.defined
+
+
+def _string(work: Work, node: ast.Constant, value: str) -> None:
+    call = _call_around(node)
+    if call is None:
+        if _KERNEL.search(value) and work.take(node):
+            _kernel(work, node)
+        return
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if last in IMPORT_CALLS and call.args and call.args[0] is node:
+        if not value.startswith(".") and _is_extension(work, value):
+            _report(work, node, value)
+    elif last == "load_library":
+        if _CUDA_PART.search(value):
+            _report(work, node, value)
+    elif last in ("load", "load_inline") and work.names.qualified(func) in _BUILDERS:
+        _build(work, call, value)
+    elif last in _REGISTRARS and value.lower() == "cuda" and _registers(work, func):
+        if work.take(node):
+            work.note(
+                node,
+                "NPU555",
+                "an operator is registered for CUDA",
+                api=f"torch.library.{last}",
+                help="register an implementation for the NPU: device type 'npu', dispatch key PrivateUse1",
+                effort=Effort.MEDIUM,
+            )
+    elif _KERNEL.search(value) and work.take(node):
+        _kernel(work, node)
+
+
+def _call_around(node: ast.AST) -> ast.Call | None:
+    """The nearest call in whose arguments a string stands, through lists, dicts and keywords."""
+    above = parent(node)
+    while isinstance(above, (ast.List, ast.Tuple, ast.Dict, ast.keyword, ast.BinOp, ast.Call)):
+        if isinstance(above, ast.Call):
+            last = above.func.attr if isinstance(above.func, ast.Attribute) else getattr(above.func, "id", "")
+            if last not in ("join", "str", "abspath", "Path", "glob"):
+                return above
+        above = parent(above)
+    return None
+
+
+def _registers(work: Work, func: ast.expr) -> bool:
+    full = work.names.qualified(func)
+    if full is not None:
+        return full.startswith("torch.library.")
+    # `lib.impl("op", fn, "CUDA")` on a torch.library.Library
+    return isinstance(func, ast.Attribute) and func.attr == "impl"
+
+
+# --- sources built at run time ---------------------------------------------------------------------------------------
+
+
+def _build(work: Work, call: ast.Call, value: str) -> None:
+    """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
+    for_cuda = _SOURCE.search(value) or _KERNEL.search(value) or any(
+        keyword.arg and "cuda" in keyword.arg for keyword in call.keywords
+    )
+    if for_cuda and work.take(call):
+        work.note(
+            call,
+            "NPU554",
+            "CUDA sources are compiled when the program runs",
+            api=work.names.qualified(call.func) or "",
+            help=_REPLACE,
+            effort=Effort.HIGH,
+        )
+
+
+def _kernel(work: Work, node: ast.Constant) -> None:
+    work.note(node, "NPU554", "the source of a CUDA kernel in a string", help=_REPLACE, effort=Effort.HIGH)
