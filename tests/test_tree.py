@@ -6,9 +6,12 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -386,14 +389,59 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     assert os.listdir(tmp_path) == ["proj"]
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may read and write everything")
-def test_what_cannot_be_opened_is_listed(tmp_path: Path) -> None:  # pragma: no cover
-    source = write(tmp_path / "proj", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c/d.py": "x = 1\n"})
+@pytest.fixture
+def ordinary_user(tmp_path: Path) -> Iterator[Path]:
+    """A folder, and nobody's rights while the test runs; root may read and write everything."""
+    if os.geteuid() != 0:
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp())
+    nobody = 65534
+    os.chown(folder, nobody, nobody)
+    os.seteuid(nobody)
+    try:
+        yield folder
+    finally:
+        os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+def test_what_cannot_be_opened_is_listed(ordinary_user: Path) -> None:
+    source = write(ordinary_user / "proj", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c/d.py": "x = 1\n"})
     os.chmod(source / "b.py", 0)
     os.chmod(source / "c", 0)
     result = run(source)
     os.chmod(source / "c", 0o700)
-    assert [finding.path for finding in result.unread] == ["b.py", "c"]
+    assert [(finding.path, finding.help) for finding in result.unread] == [
+        ("b.py", "Permission denied"),
+        ("c", "Permission denied"),
+    ]
+    assert only_project(result.output) == {"a.py"}
+
+
+def test_read_only_trees_are_mirrored_and_replaced(ordinary_user: Path) -> None:
+    source = write(ordinary_user / "proj", {"pkg/a.py": USES_CUDA, "pkg/sub/b.txt": "t"})
+    folders = [source / "pkg/sub", source / "pkg", source]
+    for folder in folders:
+        os.chmod(folder, 0o555)
+    out = run(source).output
+    assert stat.S_IMODE(os.stat(out / "pkg").st_mode) == 0o555
+    run(source, force=True)
+    assert "torch.npu" in (out / "pkg/a.py").read_text()
+    assert sorted(os.listdir(ordinary_user)) == ["proj", "proj_msft"]
+    for folder in [*folders, out / "pkg/sub", out / "pkg"]:
+        os.chmod(folder, 0o755)
+
+
+def test_a_parent_that_is_read_only(ordinary_user: Path) -> None:
+    source = write(ordinary_user / "in" / "proj", {"a.py": USES_CUDA})
+    os.chmod(source.parent, 0o555)
+    with pytest.raises(CannotFinish, match=r"cannot write into .*/in: Permission denied"):
+        run(source)
+    with pytest.raises(CannotFinish, match=r"cannot make the folder .*/in/new: Permission denied"):
+        run(source, out=source.parent / "new")
+    os.chmod(source.parent, 0o755)
+    assert os.listdir(source.parent) == ["proj"]
 
 
 def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def staging(target: Path) -> Iterator[Staging]:
             remove_tree(folder)
 
 
-def publish(stage: Staging, *, replace: bool, before_swap: Callable[[], None] = lambda: None) -> None:
+def publish(stage: Staging, *, replace: bool) -> None:
     """Puts the staged folder at its place. With `replace` what is there is moved aside, and back when that fails."""
     aside: Path | None = None
     try:
@@ -86,7 +86,6 @@ def publish(stage: Staging, *, replace: bool, before_swap: Callable[[], None] = 
                 raise UsageError(f"{shown(stage.target)} appeared while transplt worked, so nothing was written")
             aside = Path(tempfile.mkdtemp(prefix=f".{stage.target.name}.old.", dir=stage.target.parent))
             os.rename(stage.target, aside / stage.target.name)
-        before_swap()
         os.rename(stage.folder, stage.target)
     except BaseException as error:
         if aside is not None:
