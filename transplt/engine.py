@@ -13,15 +13,22 @@ from transplt.codemods import (
     amp,
     arguments,
     data_loader,
+    distributed,
     environment,
     error_text,
+    extensions,
+    gates,
     imports,
+    libraries,
     methods,
+    nvidia_tools,
     own_methods,
     profiler,
     references,
     specify_device,
+    streams,
     strings,
+    tensor_types,
     type_strings,
 )
 from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Span, Status
@@ -41,6 +48,8 @@ from transplt.work import Addition, Note, Work, finding_of
 _PARSED: dict[str, tuple[bytes, Source, Scan]] = {}
 _PARSED_LIMIT = 64_000_000
 _parsed_bytes = 0
+#: Hashes of files in which `index_source` found no literal of a rule.
+_SILENT: dict[str, int] = {}
 
 __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source"]
 
@@ -48,6 +57,8 @@ __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source"]
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
     mentions_cuda = _mentions(data, compile_rules(settings))
+    if not mentions_cuda:
+        _SILENT[path] = hash(data)
     if not tells_others(data, mentions_cuda):
         return empty_facts(path)
     try:
@@ -88,7 +99,7 @@ def migrate_source(
 ) -> FileResult:
     """Rewrite one file. Without `project` only what needs no other file is edited."""
     rules = compile_rules(settings)
-    if not _mentions(data, rules):
+    if _SILENT.pop(path, None) == hash(data) or not _mentions(data, rules):
         return FileResult(path, data) if _readable(data) is None else _unreadable(data, path)
     project = project or ProjectFacts()
     try:
@@ -140,15 +151,22 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
 PLANS: tuple[Callable[[Work], None], ...] = (
     profiler.plan,
     imports.plan,
+    extensions.plan,
     references.calls_by_last_name,
     arguments.plan,
     specify_device.plan,
     type_strings.plan,
     amp.plan,
     data_loader.plan,
+    tensor_types.plan,
+    gates.plan,
+    streams.plan,
+    distributed.plan,
+    libraries.plan,
     references.plan,
     methods.plan,
     own_methods.plan,
+    nvidia_tools.plan,
     environment.plan,
     error_text.plan,
     strings.plan,
@@ -262,11 +280,29 @@ def _carry_out(data: bytes, work: Work) -> FileResult:
     findings += [ignores.mark(finding_of(work, note)) for note in account_.unknown]
     findings += findings_of(work.source, work.scan.path, outcome.edits)
     findings += [_inserted(work, insertion) for insertion in outcome.insertions]
+    if work.settings.annotate:
+        _annotate(work, outcome, findings)
     findings.sort(key=Finding.sort_key)
     return FileResult(
         work.scan.path, outcome.data, tuple(findings), account_.tokens, Status.OK,
         changed=outcome.data != data, reasons=account_.reasons,
     )
+
+
+def _annotate(work: Work, outcome: _Outcome, findings: list[Finding]) -> None:
+    """Put markers into the output, unless that would break it."""
+    from transplt.annotate import markers
+
+    marks = markers(work.source, findings, outcome.spliced)
+    spliced = outcome.spliced + [(mark.offset, mark.offset, mark.text.encode()) for mark in marks]
+    spliced.sort(key=lambda item: (item[0], item[1]))
+    utf8 = splice(work.source.utf8, spliced)
+    try:
+        compile(utf8.decode(), "<source>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    outcome.data = work.source.encode(utf8)
+    findings += [_inserted(work, mark) for mark in marks]
 
 
 def _applies(change: Change, settings: Settings) -> bool:
@@ -324,15 +360,18 @@ def _top_statement(node: ast.AST) -> ast.AST:
 
 def _broken(work: Work, outcome: _Outcome) -> str:
     """Why the output of a file must not be written, empty when it may be."""
+    rules = compile_rules(replace(work.settings, user_rules=()))
     try:
         source = read_source(outcome.data)
+        if not _mentions(outcome.data, rules) and not _refused(source, None):
+            return ""  # nothing is left for a rule to act on
         tree = parse(source)
     except UnreadableSource as error:
         return error.reason
     if (reason := _refused(source, tree)) and not _refused(work.source, work.scan.tree):
         return reason
     settings = replace(work.settings, user_rules=())
-    again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)
+    again = plan(source, scan(source, tree, work.scan.path), rules, settings, work.project)
     again.changes = [change for change in again.changes if _applies(change, settings)]
     if not again.changes:
         return ""
@@ -342,10 +381,10 @@ def _broken(work: Work, outcome: _Outcome) -> str:
     return f"a second run would change it again: {again.changes[0].message}"
 
 
-def _refused(source: Source, tree: ast.Module) -> str:
-    """Why Python does not compile a file that it parses, empty when it does."""
+def _refused(source: Source, tree: ast.Module | None) -> str:
+    """Why Python does not compile a file, empty when it does; `tree` is what it parsed to, if that is known."""
     try:
-        compile(tree, "<source>", "exec", dont_inherit=True)
+        compile(tree or source.text, "<source>", "exec", dont_inherit=True)
     except RecursionError:
         # A tree of Python objects is walked recursively; from the text the limit is higher.
         try:

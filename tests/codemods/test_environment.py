@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.harness import check_noop, check_rewrite, pattern
 
 
@@ -135,7 +136,7 @@ def test_documented_counterparts(old: str, new: str) -> None:
 
 
 @pattern("P63")
-@pytest.mark.parametrize("value", ["expandable_segments:True", "max_split_size_mb:128,garbage_collection_threshold:0.8"])
+@pytest.mark.parametrize("value", ["expandable_segments:True", "max_split_size_mb:64,garbage_collection_threshold:0.8"])
 def test_allocator_options_that_carry_over(value: str) -> None:
     check_rewrite(
         f'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "{value}"\n',

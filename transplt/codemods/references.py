@@ -16,7 +16,7 @@ from transplt.finding import Effort, Level
 from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, parent
-from transplt.work import Work, call_of
+from transplt.work import Work
 
 
 def plan(work: Work) -> None:
@@ -65,7 +65,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> None:
     depth = prefix.count(".") - base.count(".")
     target = _target(work, rule, prefix, user is not None)
     if target is None or rule.kind is Kind.UNSUPPORTED:
-        if not rule.imports_only and depth >= 0:
+        if not rule.imports_only and depth >= 0 and id(links[depth]) not in work.taken:
             work.note_rule(links[depth], rule, full)
         if local != name.id:
             _rename_root(work, name, local)

@@ -1,0 +1,235 @@
+"""What a program asks about the GPU before it decides."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, pattern
+
+
+def torch_file(line: str, *, npu: bool = False) -> str:
+    return "import torch\n" + ("import torch_npu  # noqa: F401\n" if npu else "") + line + "\n"
+
+
+@pattern("P1", "P2", "P67", "T11", "T17", "T29")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert torch.cuda.is_available()",
+        'assert torch.cuda.is_available(), "a GPU is needed"',
+        "device_id = rank % torch.cuda.device_count()",
+        "workers = 4 * torch.cuda.device_count() // world_size",
+        "if torch.cuda.device_count() > 1: pass",
+        "if torch.cuda.is_available() and torch.cuda.is_bf16_supported(): pass",
+        "dtype = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16",
+        'skip = unittest.skipIf(not torch.cuda.is_available(), "needs a GPU")',
+        '@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs 2 GPUs")\ndef test(): pass',
+        'if not torch.cuda.is_available(): raise RuntimeError("no GPU")',
+        "total = torch.cuda.get_device_properties(0).total_memory",
+        "p = torch.cuda.get_device_properties(0)\nprint(p.name, p.total_memory)",
+        "print(torch.cuda.get_device_name(0))",
+    ],
+)
+def test_gates_that_carry_over(line: str) -> None:
+    check_rewrite(torch_file(line), torch_file(line.replace("torch.cuda", "torch.npu"), npu=True))
+
+
+@pattern("P48", "T29")
+def test_assertion_on_a_tensor() -> None:
+    check_rewrite(
+        """
+        import torch
+        def check(x):
+            assert x.is_cuda
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        def check(x):
+            assert x.is_npu
+        """,
+    )
+
+
+@pattern("P66", "T12")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ampere = torch.cuda.get_device_capability() >= (8, 0)",
+        "ampere = torch.cuda.get_device_capability()[0] >= 8",
+        "major, minor = torch.cuda.get_device_capability(0)",
+        "assert torch.cuda.get_device_capability(device)[0] > 7",
+        'log(torch.cuda.get_device_capability() == (7, 5), "turing")',
+    ],
+)
+def test_capability(line: str) -> None:
+    check_noop(torch_file(line), open_codes=["NPU503"])
+
+
+@pattern("P66", "T12")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(torch.cuda.get_device_capability())",
+        'print(f"capability {torch.cuda.get_device_capability(0)}")',
+        'logger.info("capability %s", torch.cuda.get_device_capability(0))',
+        'print("capability " + str(torch.cuda.get_device_capability(0)))',
+        'raise RuntimeError(f"{torch.cuda.get_device_capability()} is too low")',
+    ],
+)
+def test_capability_that_is_only_shown(line: str) -> None:
+    after = torch_file(line.replace("torch.cuda", "torch.npu"), npu=True)
+    check_rewrite(torch_file(line), after, codes_applied=["NPU240", "NPU403"])
+
+
+@pattern("P65", "T13")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "major = int(torch.version.cuda.split('.')[0])",
+        "if torch.version.cuda is not None and torch.version.cuda >= '11': pass",
+        "has_cuda = bool(torch.version.cuda)",
+        "requires = [f'cupy-cuda{torch.version.cuda.replace(\".\", \"\")}']",
+    ],
+)
+def test_version_of_cuda(line: str) -> None:
+    check_noop(torch_file(line), open_codes=["NPU506"])
+
+
+@pattern("P65", "T13")
+@pytest.mark.parametrize(
+    "line",
+    ['print(f"CUDA {torch.version.cuda}")', 'print("CUDA", torch.version.cuda)', 'info("%s", torch.version.cuda)'],
+)
+def test_version_of_cuda_that_is_only_shown(line: str) -> None:
+    check_noop(torch_file(line), open_codes=["NPU240"])
+
+
+@pattern("P65", "T13")
+@pytest.mark.parametrize("line", ["rocm = torch.version.hip is not None", "if torch.version.hip: pass"])
+def test_version_of_hip(line: str) -> None:
+    check_noop(torch_file(line))
+
+
+@pattern("P65", "T13")
+def test_nvidia_alone() -> None:
+    check_rewrite(
+        """
+        import torch
+        nvidia = torch.cuda.is_available() and torch.version.hip is None
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        nvidia = torch.npu.is_available() and torch.version.hip is None
+        """,
+        open_codes=["NPU243"],
+    )
+
+
+@pattern("P66", "T12")
+@pytest.mark.parametrize("version", ["2.1", "2.4", "2.6", "2.13"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "hopper = torch.cuda.get_device_properties(0).major >= 9",
+        "sms = torch.cuda.get_device_properties(x.device).multi_processor_count",
+        "props = torch.cuda.get_device_properties(0)\nsms = props.multi_processor_count",
+        "props = torch.cuda.get_device_properties(0)\nassert props.major >= 8, props.name",
+    ],
+)
+def test_properties_without_a_value(lines: str, version: str) -> None:
+    after = torch_file(lines.replace("torch.cuda", "torch.npu"), npu=True)
+    check_rewrite(torch_file(lines), after, open_codes=["NPU241"], torch_version=version)
+
+
+@pattern("P66")
+def test_attributes_of_other_things() -> None:
+    check_noop(
+        """
+        import sys
+        import torch
+        def read(version, props):
+            return version.major, sys.version_info.minor, props.multi_processor_count
+        """
+    )
+
+
+@pattern("P66", "T12")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a100 = 'A100' in torch.cuda.get_device_name(0)",
+        "a100 = 'a100' in torch.cuda.get_device_name(0).lower()",
+        "if torch.cuda.get_device_name() == 'Tesla V100-SXM2-16GB': pass",
+        "name = torch.cuda.get_device_name(0)\nif 'H100' in name: pass",
+        "nvidia = torch.cuda.get_device_name().startswith('NVIDIA')",
+    ],
+)
+def test_name_of_a_card(lines: str) -> None:
+    after = torch_file(lines.replace("torch.cuda", "torch.npu"), npu=True)
+    check_rewrite(torch_file(lines), after, open_codes=["NPU242"])
+
+
+@pattern("P66")
+def test_name_compared_with_a_variable() -> None:
+    line = "same = torch.cuda.get_device_name(0) == torch.cuda.get_device_name(1)"
+    check_rewrite(torch_file(line), torch_file(line.replace("cuda", "npu"), npu=True))
+
+
+@pattern("T11")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from torch.testing._internal.common_cuda import TEST_CUDA",
+        "from torch.testing._internal.common_device_type import onlyCUDA",
+        "from transformers.testing_utils import require_torch_gpu  # cuda",
+        "from accelerate.test_utils import require_cuda",
+    ],
+)
+def test_helpers_of_test_packages(line: str) -> None:
+    check_noop(line + "\n", open_codes=["NPU244"])
+
+
+@pattern("T11")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from torch.testing._internal.common_utils import run_tests",
+        "from transformers.testing_utils import require_torch_accelerator",
+        "from tests.helpers import requires_cuda",
+        "import pytest\n\n@pytest.mark.cuda\ndef test_it(): pass",
+    ],
+)
+def test_other_helpers(line: str) -> None:
+    check_noop(line + "\n")
+
+
+@pattern("P43", "P44", "P45")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.backends.cudnn.benchmark = True",
+        "torch.backends.cudnn.deterministic = True",
+        "torch.backends.cudnn.enabled = False",
+        "torch.backends.cudnn.allow_tf32 = True",
+        "torch.backends.cuda.matmul.allow_tf32 = True",
+        "torch.backends.cuda.enable_flash_sdp(False)",
+        "torch.set_float32_matmul_precision('high')",
+    ],
+)
+def test_switches_without_effect(line: str) -> None:
+    check_noop(torch_file(line), open_codes=["NPU504"])
+
+
+@pattern("P43")
+def test_switches_through_an_alias() -> None:
+    check_noop("import torch.backends.cudnn as cudnn\ncudnn.benchmark = True\n", open_codes=["NPU504"])
+
+
+@pattern("P43", "T13")
+@pytest.mark.parametrize(
+    "line", ["if torch.backends.cuda.is_built(): pass", "new = torch.backends.cudnn.version() >= 8000"]
+)
+def test_questions_to_backends(line: str) -> None:
+    check_noop(torch_file(line), open_codes=["NPU506"])

@@ -1,0 +1,57 @@
+"""Programs and providers of NVIDIA that are named in strings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, pattern
+
+
+@pattern("P64")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'subprocess.check_output(["nvidia-smi", "--query-gpu=memory.free", "--format=csv"])',
+        'subprocess.run("nvidia-smi -L", shell=True)',
+        'os.popen("nvidia-smi --query-gpu=index --format=csv | wc -l")',
+        'path = shutil.which("nvidia-smi")',
+        'command = "nvidia-smi"',
+        'os.system(f"nvidia-smi -i {index}")',
+        'subprocess.check_output([home + "/bin/nvcc", "-V"])',
+    ],
+)
+def test_commands(line: str) -> None:
+    check_noop(f"import os, shutil, subprocess\n{line}\n", open_codes=["NPU245"])
+
+
+@pattern("P64", "T28")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'print("see nvidia-smi for the processes")',
+        '"""nvidia-smi shows it."""',
+        'logger.info("nvidia-smi was not found")',
+        'raise OSError("nvcc is missing")',
+        'name = "nvidia-smi-exporter"',
+    ],
+)
+def test_text_about_commands(line: str) -> None:
+    check_noop(f"{line}\n")
+
+
+@pattern("T9")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'session = ort.InferenceSession(path, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])',
+        'providers = ["CUDAExecutionProvider"] if gpu else ["CPUExecutionProvider"]',
+        'if "CUDAExecutionProvider" in ort.get_available_providers(): pass',
+    ],
+)
+def test_execution_provider(line: str) -> None:
+    check_noop(f"import onnxruntime as ort\n{line}\n", open_codes=["NPU246"])
+
+
+@pattern("T9", "T28")
+def test_text_about_providers() -> None:
+    check_noop('print("uses CUDAExecutionProvider if there is one")\n"CUDAExecutionProvider"\n')
