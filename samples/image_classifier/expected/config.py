@@ -3,7 +3,6 @@ import argparse
 import json
 from dataclasses import asdict, dataclass, fields
 from typing import Optional
-import torch_npu  # noqa: F401
 
 
 @dataclass

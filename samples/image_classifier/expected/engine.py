@@ -36,7 +36,7 @@ def train_one_epoch(model, ema, batches, criterion, optimizer, scaler, device, e
                 loss = criterion(output, target) / cfg.accumulate
             scaler.scale(loss).backward()
         except RuntimeError as e:
-            if 'CUDA out of memory' not in str(e):
+            if 'CUDA out of memory' not in str(e) and 'NPU out of memory' not in str(e):
                 raise
             log.warning('out of memory at step %d, batch skipped', step)
             optimizer.zero_grad(set_to_none=True)

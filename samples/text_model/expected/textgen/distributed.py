@@ -60,7 +60,7 @@ def setup(ranks: Ranks, backend: str | None) -> None:
         return
     backend = backend or default_backend()
     if backend == "hccl":
-        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
+        os.environ.setdefault("TORCH_HCCL_ASYNC_ERROR_HANDLING", "1")
     dist.init_process_group(
         backend=backend,
         init_method="env://",
