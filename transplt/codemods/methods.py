@@ -49,7 +49,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
         if work.project.reexports.get(work.project.canonical(full.rpartition(".")[0])) == "torch":
             work.note(
                 node,
-                "NPU219",
+                "NPU406",
                 "torch.cuda is reached through a module that imports torch",
                 api="torch.cuda",
                 help="import torch in this file and write torch.cuda, then run transplt again",
