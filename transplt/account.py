@@ -17,6 +17,7 @@ from transplt.tokens import Token, find_tokens
 from transplt.work import Note, Work
 
 #: Words that are whole identifiers as often as parts of one.
+_ALIAS = "an alias: what it stands for has moved"
 _WORDS = ("cuda", "nccl", "cudnn", "nvtx", "nvidia", "CUDA", "NCCL", "Cuda")
 _NAME = re.compile(rb"[A-Za-z0-9_\x80-\xff]*")
 _NAME_END = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
@@ -247,6 +248,9 @@ def own_names(work: Work) -> list[Range]:
                 at = _name_of_binding(source, binding, word)
                 if at is not None:
                     kept.append((at, at + len(word), "a name of the project's own"))
+                elif (alias := _moved_alias(work, binding, word)) is not None:
+                    end = source.offset(alias.end_lineno or alias.lineno, alias.end_col_offset or 0)
+                    kept.append((end - len(word), end, _ALIAS))
     for call in scan.calls:
         for keyword in call.keywords:
             if keyword.arg in _WORDS:
@@ -260,15 +264,25 @@ def _why_name(work: Work, node: ast.Name) -> str | None:
     found = work.names.lookup(node.id, work.scan.scope_of(node))
     if found is None:
         passed_on = work.names.resolve(node.id, work.scan.scope_of(node))
-        return "an alias: what it stands for has moved" if passed_on is not None else None
+        return _ALIAS if passed_on is not None else None
     roots = {binding.target.split(".")[0] for binding in found[1] if binding.kind == "import"}
     if "torch" in roots:
-        return None
+        return _ALIAS if any(_moved_alias(work, binding, node.id) for binding in found[1]) else None
     for root in sorted(roots):
         return f"{root}'s own {node.id}" if root in FOREIGN else f"a name that {root} gives"
     if work.names.resolve(node.id, work.scan.scope_of(node)) is not None:
-        return "an alias: what it stands for has moved"
+        return _ALIAS
     return "a name of the project's own"
+
+
+def _moved_alias(work: Work, binding: Binding, name: str) -> ast.alias | None:
+    """The `x as name` of an import of which x has moved, while the name stays."""
+    if not isinstance(binding.node, (ast.Import, ast.ImportFrom)):
+        return None
+    matched = work.rules.resolve(binding.target)
+    if matched is None or not matched[0].renames:
+        return None
+    return next((alias for alias in binding.node.names if alias.asname == name), None)
 
 
 def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.harness import check_noop, check_rewrite, pattern
 
 
@@ -65,6 +66,64 @@ def test_names_that_torch_npu_has(statement: str, after: str, code: str) -> None
 )
 def test_imports(before: str, after: str) -> None:
     check_rewrite(before + "\n", f"import torch_npu  # noqa: F401\n{after}\n")
+
+
+@pattern("P60", "P18")
+def test_a_module_whose_counterpart_is_a_class() -> None:
+    check_rewrite(
+        """
+        import torch
+        import torch.cuda.nvtx as nvtx
+
+        nvtx.range_push(msg="step")
+        nvtx.range_pop()
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from torch.npu import mstx as nvtx
+
+        nvtx.range_push(message="step")
+        nvtx.range_pop()
+        """,
+    )
+    check_rewrite(
+        """
+        import torch
+        import torch.cuda.nvtx
+        torch.cuda.nvtx.mark("a")
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        import torch.npu
+        torch.npu.mstx.mark("a")
+        """,
+    )
+    check_rewrite(
+        """
+        import os, torch.cuda.nvtx as nvtx
+        nvtx.mark("a")
+        """,
+        """
+        import os, torch.cuda.nvtx as nvtx
+        nvtx.mark("a")
+        """,
+        open_codes=["NPU108"],
+    )
+
+
+@pytest.mark.parametrize("name", ["cuda", "nccl", "gpu"])
+def test_an_alias_keeps_its_name(name: str) -> None:
+    result = check_rewrite(
+        f"import torch.cuda as {name}\n{name}.empty_cache()\n",
+        f"import torch_npu  # noqa: F401\nimport torch.npu as {name}\n{name}.empty_cache()\n",
+    )
+    assert result.tokens.unknown == 0
+    check_rewrite(
+        f"from torch import cuda as {name}\n{name}.empty_cache()\n",
+        f"import torch_npu  # noqa: F401\nfrom torch import npu as {name}\n{name}.empty_cache()\n",
+    )
 
 
 class TestArguments:
