@@ -15,22 +15,23 @@ def look_up(program: Any, version: str, *paths: str) -> dict[str, list[str]]:
     return result
 
 
+KINDS = {
+    "npu.foo": "AttributeError",
+    "npu.obfuscation_initialize": "NotEmulated",
+    "torch_npu.npu_moe_gating_top_k": "NotEmulated",
+    "torch_npu.npu_foo": "AttributeError",
+    "npu.mstx.range_push": "there",
+    "torch_npu.contrib.ROIAlign": "NotEmulated",
+    "torch_npu.optim.NpuFusedFoo": "AttributeError",
+    "torch_npu.npu_swiglu": "there",
+    "npu.nccl": "AttributeError",
+    "npu.amp.foo": "AttributeError",
+}
+
+
 def test_names_of_the_newest_version(program: Any) -> None:
-    seen = look_up(program, "2.13", "npu.foo", "npu.obfuscation_initialize", "torch_npu.npu_moe_gating_top_k", "torch_npu.npu_foo",
-                   "npu.mstx.range_push", "torch_npu.contrib.ROIAlign", "torch_npu.optim.NpuFusedFoo", "torch_npu.npu_swiglu",
-                   "npu.nccl", "npu.amp.foo")  # fmt: skip
-    assert {path: kind for path, (kind, _) in seen.items()} == {
-        "npu.foo": "AttributeError",
-        "npu.obfuscation_initialize": "NotEmulated",
-        "torch_npu.npu_moe_gating_top_k": "NotEmulated",
-        "torch_npu.npu_foo": "AttributeError",
-        "npu.mstx.range_push": "there",
-        "torch_npu.contrib.ROIAlign": "NotEmulated",
-        "torch_npu.optim.NpuFusedFoo": "AttributeError",
-        "torch_npu.npu_swiglu": "there",
-        "npu.nccl": "AttributeError",
-        "npu.amp.foo": "AttributeError",
-    }
+    seen = look_up(program, "2.13", *KINDS)
+    assert {path: kind for path, (kind, _) in seen.items()} == KINDS
     assert (
         "torch.npu.obfuscation_initialize exists in torch_npu for PyTorch 2.13 but is not emulated"
         in seen["npu.obfuscation_initialize"][1]

@@ -4,8 +4,10 @@ import json
 import sys
 
 import torch
-import torch_npu  # isort: skip  before torch 2.5, nothing else brings torch.npu
+
+# isort: split  before torch 2.5, nothing else brings torch.npu
 import torch.npu
+import torch_npu
 import torch_npu.npu.amp
 from torch.npu import amp
 from torch.npu.amp import GradScaler, autocast

@@ -6,6 +6,8 @@ import functools
 import re
 from typing import Any
 
+from . import codes
+
 _CUDA = re.compile(r"cuda(:\d+)?$")
 #: torch.cuda name -> torch.npu name where the two differ.
 _RENAMED = {
@@ -60,7 +62,7 @@ def npu_attribute(path: str, name: str) -> Any:
 
 
 def install(seen: Any) -> None:
-    """Make every way to name a device accept "cuda". `seen(what)` is called before each use is carried out."""
+    """Make every way to name a device accept "cuda". `seen(what, code)` is called before each use is carried out."""
     import torch
     from torch.jit._builtins import _register_builtin
     from torch.utils import _device
@@ -77,7 +79,7 @@ def install(seen: Any) -> None:
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
             if any(is_cuda(v) for v in (*args, *kwargs.values())):
-                seen("torch.device of type 'cuda'")
+                seen("torch.device of type 'cuda'", codes.DEVICE)
             return real_device(*[to_npu(a) for a in args], **{k: to_npu(v) for k, v in kwargs.items()})
 
     torch.device = device
@@ -92,7 +94,7 @@ def install(seen: Any) -> None:
             if any(_means_cuda(v) for v in args) or any(
                 _means_cuda(kwargs[k]) for k in _DEVICE_KEYWORDS if k in kwargs
             ):
-                seen(f"{label} on a 'cuda' device")
+                seen(f"{label} on a 'cuda' device", codes.DEVICE)
                 args = tuple(to_npu(a) if _means_cuda(a) else a for a in args)
                 kwargs = {k: to_npu(v) if k in _DEVICE_KEYWORDS else v for k, v in kwargs.items()}
             return original(*args, **kwargs)
@@ -113,14 +115,14 @@ def install(seen: Any) -> None:
     for owner in (torch.Tensor, torch.nn.Module):
 
         def cuda(self: Any, *args: Any, _label: str = owner.__name__ + ".cuda()", **kwargs: Any) -> Any:
-            seen(_label)
+            seen(_label, codes.METHOD)
             return self.npu(*[to_npu(a) for a in args], **{k: to_npu(v) for k, v in kwargs.items()})
 
         owner.cuda = cuda
 
     def set_default_tensor_type(kind: Any) -> None:
         if "cuda" in str(kind):
-            seen("set_default_tensor_type of a torch.cuda tensor type")
+            seen("set_default_tensor_type of a torch.cuda tensor type", codes.DEVICE)
             torch.set_default_device("npu")
         else:
             default_type(kind)

@@ -148,9 +148,9 @@ def install() -> None:
         cuda_alias.install(_seen)
 
 
-def _seen(what: str) -> None:
+def _seen(what: str, code: str) -> None:
     """Called by the alias before it carries out something that was asked of "cuda"."""
-    found(codes.DEVICE, what, "use 'npu'", depth=4)
+    found(code, what, "use 'npu'", depth=4)
 
 
 def _guard_devices(torch: Any) -> None:

@@ -13,13 +13,15 @@ from npu_emulator.user_code import nearest
 
 from . import _kernel
 
+#: Have a kernel for the CPU and a composed one for every other device.
+_COMPOSED_ELSEWHERE = {"aten::pixel_shuffle", "aten::pixel_unshuffle"}
 _LEVELS = {"warn": "warning", "error": "error", "ignore": "info"}
 
 
 def _judge(info: Any, op: Any) -> None:
     """An operator without a kernel of its own is fine when PyTorch composes it of others."""
     namespace, _, name = info.name.partition("::")
-    if namespace != "aten" or names.has_kernel(name):
+    if namespace != "aten" or info.name in _COMPOSED_ELSEWHERE or names.has_kernel(name):
         return
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     composed = has(info.name, "CompositeImplicitAutograd") or has(info.name, "CompositeExplicitAutograd")

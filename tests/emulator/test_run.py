@@ -1,0 +1,322 @@
+"""`transplt run` as it is used: verdicts, exit codes, reports, children, references, stubs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TRAIN = """\
+import sys
+import torch
+import torch_npu
+device = torch.device("npu:0")
+torch.manual_seed(0)
+net = torch.nn.Linear(4, 2).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    loss = net(torch.randn(8, 4, device=device)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print("step", step, "loss", round(loss.item(), 6))
+torch.save(net.state_dict(), "net.pt")
+if len(sys.argv) > 1:
+    torch.npu.synchronize(
+        device=device,
+    )
+"""
+ORIGINAL = TRAIN.replace("import torch_npu\n", "").replace("npu", "cuda")
+
+
+def migrated(folder: Path, edited: dict[str, list[int]], torch: str = "2.13") -> None:
+    (folder / ".transplt").mkdir()
+    files = {name: {"sha256": "", "edited_lines": lines} for name, lines in edited.items()}
+    (folder / ".transplt" / "manifest.json").write_text(
+        json.dumps({"tool": "transplt", "torch": torch, "files": files})
+    )
+
+
+@pytest.mark.torch
+def test_verified_with_the_lines_that_ran(transplt_run: Any, tmp_path: Path) -> None:
+    migrated(tmp_path, {"train.py": [3, 4, 17], "other.py": [2], "notes.md": [1]}, torch="2.9")
+    (tmp_path / "other.py").write_text("import torch\nx = torch.ones(1).npu()\n")
+    code, report, err = transplt_run(TRAIN)
+    assert (code, report["verdict"], report["reasons"]) == (0, "verified", [])
+    assert report["target_torch_version"] == "2.9"
+    assert [(e["path"], e["line"]) for e in report["migrated_lines"]["executed"]] == [("train.py", 3), ("train.py", 4)]
+    never = report["migrated_lines"]["never_executed"]
+    assert [(e["path"], e["line"], e["text"]) for e in never] == [
+        ("other.py", 2, "x = torch.ones(1).npu()"), ("train.py", 17, "device=device,")]  # fmt: skip
+    assert report["operators"]["calls"] > 50 and report["operators"]["counts"]["aten::addmm"] == 4
+    assert "verified: the script ran to its end" in err and "train.py:17: device=device," in err
+    assert report["stdout"].startswith("step 0 loss ")
+    assert [p["role"] for p in report["processes"]] == ["script"]
+
+
+@pytest.mark.torch
+def test_a_line_of_a_longer_statement_ran_when_the_statement_did(transplt_run: Any, tmp_path: Path) -> None:
+    migrated(tmp_path, {"train.py": [17]})
+    code, report, _ = transplt_run(TRAIN, "again")
+    assert code == 0 and report["migrated_lines"]["never_executed"] == []
+
+
+@pytest.mark.torch
+def test_leftover_cuda_stops_the_script(transplt_run: Any) -> None:
+    code, report, err = transplt_run("import torch\nx = torch.ones(2)\nprint(x.cuda())\n")
+    assert (code, report["verdict"]) == (1, "cuda-leftover")
+    [finding] = report["findings"]
+    assert (finding["path"], finding["line"], finding["code"]) == ("train.py", 3, "NPU210")
+    assert "train.py:3: NPU210 Tensor.cuda(): use .npu()" in err
+    assert "CudaLeftover: " in err and report["script_exit_code"] == 1
+
+
+@pytest.mark.torch
+def test_recorded_leftovers(transplt_run: Any) -> None:
+    source = (
+        "import torch\nif torch.cuda.is_available():\n    x = torch.ones(2).cuda()\n    print((x + x).sum().item())\n"
+    )
+    code, report, _ = transplt_run(source, options=["--cuda", "record"])
+    assert (code, report["verdict"], report["stdout"]) == (1, "findings", "4.0\n")
+    assert [(f["line"], f["code"], f["level"]) for f in report["findings"]] == [
+        (2, "NPU101", "warning"), (3, "NPU210", "error")]  # fmt: skip
+
+
+@pytest.mark.torch
+def test_nothing_on_the_npu_is_not_verified(transplt_run: Any) -> None:
+    code, report, err = transplt_run("import torch\nprint(torch.ones(2) + 1)\n")
+    assert (code, report["verdict"]) == (1, "no-npu-operator")
+    assert "nothing was computed on the npu" in err
+    assert transplt_run("print(1)\n", options=["--exit-zero"])[0] == 0
+
+
+@pytest.mark.torch
+def test_a_failing_script(transplt_run: Any) -> None:
+    code, report, err = transplt_run("import torch\nx = torch.ones(2).npu() + torch.ones(2)\n")
+    assert (code, report["verdict"]) == (1, "script-failed")
+    error = report["processes"][0]["exception"]
+    assert (error["type"], error["path"], error["line"]) == ("RuntimeError", "train.py", 2)
+    assert "train.py:2: RuntimeError: [emulated npu] aten::add.Tensor: all tensors must be on the same device" in err
+    assert transplt_run("import torch, sys\ntorch.ones(1).npu() + 1\nsys.exit(7)\n")[1]["script_exit_code"] == 7
+
+
+@pytest.mark.torch
+def test_a_script_that_does_not_end(transplt_run: Any) -> None:
+    code, report, _ = transplt_run(
+        "import torch, time\ntorch.ones(1).npu()\ntime.sleep(600)\n", options=["--timeout", "12"]
+    )
+    assert (code, report["verdict"]) == (1, "timed-out")
+
+
+@pytest.mark.torch
+def test_operators_without_a_kernel(transplt_run: Any) -> None:
+    script = Path(__file__).parent / "programs" / "unsupported.py"
+    names = {"_linalg_eigh", "digamma", "fractional_max_pool2d", "lgamma", "linalg_cholesky_ex"}
+    for version in ("2.1", "2.13"):
+        code, report, _ = transplt_run(script, options=["--torch-version", version])
+        found = {f["message"].partition(" ")[0].partition("::")[2] for f in report["findings"]}
+        assert (code, report["verdict"], found) == (1, "findings", names)
+        assert {f["code"] for f in report["findings"]} == {"NPU790"}
+    assert transplt_run(script, options=["--cpu-fallback", "ignore"])[0] == 0
+    code, report, _ = transplt_run(script, options=["--cpu-fallback", "error"])
+    assert (code, report["verdict"]) == (1, "script-failed")
+    assert report["processes"][0]["exception"]["line"] == 8
+    code, report, _ = transplt_run("import torch\ntorch.nn.DataParallel(torch.nn.Linear(2, 2).npu())\n")
+    assert [f["code"] for f in report["findings"]] == ["NPU507"]
+
+
+RANKS = """\
+import os
+import torch
+import torch.distributed as dist
+dist.init_process_group("hccl")
+rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(rank)
+x = torch.ones(1).npu() * (rank + 1)
+dist.all_reduce(x)
+assert x.item() == 3
+if rank == 1:
+    y = x.npu()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.torch
+def test_torchrun_gathers_all_ranks(transplt_run: Any, tmp_path: Path) -> None:
+    migrated(tmp_path, {"train.py": [4, 11]})
+    code, report, _ = transplt_run(RANKS, options=["--nproc", "2"])
+    assert (code, report["verdict"]) == (0, "verified")
+    ranks = {p["rank"]: p for p in report["processes"] if p["role"] == "script"}
+    assert sorted(ranks) == ["0", "1"] and all(p["operator_calls"] > 0 for p in ranks.values())
+    assert report["operators"]["counts"]["c10d::allreduce_"] == 2
+    assert len(report["migrated_lines"]["executed"]) == 2
+
+
+@pytest.mark.torch
+def test_launch_script(transplt_run: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RANKS)
+    script = tmp_path / "run_distributed_npu.sh"
+    script.write_text("set -e\npython -m torch.distributed.run --standalone --nproc-per-node 2 train.py\n")
+    code, report, _ = transplt_run(script)
+    assert (code, report["verdict"]) == (0, "verified")
+    assert sorted(p["rank"] for p in report["processes"] if p["rank"]) == ["0", "1"]
+
+
+SPAWN = """\
+import torch
+import torch.multiprocessing as mp
+from torch.utils.data import DataLoader, Dataset
+class Data(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        import os
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        return torch.tensor(float(i))
+def work(rank):
+    print("sum", sum((x.npu().sum() for x in DataLoader(Data(), batch_size=2, num_workers=1))).item())
+    if rank == 1:
+        torch.amp.GradScaler(FLAG)
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+
+@pytest.mark.torch
+def test_spawned_processes_and_loader_workers_report_too(transplt_run: Any, tmp_path: Path) -> None:
+    migrated(tmp_path, {"train.py": [10, 12]})
+    code, report, _ = transplt_run(SPAWN.replace("FLAG", '"npu"'))
+    assert (code, report["verdict"], report["stdout"]) == (1, "findings", "sum 6.0\nsum 6.0\n")
+    assert [(f["line"], f["code"], f["count"]) for f in report["findings"]] == [(9, "NPU204", 8)]
+    assert sum(p["operator_calls"] > 0 for p in report["processes"]) == 2
+    assert len(report["processes"]) >= 5
+    assert len(report["migrated_lines"]["executed"]) == 2
+    code, report, _ = transplt_run(SPAWN.replace("FLAG", ""))
+    assert code == 1 and ("NPU103", 14) in [(f["code"], f["line"]) for f in report["findings"]]
+
+
+@pytest.mark.torch
+def test_forked_loader_workers_report_too(transplt_run: Any) -> None:
+    source = SPAWN.replace("mp.spawn(work, nprocs=2)", "work(0)")
+    code, report, _ = transplt_run(source)
+    assert code == 1 and [(f["line"], f["code"], f["count"]) for f in report["findings"]] == [(9, "NPU204", 4)]
+    assert [p["role"] for p in report["processes"] if not p["operator_calls"]].count("forked worker") == 1
+
+
+@pytest.mark.torch
+def test_reference(transplt_run: Any, tmp_path: Path) -> None:
+    original = tmp_path / "original.py"
+    original.write_text(ORIGINAL)
+    code, report, err = transplt_run(TRAIN, options=["--reference", str(original)])
+    assert (code, report["verdict"]) == (0, "verified"), err
+    assert report["reference"]["numbers"] == 8 and report["reference"]["tensors"] == 2
+    code, report, err = transplt_run(TRAIN.replace("lr=0.1", "lr=0.2"), options=["--reference", str(original)])
+    assert (code, report["verdict"]) == (1, "reference-differs")
+    assert "the original prints" in err and "net.pt#" not in err
+    original.write_text(ORIGINAL.replace("torch.manual_seed(0)\n", ""))
+    code, report, _ = transplt_run(TRAIN, options=["--reference", str(original)])
+    assert (code, report["verdict"]) == (1, "reference-unstable")
+
+
+@pytest.mark.torch
+def test_stub_file(transplt_run: Any, tmp_path: Path) -> None:
+    (tmp_path / "colors.py").write_text("def load():\n    raise OSError('offline')\n")
+    stub = tmp_path / "stubs.py"
+    stub.write_text(
+        "from npu_emulator.stubs import when_imported\n"
+        "when_imported('colors', lambda module: setattr(module, 'load', lambda: [1.0, 2.0]))\n"
+    )
+    source = "import torch\nimport colors\nprint(torch.tensor(colors.load()).npu().sum().item())\n"
+    assert transplt_run(source)[1]["verdict"] == "script-failed"
+    code, report, _ = transplt_run(source, options=["--stubs", str(stub)])
+    assert (code, report["stdout"]) == (0, "3.0\n")
+
+
+@pytest.mark.torch
+def test_ready_stubs_for_torchvision(transplt_run: Any) -> None:
+    pytest.importorskip("PIL")
+    if not _installed("torchvision"):
+        pytest.skip("torchvision is not installed")
+    script = Path(__file__).parent / "programs" / "stubbed_mnist.py"
+    code, report, _ = transplt_run(script, options=["--stubs", "torchvision"])
+    assert code == 0 and "stubs: 256 synthetic images seen" in report["stdout"]
+
+
+@pytest.mark.torch
+def test_shapes_that_change_between_steps(transplt_run: Any) -> None:
+    code, report, err = transplt_run(TRAIN.replace("randn(8,", "randn(8 + step // 2,"), options=["--shapes"])
+    places = {(s["operator"], s["stack"][0]["path"], s["stack"][0]["line"]) for s in report["dynamic_shapes"]}
+    assert code == 0 and ("aten::addmm", "train.py", 9) in places
+    assert "shapes that change between steps" in err
+    assert transplt_run(TRAIN, options=["--shapes"])[1]["dynamic_shapes"] == []
+
+
+@pytest.mark.torch
+def test_before_torch_2_5_a_script_has_to_import_torch_npu(transplt_run: Any) -> None:
+    source = "import torch\nprint(torch.ones(1).npu().item())\n"
+    assert transplt_run(source, options=["--torch-version", "2.5"])[0] == 0
+    code, report, _ = transplt_run(source, options=["--torch-version", "2.4"])
+    assert (code, report["verdict"]) == (1, "script-failed")
+    assert transplt_run("import torch_npu\n" + source, options=["--torch-version", "2.4"])[0] == 0
+
+
+def _installed(package: str) -> bool:
+    return (
+        subprocess.run(
+            [sys.executable, "-c", f"import importlib.util as u, sys; sys.exit(not u.find_spec({package!r}))"]
+        ).returncode
+        == 0
+    )
+
+
+def _command(*arguments: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": path + str(ROOT)}
+    command = [sys.executable, "-m", "transplt.emulator", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [(None, "needs PyTorch 2.10 or newer: pip install 'transplt[emulator]'"), ("2.9.1", "this interpreter has 2.9.1")],
+)
+def test_without_torch_or_with_an_old_one(tmp_path: Path, version: str | None, words: str) -> None:
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f"#!/bin/sh\n{f'echo {version}' if version else 'exit 1'}\n")
+    interpreter.chmod(0o755)
+    (tmp_path / "train.py").write_text(TRAIN)
+    done = _command("--python", str(interpreter), "train.py", cwd=tmp_path)
+    assert done.returncode == 2 and words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "arguments",
+    [["absent.py"], ["--stubs", "absent", "train.py"], ["--nproc", "2", "run.sh"], ["--cuda", "maybe", "train.py"], [],
+     ["--report", "absent/report.json", "train.py"]],
+)  # fmt: skip
+def test_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    (tmp_path / "run.sh").write_text("true\n")
+    done = _command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2 and "Error" in done.stderr and done.stdout == ""
+
+
+def test_help_says_what_is_not_promised(tmp_path: Path) -> None:
+    done = _command("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for word in ("numerics", "memory", "speed", "HCCL", "inductor", "sparse", "dtype", "Exit codes"):
+        assert word in done.stdout
+
+
+def test_the_command_does_not_import_torch(tmp_path: Path) -> None:
+    source = "import sys, transplt.emulator.command; assert 'torch' not in sys.modules"
+    subprocess.run(
+        [sys.executable, "-c", source], check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
+    )
