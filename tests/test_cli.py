@@ -219,7 +219,7 @@ def test_a_defect_is_exit_code_3(
     monkeypatch.setattr("transplt.tree.migrate_tree", broken)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
-    assert "a defect of transplt (RuntimeError); no output was written" in err
+    assert "a defect of transplt (RuntimeError); no half-written output is left" in err
 
 
 def test_a_run_that_cannot_finish_is_exit_code_3(
@@ -260,7 +260,7 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number:
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err.strip() == "interrupted; no output was written"
+    assert err.strip() == "interrupted; no half-written output is left"
     assert os.listdir(project.parent) == ["proj"]
 
 

@@ -99,6 +99,30 @@ def test_comments_of_native_code() -> None:
     assert other.tokens.comments == 1
 
 
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        ("# transplt: ignore", "ignored by a comment"),
+        ("#transplt:ignore[NPU801]", "ignored by a comment"),
+        ("# why not  # transplt: ignore[NPU999, NPU801]", "ignored by a comment"),
+        ("# transplt: ignore[NPU8]", "ignored by a comment"),
+        ("# transplt: ignore[NPU802]", ""),
+        ("# ignore", ""),
+    ],
+)
+def test_a_comment_switches_a_line_off(comment: str, reason: str) -> None:
+    other = scan("a.sh", f"export NCCL_DEBUG=INFO {comment}\nnvidia-smi\n")
+    assert [finding.ignored for finding in other.findings] == [reason, ""]
+    assert (other.tokens.manual, other.tokens.ignored) == ((1, 1) if reason else (2, 0))
+
+
+@pytest.mark.parametrize(("codes", "reason"), [(["NPU8"], True), (["NPU801"], True), (["NPU802"], False), ([], False)])
+def test_the_settings_switch_a_file_off(codes: list[str], reason: bool) -> None:
+    other = scan_other_file(b"nvidia-smi\n", "a.sh", FileKind.SHELL, TARGET, codes)
+    assert [bool(finding.ignored) for finding in other.findings] == [reason]
+    assert other.tokens.ignored == int(reason)
+
+
 def test_prose_is_counted_apart_and_not_reported() -> None:
     other = scan("README.md", "Needs CUDA and NCCL.\n")
     assert other.findings == ()

@@ -308,6 +308,14 @@ def test_excluded_paths_are_left_out_and_said(tmp_path: Path) -> None:
     ]
 
 
+def test_per_file_ignores_reach_other_files(tmp_path: Path) -> None:
+    source = write(tmp_path / "proj", {"a.sh": "nvidia-smi\n", "docs/b.sh": "nvidia-smi\n"})
+    write(source, {"pyproject.toml": '[tool.transplt.per-file-ignores]\n"docs/*" = ["NPU8"]\n'})
+    result = run(source)
+    assert [finding.path for finding in result.open_findings] == ["a.sh"]
+    assert (result.tokens.manual, result.tokens.ignored) == (1, 1)
+
+
 def test_specials_are_listed(tmp_path: Path) -> None:
     source = write(tmp_path / "proj", {"a.py": "x = 1\n"})
     os.mkfifo(source / "pipe")

@@ -261,7 +261,7 @@ def entry_point() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        say("interrupted; no output was written")
+        say("interrupted; no half-written output is left")
         return INTERRUPTED
     except Exception as error:
         return _defect(error)
@@ -274,7 +274,7 @@ def _defect(error: Exception) -> int:
         say(f"Error: this needs the package {error.name!r}, which is not installed")
         return USAGE
     traceback.print_exc()
-    say(f"Error: a defect of transplt ({type(error).__name__}); no output was written")
+    say(f"Error: a defect of transplt ({type(error).__name__}); no half-written output is left")
     return UNFINISHED
 
 

@@ -7,6 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Any, Protocol, cast
 
@@ -122,7 +123,8 @@ class FileWorker:
         data = read_file(source)
         digest = write_file(self.out, entry.path, data, entry.mode)
         kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(entry.path, data)
-        other = scan_other_file(data, entry.path, kind, self.target)
+        codes = self._ignored_codes(entry.path)
+        other = scan_other_file(data, entry.path, kind, self.target, codes)
         return FileRecord(
             path=entry.path,
             kind=kind.value,
@@ -131,6 +133,11 @@ class FileWorker:
             tokens=other.tokens,
             prose=other.prose,
         )
+
+    def _ignored_codes(self, path: str) -> list[str]:
+        """Prefixes of the codes that the settings switch off for a file; a pattern without codes means all."""
+        ignores = self.settings.per_file_ignores
+        return [code for pattern, codes in ignores if fnmatch(path, pattern) for code in codes or ("NPU",)]
 
 
 def internal_finding(path: str, why: str) -> Finding:

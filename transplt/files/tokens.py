@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from transplt.files.advice import advise
 from transplt.files.kind import FileKind
@@ -20,6 +20,8 @@ _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER
 #: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp.
 _NAME = re.compile(rb"[\w.+:/@$-]{0,200}\w")
 _NAME_BYTE = re.compile(rb"[\w.+:/@$-]")
+#: The same mark as in Python, behind the comment sign of the file.
+_IGNORE = re.compile(rb"(?:#|//)\s*transplt:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
 _HASH_COMMENT = re.compile(rb"(?:^|[ \t])#(?!!)")
 _SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")
 _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
@@ -50,8 +52,13 @@ class _Line:
     places: tuple[tuple[int, bool], ...]
 
 
-def scan_other_file(data: bytes, path: str, kind: FileKind, target: TorchTarget) -> OtherFile:
-    """Counts and reports the tokens of one file; its bytes stay what they are."""
+def scan_other_file(
+    data: bytes, path: str, kind: FileKind, target: TorchTarget, ignored_codes: Sequence[str] = ()
+) -> OtherFile:
+    """Counts and reports the tokens of one file; its bytes stay what they are.
+
+    `ignored_codes` are prefixes of codes that the settings switch off for this file.
+    """
     if kind is FileKind.BINARY:
         return OtherFile(kind)
     lowered = data.lower()
@@ -61,6 +68,7 @@ def scan_other_file(data: bytes, path: str, kind: FileKind, target: TorchTarget)
         count = sum(1 for _ in _WORD.finditer(lowered))
         return OtherFile(kind, (), TokenCount(found=count, ignored=count), count)
     manual = comments = skipped = reported = 0
+    prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
     for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else _WORD):
         tokens = sum(is_token for _, is_token in line.places)
@@ -71,15 +79,32 @@ def scan_other_file(data: bytes, path: str, kind: FileKind, target: TorchTarget)
         live = tuple(place for place in line.places if place[0] < limit)
         counted = sum(is_token for _, is_token in live)
         comments += tokens - counted
-        manual += counted
-        if live:
+        if not live:
+            continue
+        finding = _finding(path, kind, target, line, [at for at, _ in live])
+        if finding.code.startswith(prefixes):
+            finding = replace(finding, ignored="ignored for this file by the settings")
+        elif _switched_off(line.text, finding.code):
+            finding = replace(finding, ignored="ignored by a comment")
+        if finding.ignored:
+            skipped += counted
+        else:
+            manual += counted
             reported += 1
-            if reported <= MAX_FINDINGS:
-                findings.append(_finding(path, kind, target, line, [at for at, _ in live]))
+        if reported <= MAX_FINDINGS:
+            findings.append(finding)
     if reported > MAX_FINDINGS:
-        findings.append(_rest(findings[-1], reported - MAX_FINDINGS))
+        findings.append(_rest(findings, reported - MAX_FINDINGS))
     account = TokenCount(found=manual + skipped, manual=manual, ignored=skipped, comments=comments)
     return OtherFile(kind, tuple(findings), account)
+
+
+def _switched_off(line: bytes, code: str) -> bool:
+    match = _IGNORE.search(line)
+    if match is None:
+        return False
+    codes = (match[1] or b"").decode("ascii").replace(",", " ").split()
+    return not codes or code.startswith(tuple(codes))
 
 
 def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[_Line]:
@@ -143,8 +168,9 @@ def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places
     )
 
 
-def _rest(last: Finding, lines: int) -> Finding:
+def _rest(findings: Sequence[Finding], lines: int) -> Finding:
     """Stands for the lines of a file that are not reported one by one."""
+    last = next(finding for finding in reversed(findings) if not finding.ignored)
     number = last.span.line + 1
     return Finding(
         path=last.path,
