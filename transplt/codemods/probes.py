@@ -1,0 +1,292 @@
+"""Names of attributes in strings: probed with hasattr and getattr, patched by tests.
+
+`hasattr(torch, "cuda")` decides whether `torch.cuda.x` is called, `patch.object(torch.cuda, "x")` replaces what the
+code under test calls: the string has to follow the same rule as the reference it stands for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from transplt.codemods.references import dotted
+from transplt.codemods.strings import one_plain_literal
+from transplt.destinations import FOREIGN
+from transplt.finding import Effort
+from transplt.rewrite import Change
+from transplt.rule import Kind, Rule, needs_torch_npu
+from transplt.scan import FUNCTIONS, STRING_WORDS, parent
+from transplt.work import Work, call_of
+
+_FUNCTIONS = ("hasattr", "getattr", "setattr", "delattr")
+_METHODS = ("setattr", "delattr", "object")
+_PATCHED = re.compile(r"((?:\w+\.)+)(torch\.cuda(?:\.\w+)+)")
+_TENSORS = frozenset({"torch.Tensor", "torch.nn.Module", "torch.nn.Parameter", "torch.nn.modules.module.Module"})
+_MEMBERS = {"cuda": "npu", "is_cuda": "is_npu"}
+_SETTINGS = frozenset({"args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "options"})
+
+
+def plan(work: Work) -> None:
+    """Probes and patches of torch's own modules; before the references themselves are renamed."""
+    for call, target, name in _probes(work):
+        base = work.names.qualified(target)
+        if base is None and (inner := _inner_torch(work, target)) is not None:
+            base = inner
+        if base is not None and base.split(".")[0] == "torch" and id(name) not in work.taken:
+            _torch(work, call, target, name, base)
+    for node in work.scan.attributes.get("torch", ()):
+        _through_a_module(work, node)
+    for string in work.scan.strings:
+        value = string.value
+        assert isinstance(value, str)
+        if ".torch.cuda." in value and (matched := _PATCHED.fullmatch(value)) is not None:
+            _patched(work, string, matched.group(1), matched.group(2))
+
+
+def objects(work: Work) -> None:
+    """Probes of tensors and modules: `hasattr(batch, "cuda")`; after their methods have been renamed."""
+    for call, target, name in _probes(work):
+        if name.value in _MEMBERS and id(name) not in work.taken:
+            _object(work, call, target, name)
+    for last, values in (("methodcaller", ("cuda",)), ("attrgetter", ("is_cuda",))):
+        for node in [*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())]:
+            call_ = call_of(node)
+            if call_ is None or not call_.args or work.names.qualified(node) != f"operator.{last}":
+                continue
+            first = call_.args[0]
+            if isinstance(first, ast.Constant) and first.value in values:
+                _rename(work, first, _MEMBERS[str(first.value)], writes_npu=True)
+
+
+def _probes(work: Work) -> list[tuple[ast.Call, ast.expr, ast.Constant]]:
+    """(call, object, name) of every call that takes an object and the name of an attribute."""
+    nodes: list[ast.expr] = [node for last in _FUNCTIONS for node in work.scan.names.get(last, ())]
+    nodes += [node for last in _METHODS for node in work.scan.attributes.get(last, ())]
+    found = []
+    for node in nodes:
+        call = call_of(node)
+        if call is not None and len(call.args) >= 2:
+            name = call.args[1]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                found.append((call, call.args[0], name))
+    return sorted(found, key=lambda item: (item[2].lineno, item[2].col_offset))
+
+
+def _torch(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, base: str) -> None:
+    value = str(name.value)
+    worded = any(word in value.lower() for word in STRING_WORDS)
+    if not worded and not base.startswith("torch.cuda"):
+        return
+    if base in _TENSORS and value in _MEMBERS:
+        _rename(work, name, _MEMBERS[value], writes_npu=True)
+        return
+    full = f"{base}.{value}"
+    matched = work.rules.resolve(full)
+    if matched is None:
+        if worded and base == "torch._C" and work.take(name):
+            work.keep(name, "a private name of torch's CUDA build, which is not there on NPU")
+        return
+    rule, prefix = matched
+    if not rule.renames:
+        _unsupported(work, call, target, name, rule, full, worded)
+    elif not (rule.listed and prefix != full):
+        _moved(work, target, name, base, rule.new + full[len(prefix) :])
+
+
+def _unsupported(
+    work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, rule: Rule, full: str, worded: bool
+) -> None:
+    """A name that has no counterpart: a probe of it fails on NPU as it should, a patch stays with what it patches."""
+    func = call.func
+    probe = isinstance(func, ast.Name) and (func.id == "hasattr" or (func.id == "getattr" and len(call.args) > 2))
+    if probe and not worded:
+        return
+    if rule.kind is Kind.UNSUPPORTED and work.take(name):
+        work.note_rule(name, rule, full, "named in a string")
+        if not probe and work.take(target):
+            work.keep(target, "goes with the name beside it, which is reported")
+
+
+def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str) -> None:
+    old = str(name.value)
+    above, _, last = new.rpartition(".")
+    moved = work.rules.resolve(base)
+    stays = base
+    if moved is not None and moved[0].renames and not (moved[0].listed and moved[1] != base):
+        stays = moved[0].new + base[len(moved[1]) :]
+    if above == stays:
+        if last != old:
+            _rename(work, name, last, writes_npu=needs_torch_npu(new))
+        return
+    text = _written(work, target, above)
+    if not text or not work.take(target):
+        work.note(
+            name, "NPU232", f"{base}.{old} becomes {new}, and stands here as a string", help=f"write {new} here"
+        )
+        work.take(name)
+        return
+    work.changes.append(
+        Change(
+            target,
+            "NPU232",
+            f"{base} -> {above}, which holds {last}",
+            lambda root: cst.parse_expression(text),
+            api=f"{base}.{old}",
+            writes_npu=needs_torch_npu(above),
+        )
+    )
+    if last != old:
+        _rename(work, name, last, writes_npu=needs_torch_npu(new))
+
+
+def _written(work: Work, target: ast.expr, module: str) -> str:
+    """How a module is written where `target` stands; empty when its root has no name there."""
+    root, _, rest = module.partition(".")
+    if root == "torch_npu":
+        return module
+    while isinstance(target, ast.Attribute):
+        target = target.value
+    if isinstance(target, ast.Name) and work.names.qualified(target) == root:
+        return f"{target.id}.{rest}" if rest else target.id
+    return ""
+
+
+def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> None:
+    if not work.take(node):
+        return
+    old = str(node.value)
+    text = work.source.slice(*work.source.extent(node))
+    if not one_plain_literal(node, text, [old]):
+        work.note(node, "NPU202", f"{old!r} is not written as one plain literal", help=f"write {new!r}")
+        return
+    work.changes.append(
+        Change(
+            node,
+            "NPU232",
+            f"the name {old!r} in a string -> {new!r}",
+            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(old, new)),
+            api=old,
+            writes_npu=writes_npu,
+        )
+    )
+
+
+# --- torch reached through a module of the project -------------------------------------------------------------------
+
+
+def _inner_torch(work: Work, node: ast.expr) -> str | None:
+    """`utils.torch.cuda` is torch.cuda: the name under which a module of the project imported it."""
+    full = work.names.qualified(node)
+    if full is None:
+        return None
+    _, found, rest = full.partition(".torch.")
+    return f"torch.{rest}" if found else None
+
+
+def _through_a_module(work: Work, node: ast.Attribute) -> None:
+    """`monkeypatch.setattr(utils.torch.cuda, "x", ...)`, `utils.torch.cuda.x`."""
+    base = work.names.qualified(node)
+    if base is None or base.split(".")[0] in (*FOREIGN, "torch"):
+        return
+    links = dotted(node)
+    attrs = [link.attr for link in links[1:] if isinstance(link, ast.Attribute)]
+    full = ".".join(["torch", *attrs])
+    if attrs[:1] != ["cuda"] or (matched := work.rules.resolve(full)) is None:
+        return
+    rule, prefix = matched
+    link = links[prefix.count(".")]
+    if not rule.renames or (rule.listed and prefix != full) or rule.args is not None:
+        if work.take(link):
+            work.note_rule(link, rule, full)
+    elif rule.new.startswith("torch.") and work.take(link):
+        text = work.source.slice(*work.source.extent(node)) + rule.new[len("torch") :]
+        work.changes.append(
+            Change(
+                link,
+                rule.code,
+                f"{full} -> {rule.new}",
+                lambda root: cst.parse_expression(text),
+                api=full,
+                writes_npu=needs_torch_npu(rule.new),
+            )
+        )
+
+
+def _patched(work: Work, node: ast.Constant, module: str, full: str) -> None:
+    """`@patch("package.module.torch.cuda.is_available")`."""
+    if not isinstance(parent(node), (ast.Call, ast.Assign, ast.List, ast.Tuple)) or not work.take(node):
+        return
+    matched = work.rules.resolve(full)
+    if matched is not None and not matched[0].renames:
+        work.note_rule(node, matched[0], full, "named in a string")
+        return
+    known = matched is not None and not (matched[0].listed and matched[1] != full)
+    text = work.source.slice(*work.source.extent(node))
+    if matched is None or not known or not matched[0].new.startswith("torch.") or not one_plain_literal(
+        node, text, [full]
+    ):
+        work.note(
+            node, "NPU204", f"{module + full!r} names something of CUDA in a string",
+            help="name what stands in its place on the NPU", effort=Effort.LOW,
+        )  # fmt: skip
+        return
+    new = matched[0].new + full[len(matched[1]) :]
+    work.changes.append(
+        Change(
+            node,
+            "NPU232",
+            f"{full} in the target of a patch -> {new}",
+            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(full, new)),
+            api=full,
+            writes_npu=True,
+        )
+    )
+
+
+# --- tensors and modules ---------------------------------------------------------------------------------------------
+
+
+def _object(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant) -> None:
+    old = str(name.value)
+    new = _MEMBERS[old]
+    root = target
+    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    last = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+    if isinstance(root, ast.Name) and root.id in FOREIGN:
+        if work.take(name):
+            work.keep(name, "another library's cuda")
+        return
+    if last in _SETTINGS or old in work.project.flags:
+        if work.take(name):
+            work.keep(name, "data of the project's own: its name stays")
+        return
+    called = isinstance(call.func, ast.Name) and call.func.id == "getattr" and call_of(call) is not None
+    if called or _renamed_beside(work, call, target, old):
+        _rename(work, name, new, writes_npu=True)
+    elif work.take(name):
+        work.note(
+            name,
+            "NPU233",
+            f"an object is asked for its attribute {old!r}",
+            help=f"if it is a tensor or a module, write {new!r}; if it is data of the project, leave it",
+            effort=Effort.LOW,
+        )
+
+
+def _renamed_beside(work: Work, call: ast.Call, target: ast.expr, old: str) -> bool:
+    """True when the same object's attribute of that name is renamed in the same function."""
+    wanted, owner = ast.dump(target), _function(call)
+    changed = {id(change.node) for change in work.changes}
+    for node in work.scan.attributes.get(old, ()):
+        if id(node) in changed and ast.dump(node.value) == wanted and _function(node) is owner:
+            return True
+    return False
+
+
+def _function(node: ast.AST) -> ast.AST:
+    while not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.Module)):
+        node = parent(node)
+    return node
