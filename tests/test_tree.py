@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 import transplt.file_worker
 import transplt.mirror
@@ -513,3 +516,38 @@ def test_small_trees_get_one_process_and_work_is_shared_by_size() -> None:
     loads = [sum(entry.size for entry in share) for share in shares]
     assert abs(loads[0] - loads[1]) <= 9000
     assert shares == share_out(list(reversed(entries)), 2)
+
+
+_NAMES = st.sampled_from(["a.py", "b.py", "c.sh", "d.txt", "e", ".hidden", "\u00e9.md", "sp ace"])
+_FOLDERS = st.sampled_from(["", "x", "x/y", "z", ".cfg", "__pycache__", "node_modules/m"])
+_CONTENTS = st.sampled_from(
+    [b"", b"torch.cuda\n", b"\0\1", b"# raises\n", b"cannot parse\r\n", b"\xff\xfe", b"cuda nccl"]
+)
+
+
+@given(st.dictionaries(st.tuples(_FOLDERS, _NAMES), _CONTENTS, min_size=1, max_size=12), st.integers(0, 2))
+@hypothesis_settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_tree_is_mirrored_whole(tmp_path: Path, files: dict[tuple[str, str], bytes], jobs: int) -> None:
+    """Each file that a person wrote is in the output under its name, with its bytes unless it is Python."""
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        source = write(
+            Path(folder) / "proj", {f"{below}/{name}".lstrip("/"): data for (below, name), data in files.items()}
+        )
+        kept = {
+            f"{below}/{name}".lstrip("/"): data
+            for (below, name), data in files.items()
+            if below not in ("__pycache__", "node_modules/m")
+        }
+        before = tree(source)
+        if not kept:
+            with pytest.raises(UsageError, match="is empty"):
+                run(source, jobs=jobs)
+            return
+        result = run(source, jobs=jobs)
+        assert tree(source) == before
+        assert {record.path for record in result.files} == set(kept)
+        for path, data in kept.items():
+            expected = data.replace(b"torch.cuda", b"torch.npu") if path.endswith(".py") else data
+            assert (result.output / path).read_bytes() == expected
+        tokens = result.tokens
+        assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored

@@ -103,6 +103,8 @@ class Group(click.Group):
 @click.group(
     cls=Group,
     invoke_without_command=True,
+    epilog="Exit codes: 0 nothing left to do, 1 something is left for a person, 2 wrong usage, input, rules or "
+    "settings, 3 could not finish, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @migrate_options
