@@ -1,12 +1,8 @@
-"""Where values go: slots that share a value, and the marks that their uses give them.
+"""Where values go in one file: links between slots, and the marks that uses give them.
 
-A *slot* is a place that holds a value: a variable, a parameter, an attribute of a class, a command line flag, what a
-function returns. Assignments link slots; uses mark them (`x.to(s)` marks s as a device). Slots that other files can see
-have names that hold over the project, so that the sum of all files links them too. Everything is flow-insensitive: a
-string becomes an NPU string together with all that shares its slot, or not at all.
-
-Keys: `v:` local variable, `g:` module-level name, `p:` parameter, `r:` return value, `s:` attribute of a class,
-`n:` attribute of any other object (parsed arguments, configurations).
+Assignments, calls, returns and comparisons link slots; uses mark them (`x.to(s)` marks s as a device). A CUDA string that
+reaches several slots links them too. Everything is flow-insensitive: a string becomes an NPU string together with all
+that shares its slot, or not at all.
 """
 
 from __future__ import annotations
@@ -14,373 +10,334 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from transplt.destinations import (
+    BACKEND_POSITIONS,
+    DEVICE_KEYWORDS,
+    TORCH_POSITIONS,
+    certain_kind,
+    places,
+    store_slots,
+)
 from transplt.names import Names
-from transplt.project import ProjectFacts
-from transplt.scan import FUNCTIONS, Scan, Scope, module_name, parent
+from transplt.project import ProjectFacts, unify_attributes
+from transplt.scan import Scan, Scope, module_name, parent
+from transplt.slots import (
+    BACKEND,
+    BACKEND_WORD,
+    DEVICE,
+    DEVICE_WORD,
+    SELF,
+    Flow,
+    class_fields,
+    hint_of,
+)
 
-DEVICE = "device"
-BACKEND = "backend"
-
-DEVICE_WORD = re.compile(r"(?:^|_|\b)(?:devices?|dev|map_?location|device_?types?)\d*(?:$|_|\b)|Device", re.I)
-BACKEND_WORD = re.compile(r"backend", re.I)
-SELF = ("self", "cls")
-
-#: (last name of the callee, index) of positional arguments that are devices, for callees that resolve to torch.
-TORCH_POSITIONS: dict[str, tuple[int, ...]] = {
-    "torch.device": (0,),
-    "torch.load": (1,),
-    "torch.jit.load": (1,),
-    "torch.set_default_device": (0,),
-    "torch.autocast": (0,),
-    "torch.amp.autocast": (0,),
-    "torch.amp.autocast_mode.autocast": (0,),
-    "torch.amp.GradScaler": (0,),
-    "torch.amp.grad_scaler.GradScaler": (0,),
-    "torch.GradScaler": (0,),
-    "torch.Generator": (0,),
-    "torch.get_device_module": (0,),
-    "torch.get_autocast_dtype": (0,),
-    "torch.set_autocast_dtype": (0,),
-    "torch.is_autocast_enabled": (0,),
-    "torch.set_autocast_enabled": (0,),
-    "torch.amp.is_autocast_available": (0,),
-    "torch.cuda.set_device": (0,),
-    "torch.cuda.device": (0,),
-    "torch.cuda.synchronize": (0,),
-    "torch.cuda.current_stream": (0,),
-    "torch.distributed.init_device_mesh": (0,),
-    "torch.distributed.device_mesh.init_device_mesh": (0,),
-    "torch.distributed.device_mesh.DeviceMesh": (0,),
-    "torch.distributed.DeviceMesh": (0,),
-    "torch.get_default_device": (),
-}
-DEVICE_KEYWORDS = frozenset({"device", "map_location", "device_type", "pin_memory_device", "target_device"})
-BACKEND_POSITIONS = {
-    "torch.distributed.init_process_group": (0,),
-    "torch.distributed.distributed_c10d.init_process_group": (0,),
-    "torch.distributed.Backend": (0,),
-    "torch.distributed.is_backend_available": (0,),
-}
-DEVICE_METHODS = {"to": (0,), "to_empty": (0,), "pin_memory": ()}
-
-
-@dataclass(slots=True)
-class Flow:
-    """Slots of one file; `roots` is a union-find over their keys, `marks` belongs to representatives."""
-
-    scan: Scan
-    names: Names
-    project: ProjectFacts
-    module: str = ""
-    roots: dict[str, str] = field(default_factory=dict)
-    marks: dict[str, set[str]] = field(default_factory=dict)
-    members: dict[str, list[str]] = field(default_factory=dict)
-    methods: dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
-
-    # --- union-find ----------------------------------------------------------------------------------------------
-
-    def find(self, slot: str) -> str:
-        root = slot
-        while (above := self.roots.get(root, root)) != root:
-            root = above
-        while slot != root:
-            self.roots[slot], slot = root, self.roots.get(slot, slot)
-        return root
-
-    def link(self, a: str, b: str) -> None:
-        a, b = self.find(a), self.find(b)
-        if a == b:
-            return
-        a, b = min(a, b), max(a, b)
-        self.roots[b] = a
-        self.members.setdefault(a, [a]).extend(self.members.pop(b, [b]))
-        if b in self.marks:
-            self.marks.setdefault(a, set()).update(self.marks.pop(b))
-
-    def mark(self, slot: str, mark: str) -> None:
-        self.marks.setdefault(self.find(slot), set()).add(mark)
-
-    def marks_of(self, slot: str) -> set[str]:
-        """The marks of a slot: from this file, from the rest of the project, and from the names it goes by."""
-        root = self.find(slot)
-        found = set(self.marks.get(root, ()))
-        for member in self.members.get(root, [slot]):
-            found |= self.project.marks.get(self.project.slots.get(member, member), frozenset())
-            found |= hint_of(member)
-        return found
-
-    # --- slots of expressions --------------------------------------------------------------------------------------
-
-    def slot(self, node: ast.AST) -> str | None:
-        """The slot an expression reads; wrappers that keep a device string one (`str(x)`, `x.lower()`) are seen through."""
-        if isinstance(node, ast.Name):
-            return self.variable(node.id, self.scan.scope_of(node))
-        if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and node.value.id in SELF:
-                owner = self.class_of(node)
-                return f"s:{owner}.{node.attr}" if owner else f"n:{node.attr}"
-            full = self.names.qualified(node)
-            if full is not None and (known := self.project_name(full)) is not None:
-                return f"g:{known}"
-            return None if node.attr in ("type", "name", "index") else f"n:{node.attr}"
-        if isinstance(node, ast.Call):
-            return self._slot_of_call(node)
-        if isinstance(node, ast.Subscript):
-            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                base = self.slot(node.value) or ""
-                return f"k:{base}[{node.slice.value}]"
-            return self.slot(node.value)
-        if isinstance(node, ast.NamedExpr):
-            return self.slot(node.target)
-        if isinstance(node, ast.Await):
-            return self.slot(node.value)
-        return None
-
-    def _slot_of_call(self, node: ast.Call) -> str | None:
-        func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in ("lower", "strip", "split", "partition", "upper", "format"):
-            return self.slot(func.value)
-        if isinstance(func, ast.Name) and func.id in ("str", "repr") and len(node.args) == 1:
-            return self.slot(node.args[0])
-        if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) >= 2:
-            key = node.args[1]
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                return f"n:{key.value}"
-        full = self.names.qualified(func)
-        if full in ("torch.device", "torch.torch.device") and node.args:
-            return self.slot(node.args[0])
-        if isinstance(func, ast.Attribute) and func.attr in ("get", "pop", "setdefault") and node.args:
-            key = node.args[0]
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                return f"k:[{key.value}]"
-        target = self.function_key(func)
-        return f"r:{target}" if target else None
-
-    def variable(self, name: str, scope: Scope) -> str | None:
-        """The slot of a name seen from a scope."""
-        found = self.names.lookup(name, scope)
-        if found is None:
-            for star in self.scan.root.stars:
-                known = self.project_name(f"{star}.{name}")
-                if known is not None:
-                    return f"g:{known}"
-            return None
-        owner, bindings = found
-        for binding in bindings:
-            if binding.kind == "import":
-                return f"g:{self.project.canonical(binding.target)}"
-        if owner.kind == "module":
-            return f"g:{self.module}.{name}"
-        if owner.kind == "class":
-            return f"s:{self.module}.{self.scope_path(owner)}.{name}"
-        if owner.kind == "function" and any(binding.kind == "param" for binding in bindings):
-            return f"p:{self.module}.{self.scope_path(owner)}.{name}"
-        node = owner.node
-        return f"v:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}:{name}"
-
-    def scope_path(self, scope: Scope) -> str:
-        """Dotted path of a function or class scope inside its module."""
-        parts: list[str] = []
-        here: Scope | None = scope
-        while here is not None and here.kind != "module":
-            parts.append(getattr(here.node, "name", f"<{here.kind}>"))
-            here = here.parent
-        return ".".join(reversed(parts))
-
-    def class_of(self, node: ast.AST) -> str | None:
-        """Full name of the class in whose method a node stands."""
-        scope: Scope | None = self.scan.scope_of(node)
-        while scope is not None:
-            if scope.kind == "class":
-                return f"{self.module}.{self.scope_path(scope)}"
-            scope = scope.parent
-        return None
-
-    def project_name(self, full: str) -> str | None:
-        """A full name as the project knows it, None when it leads out of the project."""
-        known = self.project.canonical(full)
-        head = known
-        while head:
-            if head in self.project.modules or head == self.module:
-                return known
-            head = head.rpartition(".")[0]
-        return None
-
-    def function_key(self, func: ast.expr) -> str | None:
-        """`module.path` of the function or class that a callee names, when it is the project's own."""
-        if isinstance(func, ast.Name):
-            found = self.names.lookup(func.id, self.scan.scope_of(func))
-            if found is None:
-                return None
-            owner, bindings = found
-            for binding in bindings:
-                if binding.kind in ("def", "class"):
-                    path = self.scope_path(owner)
-                    return ".".join(part for part in (self.module, path, func.id) if part)
-                if binding.kind == "import":
-                    return self.project_name(binding.target)
-            return None
-        if isinstance(func, ast.Attribute):
-            if isinstance(func.value, ast.Name) and func.value.id in SELF:
-                owner_name = self.class_of(func)
-                return f"{owner_name}.{func.attr}" if owner_name else None
-            full = self.names.qualified(func)
-            return self.project_name(full) if full else None
-        return None
-
-    # --- building ----------------------------------------------------------------------------------------------------
-
-    def build(self) -> None:
-        """Link slots along assignments and mark them by their uses."""
-        for scope in self.scan.scopes.values():
-            for name, bindings in scope.bindings.items():
-                for binding in bindings:
-                    if binding.kind == "assign":
-                        self._assignment(binding.node, scope, name)
-        for attrs in self.scan.attributes.values():
-            for node in attrs:
-                if isinstance(node.ctx, ast.Store):
-                    self._store_attribute(node)
-        for call in self.scan.calls:
-            self._call(call)
-        for function in self.scan.functions:
-            self._returns(function)
-        for compare in self.scan.compares:
-            self._compare(compare)
-
-    def _assignment(self, node: ast.AST, scope: Scope, name: str) -> None:
-        above = parent(node)
-        value: ast.expr | None = None
-        if isinstance(above, ast.Assign):
-            value = above.value
-        elif isinstance(above, (ast.AnnAssign, ast.NamedExpr)):
-            value = above.value
-        elif isinstance(above, (ast.For, ast.comprehension)) and above.target is node:
-            value = above.iter
-        if value is None or isinstance(value, ast.Constant):
-            if scope.kind == "class":
-                slot = self.variable(name, scope)
-                if slot is not None:
-                    self.link(slot, f"n:{name}")
-            return
-        self._link_value(node, value)
-        if scope.kind == "class":
-            slot = self.slot_of_store(node)
-            if slot is not None:
-                self.link(slot, f"n:{name}")
-
-    def _link_value(self, target: ast.AST, value: ast.expr) -> None:
-        slot: str | None = None
-        for source in sources(value):
-            if isinstance(source, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-                read = self.slot(source)
-                if read is not None:
-                    slot = slot or self.slot_of_store(target)
-                    if slot is not None:
-                        self.link(slot, read)
-
-    def slot_of_store(self, node: ast.AST) -> str | None:
-        if isinstance(node, ast.Name):
-            scope = self.scan.scope_of(node)
-            return self.variable(node.id, scope)
-        if isinstance(node, (ast.Attribute, ast.Subscript)):
-            return self.slot(node)
-        return None
-
-    def _store_attribute(self, node: ast.Attribute) -> None:
-        above = parent(node)
-        if isinstance(above, ast.Assign) and node in above.targets:
-            self._link_value(node, above.value)
-        elif isinstance(above, ast.AnnAssign) and above.target is node and above.value is not None:
-            self._link_value(node, above.value)
-
-    def _call(self, call: ast.Call) -> None:
-        func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if call.args:
-            positions = DEVICE_METHODS.get(last, ()) if isinstance(func, ast.Attribute) else ()
-            if positions:
-                self._mark_argument(call.args, positions, DEVICE)
-            elif last in _POSITION_NAMES:
-                full = self.names.qualified(func) or ""
-                self._mark_argument(call.args, TORCH_POSITIONS.get(full, ()), DEVICE)
-                self._mark_argument(call.args, BACKEND_POSITIONS.get(full, ()), BACKEND)
-        for keyword in call.keywords:
-            if keyword.arg in DEVICE_KEYWORDS:
-                self._mark_value(keyword.value, DEVICE)
-            elif keyword.arg == "backend" and last in ("init_process_group", "new_group"):
-                self._mark_value(keyword.value, BACKEND)
-
-    def _mark_argument(self, args: list[ast.expr], positions: tuple[int, ...], mark: str) -> None:
-        for index in positions:
-            if index < len(args) and not any(isinstance(arg, ast.Starred) for arg in args[: index + 1]):
-                self._mark_value(args[index], mark)
-
-    def _mark_value(self, value: ast.expr, mark: str) -> None:
-        for source in sources(value):
-            if isinstance(source, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-                slot = self.slot(source)
-                if slot is not None:
-                    self.mark(slot, mark)
-
-    def _returns(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        scope = self.scan.scopes[function]
-        if not DEVICE_WORD.search(function.name) and not BACKEND_WORD.search(function.name):
-            return
-        key = f"r:{self.module}.{self.scope_path(scope)}"
-        for statement in own_statements(function):
-            if isinstance(statement, ast.Return) and statement.value is not None:
-                for source in sources(statement.value):
-                    slot = self.slot(source)
-                    if slot is not None:
-                        self.link(key, slot)
-
-    def _compare(self, compare: ast.Compare) -> None:
-        """`a == b` between two slots makes them hold the same kind of thing."""
-        if len(compare.comparators) == 1 and isinstance(compare.ops[0], (ast.Eq, ast.NotEq)):
-            right = compare.comparators[0]
-            if isinstance(right, ast.Attribute) and right.attr == "device":
-                slot = self.slot(compare.left)
-                if slot is not None:
-                    self.mark(slot, DEVICE)
-
-    # --- export --------------------------------------------------------------------------------------------------------
-
-    def export(self) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, str], ...]]:
-        """Groups of linked project-wide slots, and the marks of project-wide slots; both sorted."""
-        groups: list[tuple[str, ...]] = []
-        marks: list[tuple[str, str]] = []
-        for root in {self.find(slot) for slot in [*self.roots, *self.marks]}:
-            shared = sorted({m for m in self.members.get(root, [root]) if m[0] in "gprsn"})
-            if len(shared) > 1:
-                groups.append(tuple(shared))
-            if shared:
-                marks += [(shared[0], mark) for mark in sorted(self.marks.get(root, ()))]
-        return tuple(sorted(groups)), tuple(sorted(marks))
-
-
+DEVICE_METHODS = {"to": (0,), "to_empty": (0,)}
 _POSITION_NAMES = {name.rpartition(".")[2] for name in [*TORCH_POSITIONS, *BACKEND_POSITIONS]}
+#: Strings that name a device or a backend: what the decisions of `codemods.strings` are about.
+DEVICE_STRING = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?", re.I)
+BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
+_READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
+
+__all__ = [
+    "BACKEND", "BACKEND_WORD", "DEVICE", "DEVICE_WORD", "SELF", "Flow", "build_flow", "hint_of", "literals_of", "sources",
+    "whole_value",
+]
 
 
-def hint_of(slot: str) -> set[str]:
-    """What the name of a slot says about its values."""
-    name = slot.rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]")
-    found = set()
-    if DEVICE_WORD.search(name):
-        found.add(DEVICE)
-    if BACKEND_WORD.search(name):
-        found.add(BACKEND)
+def build_flow(scan: Scan, names: Names, project: ProjectFacts) -> Flow:
+    """The flow of one file."""
+    flow = Flow(scan, names, project, module_name(scan.path))
+    for scope in scan.scopes.values():
+        for name, bindings in scope.bindings.items():
+            for binding in bindings:
+                if binding.kind == "assign":
+                    _assignment(flow, binding.node, scope, name)
+    for store in scan.stores:
+        _store_attribute(flow, store)
+    for call in scan.calls:
+        _call(flow, call)
+    for statement in scan.returns:
+        _return(flow, statement)
+    for compare in scan.compares:
+        _compare(flow, compare)
+    for node in scan.classes:
+        _fields(flow, node)
+    for literal, _ in literals_of(scan):
+        _literal(flow, literal)
+    if not project.known:
+        slots = [*flow.roots, *flow.members, *flow.marks, *flow.held]
+        for a, b in unify_attributes(slots, bases_of(flow)):
+            flow.link(a, b)
+    flow.complete = True
+    return flow
+
+
+def literals_of(scan: Scan) -> Iterator[tuple[ast.expr, str]]:
+    """The string expressions that spell a device or a backend, with their text, in no particular order."""
+    for node in scan.strings:
+        above = parent(node)
+        if isinstance(above, ast.JoinedStr):
+            value = whole_value(above)
+            if DEVICE_STRING.fullmatch(value):
+                yield above, value
+        elif len(node.value) < 60:  # type: ignore[arg-type]
+            value = node.value  # type: ignore[assignment]
+            if DEVICE_STRING.fullmatch(value) or value == "nccl" or BACKENDS_STRING.fullmatch(value):
+                yield node, value
+
+
+def whole_value(node: ast.expr) -> str:
+    """The text of a string expression; the fields of an f-string count as `{}`."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    assert isinstance(node, ast.JoinedStr)
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+
+
+def _literal(flow: Flow, node: ast.expr) -> None:
+    """Tie together the slots that one string reaches; a certain place marks them."""
+    first: str | None = None
+    certain: set[str] = set()
+    for place in places(flow, node):
+        slot: str | None = None
+        if place.kind == "slot":
+            slot = place.detail
+        elif place.kind == "compare" and place.other is not None:
+            slot = flow.slot(place.other)
+            certain |= {mark for mark in (DEVICE, BACKEND) if certain_kind(flow, place.other, mark)}
+        elif place.kind in (DEVICE, BACKEND):
+            certain.add(place.kind)
+        elif place.kind == "named":
+            certain |= hint_of(f".{place.detail}")
+        if slot is not None:
+            flow.held.add(slot)
+            if first is not None:
+                flow.link(first, slot)
+            first = first or slot
+    if first is not None:
+        for mark in certain:
+            flow.mark(first, mark)
+
+
+def _assignment(flow: Flow, node: ast.AST, scope: Scope, name: str) -> None:
+    above = parent(node)
+    value: ast.expr | None = None
+    if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+        value = above.value
+    elif isinstance(above, (ast.For, ast.comprehension)) and above.target is node:
+        value = above.iter
+        if isinstance(value, ast.Call):
+            value = _iterated(value)
+    elif isinstance(above, (ast.Tuple, ast.List)):
+        _destructured(flow, node, above)
+        return
+    if value is None or isinstance(value, ast.Constant):
+        return
+    _link_value(flow, node, value)
+
+
+def _iterated(call: ast.Call) -> ast.expr:
+    """What a loop over `list(x)`, `sorted(x)`, ... runs through."""
+    func = call.func
+    if isinstance(func, ast.Name) and func.id in ("list", "tuple", "set", "sorted", "reversed", "iter") and call.args:
+        return call.args[0]
+    return call
+
+
+def _destructured(flow: Flow, node: ast.AST, target: ast.Tuple | ast.List) -> None:
+    """`a, b = value`: element by element, where both sides show which is which."""
+    above = parent(target)
+    index = next((i for i, element in enumerate(target.elts) if element is node), None)
+    if index is None or any(isinstance(element, ast.Starred) for element in target.elts[:index]):
+        return
+    value: ast.expr | None = None
+    if isinstance(above, ast.Assign):
+        value = above.value
+        if isinstance(value, (ast.Tuple, ast.List)):
+            if len(value.elts) == len(target.elts):
+                _link_value(flow, node, value.elts[index])
+            return
+        if isinstance(value, ast.Call) and (read := flow.slot(value)) is not None and read.startswith("r:"):
+            _link_store(flow, node, f"{read}<{index}>")
+        return
+    if isinstance(above, (ast.For, ast.comprehension)) and above.target is target:
+        value = above.iter
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("zip", "product"):
+            if index < len(value.args):
+                _link_value(flow, node, value.args[index])
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "enumerate":
+            if index == 1 and value.args:
+                _link_value(flow, node, value.args[0])
+        elif isinstance(value, (ast.Name, ast.Attribute)) and (read := flow.slot(value)) is not None:
+            _link_store(flow, node, f"{read}<{index}>")
+
+
+def _link_value(flow: Flow, target: ast.AST, value: ast.expr) -> None:
+    if isinstance(value, ast.Constant):
+        return
+    slot: str | None = None
+    for source in sources(value):
+        if isinstance(source, _READS):
+            read = flow.slot(source)
+            if read is not None:
+                slot = slot or _slot_of_store(flow, target)
+                if slot is None:
+                    return
+                flow.link(slot, read)
+
+
+def _link_store(flow: Flow, target: ast.AST, read: str) -> None:
+    slot = _slot_of_store(flow, target)
+    if slot is not None:
+        flow.link(slot, read)
+
+
+def _slot_of_store(flow: Flow, node: ast.AST) -> str | None:
+    if isinstance(node, ast.expr):
+        stores = store_slots(flow, node, ())
+        return stores[0] if stores else None
+    return None
+
+
+def _store_attribute(flow: Flow, node: ast.Attribute) -> None:
+    above = parent(node)
+    if isinstance(above, ast.Assign) and node in above.targets:
+        _link_value(flow, node, above.value)
+    elif isinstance(above, ast.AnnAssign) and above.target is node and above.value is not None:
+        _link_value(flow, node, above.value)
+    elif isinstance(above, (ast.Tuple, ast.List)):
+        _destructured(flow, node, above)
+
+
+def _call(flow: Flow, call: ast.Call) -> None:
+    func = call.func
+    method = isinstance(func, ast.Attribute)
+    last: str = func.attr if method else func.id if isinstance(func, ast.Name) else ""  # type: ignore[attr-defined]
+    if call.args:
+        positions = DEVICE_METHODS.get(last, ()) if method else ()
+        if positions:
+            _mark_argument(flow, call.args, positions, DEVICE)
+            return
+        if last in _POSITION_NAMES:
+            full = flow.names.qualified(func) or ""
+            _mark_argument(flow, call.args, TORCH_POSITIONS.get(full, ()), DEVICE)
+            _mark_argument(flow, call.args, BACKEND_POSITIONS.get(full, ()), BACKEND)
+    for keyword in call.keywords:
+        if keyword.arg in DEVICE_KEYWORDS:
+            _mark_value(flow, keyword.value, DEVICE)
+        elif keyword.arg == "backend" and last in ("init_process_group", "new_group"):
+            _mark_value(flow, keyword.value, BACKEND)
+        elif keyword.arg == "type" and last == "device":
+            _mark_value(flow, keyword.value, DEVICE)
+    _link_arguments(flow, call)
+
+
+def _link_arguments(flow: Flow, call: ast.Call) -> None:
+    """Arguments of the project's own functions share the slots of the parameters they land in."""
+    passed = [(i, None, arg) for i, arg in enumerate(call.args) if not isinstance(arg, (ast.Constant, ast.Starred))]
+    named = [(-1, k.arg, k.value) for k in call.keywords if k.arg is not None and not isinstance(k.value, ast.Constant)]
+    if not passed and not named:
+        return
+    target = flow.function_key(call.func)
+    if target is None:
+        return
+    for index, keyword, value in [*passed, *named]:
+        parameter: str | None = None
+        for source in sources(value):
+            if isinstance(source, _READS) and (read := flow.slot(source)) is not None:
+                parameter = parameter or flow.parameter_slot(target, keyword, index)
+                flow.link(parameter, read)
+
+
+def _mark_argument(flow: Flow, args: list[ast.expr], positions: tuple[int, ...], mark: str) -> None:
+    for index in positions:
+        if index < len(args) and not any(isinstance(arg, ast.Starred) for arg in args[: index + 1]):
+            _mark_value(flow, args[index], mark)
+
+
+def _mark_value(flow: Flow, value: ast.expr, mark: str) -> None:
+    for source in sources(value):
+        if isinstance(source, _READS) and (slot := flow.slot(source)) is not None:
+            flow.mark(slot, mark)
+
+
+def _return(flow: Flow, statement: ast.Return) -> None:
+    value = statement.value
+    if value is None or isinstance(value, ast.Constant):
+        return
+    scope = flow.scan.scope_of(statement)
+    if scope.kind != "function":
+        return
+    key = ""
+    elements = enumerate(value.elts) if isinstance(value, ast.Tuple) else [(-1, value)]
+    for index, element in elements:
+        for source in sources(element):
+            if isinstance(source, _READS) and (slot := flow.slot(source)) is not None:
+                key = key or f"r:{flow.module}.{flow.scope_path(scope)}"
+                flow.link(f"{key}<{index}>" if index >= 0 else key, slot)
+
+
+def _compare(flow: Flow, compare: ast.Compare) -> None:
+    """`a == b` between two slots makes them hold the same kind of thing."""
+    if len(compare.comparators) != 1 or not isinstance(compare.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+        return
+    left, right = compare.left, compare.comparators[0]
+    if isinstance(left, ast.Constant) or isinstance(right, (ast.Constant, ast.Tuple, ast.List, ast.Set)):
+        return
+    a, b = flow.slot(left), flow.slot(right)
+    if a is not None and b is not None:
+        flow.link(a, b)
+    for here, other in ((a, right), (b, left)):
+        if here is not None and certain_kind(flow, other, DEVICE):
+            flow.mark(here, DEVICE)
+
+
+def _fields(flow: Flow, node: ast.ClassDef) -> None:
+    """Annotated fields of a class without `__init__` are the parameters of its constructor."""
+    key = ""
+    for name in class_fields(node) or ():
+        if name.islower() or "_" in name:
+            key = key or f"{flow.module}.{flow.scope_path(flow.scan.scopes[node])}"
+            flow.link(f"p:{key}.__init__.{name}", f"s:{key}.{name}")
+
+
+def bases_of(flow: Flow) -> list[tuple[str, str]]:
+    """(class, base) of the classes of this file whose bases may be the project's own."""
+    found = []
+    for node in flow.scan.classes:
+        for base in node.bases:
+            if isinstance(base, (ast.Name, ast.Attribute)) and (known := flow.function_key(base)) is not None:
+                found.append((f"{flow.module}.{flow.scope_path(flow.scan.scopes[node])}", known))
     return found
 
 
+def export(flow: Flow) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, str], ...]]:
+    """Groups of slots that other files see, linked here or holding a CUDA string here, and their marks; both sorted."""
+    groups: list[tuple[str, ...]] = []
+    marks: list[tuple[str, str]] = []
+    held = {flow.find(slot) for slot in flow.held}
+    for root in {flow.find(slot) for slot in [*flow.roots, *flow.marks]} | held:
+        shared = sorted({member for member in flow.members.get(root, [root]) if member[0] in "gprsn"})
+        if not shared:
+            continue
+        found = flow.marks_of(root)
+        if len(shared) > 1 or root in held:
+            groups.append(tuple(shared))
+        if found and (len(shared) > 1 or found - hint_of(shared[0])):
+            marks += [(shared[0], mark) for mark in sorted(found)]
+    return tuple(sorted(groups)), tuple(sorted(marks))
+
+
 def sources(value: ast.expr) -> Iterator[ast.expr]:
-    """The expressions whose value an expression may take."""
+    """The expressions whose value an expression may take, or that a device string built by it begins with."""
     stack = [value]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.IfExp):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield node
+        elif isinstance(node, ast.IfExp):
             stack += [node.body, node.orelse]
         elif isinstance(node, ast.BoolOp):
             stack += node.values
@@ -391,25 +348,22 @@ def sources(value: ast.expr) -> Iterator[ast.expr]:
             yield node
         elif isinstance(node, ast.Starred):
             stack.append(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            if node.values and isinstance(node.values[0], ast.FormattedValue):
+                stack.append(node.values[0].value)
+        elif isinstance(node, ast.BinOp):
+            if isinstance(node.op, ast.Add):
+                stack.append(node.left)
+            elif isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+                _formatted(node.left, node.right.elts if isinstance(node.right, ast.Tuple) else [node.right], stack)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            _formatted(node.func.value, node.args, stack)
+            yield node
         else:
             yield node
 
 
-def own_statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
-    """The statements of a function, those of functions inside it left out."""
-    stack: list[ast.AST] = list(function.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            continue
-        if isinstance(node, ast.stmt):
-            yield node
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            stack.extend(getattr(node, name, ()) if isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)) else ())
-
-
-def build_flow(scan: Scan, names: Names, project: ProjectFacts) -> Flow:
-    """The flow of one file."""
-    flow = Flow(scan, names, project, module_name(scan.path))
-    flow.build()
-    return flow
+def _formatted(pattern: ast.expr, values: list[ast.expr], stack: list[ast.expr]) -> None:
+    """The value that a formatted text begins with."""
+    if isinstance(pattern, ast.Constant) and str(pattern.value).startswith(("%s", "{}", "{0}")) and values:
+        stack.append(values[0])

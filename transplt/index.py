@@ -6,7 +6,7 @@ import ast
 import re
 
 from transplt.destinations import destination, parameter_names
-from transplt.flow import DEVICE, Flow
+from transplt.flow import BACKEND, DEVICE, Flow, bases_of, export
 from transplt.project import ModuleFacts, ProjectFacts
 from transplt.scan import Scan, import_base, is_property, module_name
 
@@ -18,9 +18,17 @@ _SINK = re.compile(
 _PLAIN = re.compile(rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int)$", re.I)
 
 
+#: A module that builds or imports CUDA kernels.
+_KERNELS = re.compile(
+    rb"^\s*(?:import|from)\s+(?:triton|cupy|pycuda|flash_attn|flashinfer)\b|from numba import cuda|cpp_extension|load_inline", re.M
+)
+
+
 def tells_others(data: bytes, mentions_cuda: bool) -> bool:
     """False for a file that says nothing which another file's rewrite depends on: it need not be parsed."""
     if mentions_cuda:
+        return True
+    if b"triton" in data and _KERNELS.search(data):
         return True
     if b"torch" not in data and b"device" not in data:
         return False
@@ -29,7 +37,7 @@ def tells_others(data: bytes, mentions_cuda: bool) -> bool:
 
 def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
     """The facts of a scanned file."""
-    links, marks = flow.export()
+    links, marks = export(flow)
     root = scan.root
     imports = tuple(
         sorted(
@@ -48,10 +56,12 @@ def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
         used_from=tuple(sorted(_used_from(scan))),
         links=links,
         marks=marks,
-        parameters=_parameters(scan, flow),
+        parameters=_parameters(flow),
         cuda_methods=_cuda_methods(scan, flow),
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted(_flags(scan))),
+        has_kernels=bool(_KERNELS.search(scan.source.utf8)),
+        bases=tuple(sorted(bases_of(flow))),
     )
 
 
@@ -64,16 +74,14 @@ def _used_from(scan: Scan) -> set[str]:
     return used
 
 
-def _parameters(scan: Scan, flow: Flow) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _parameters(flow: Flow) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Parameter names of the functions whose parameters hold devices: callers map positions to them."""
     found = []
-    for function in scan.functions:
-        names = parameter_names(function)
-        if not names:
-            continue
-        key = f"{flow.module}.{flow.scope_path(scan.scopes[function])}"
-        if any(DEVICE in flow.marks_of(f"p:{key}.{name}") for name in names):
-            found.append((key, names))
+    for key, names in flow.local_parameters().items():
+        for name in names:
+            if flow.marks_of(f"p:{key}.{name}") & {DEVICE, BACKEND}:
+                found.append((key, names))
+                break
     return tuple(sorted(found))
 
 

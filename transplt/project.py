@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+
+#: Attribute and key names that say nothing about what they hold: uses of one class tell nothing of another's.
+GENERIC = frozenset(
+    "name names type types value values data key keys mode kind id ids args arg kwargs config cfg conf text label labels "
+    "title index idx path shape size dtype func fn cls klass module model models options opts params param item items x y "
+    "default description help result results state status tag tags category target targets source src dst op ops impl "
+    "method style format fmt level output outputs input inputs content message msg raw string str line parent node "
+    "children info meta version prefix suffix variant flavor choice choices".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +22,7 @@ class ModuleFacts:
     `imports`: local module-level name -> full name it imports. `stars`: modules it imports everything from.
     `slots`: groups of value slots that share their values, with the marks they carry (see `flow`).
     `cuda_definitions`: (qualified name, kind) of functions, methods, classes and members called cuda or is_cuda.
+    `bases`: (class, base) where the base may be the project's own. `has_kernels`: it builds or imports CUDA kernels.
     """
 
     path: str
@@ -27,6 +37,8 @@ class ModuleFacts:
     cuda_methods: tuple[str, ...] = ()
     cuda_data: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    bases: tuple[tuple[str, str], ...] = ()
+    has_kernels: bool = False
 
 
 @dataclass(slots=True)
@@ -44,6 +56,7 @@ class ProjectFacts:
     cuda_methods: frozenset[str] = frozenset()
     cuda_data: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+    kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
 
     @classmethod
@@ -73,8 +86,14 @@ class ProjectFacts:
         joined.cuda_methods = frozenset(name for item in every for name in item.cuda_methods)
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
         joined.flags = frozenset(name for item in every for name in item.flags)
+        joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         _join_slots(joined, every)
         return joined
+
+    def global_slot(self, known: str) -> str:
+        """The slot of a module-level name, or of a class attribute when what is in front of the last dot is a class."""
+        owner = known.rpartition(".")[0]
+        return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
@@ -108,29 +127,101 @@ def _suffixes(modules: dict[str, str]) -> dict[str, str]:
 
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     roots: dict[str, str] = {}
+    known: dict[str, str] = {}
 
     def find(slot: str) -> str:
         while (above := roots.get(slot, slot)) != slot:
             slot = above
         return slot
 
+    def link(a: str, b: str) -> None:
+        low, high = sorted((find(a), find(b)))
+        if low != high:
+            roots[high] = low
+
+    def name(slot: str) -> str:
+        found = known.get(slot)
+        if found is None:
+            found = known[slot] = _known(joined, slot)
+            if found != slot:
+                link(slot, found)  # files go on calling it by the name they know
+        return found
+
     for item in every:
         for group in item.links:
-            first = find(_known(joined, group[0]))
+            first = name(group[0])
             for other in group[1:]:
-                root = find(_known(joined, other))
-                if root != first:
-                    low, high = min(first, root), max(first, root)
-                    roots[high] = low
-                    first = low
+                link(first, name(other))
+    marked = [(name(slot), mark) for item in every for slot, mark in item.marks]
+    slots = sorted(set(known) | set(known.values()))
+    bases = [(cls, joined.canonical(base)) for item in every for cls, base in item.bases]
+    for a, b in unify_attributes(slots, bases):
+        link(a, b)
     marks: dict[str, set[str]] = {}
-    for item in every:
-        for slot, mark in item.marks:
-            marks.setdefault(find(_known(joined, slot)), set()).add(mark)
+    for slot, mark in marked:
+        marks.setdefault(find(slot), set()).add(mark)
     joined.slots = {slot: find(slot) for slot in roots}
     joined.marks = {root: frozenset(found) for root, found in marks.items()}
 
 
+def unify_attributes(slots: Iterable[str], bases: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Pairs of attribute slots that are one: of a class and its bases, and of objects whose class can only be one.
+
+    `n:attr` (an attribute of some object) is that of a class when a single family of classes has an attribute of that
+    name; when several have, nobody can tell whose it is.
+    """
+    above: dict[str, list[str]] = {}
+    for cls, base in bases:
+        above.setdefault(cls, []).append(base)
+    owners: dict[str, set[str]] = {}
+    free: set[str] = set()
+    for slot in slots:
+        if slot.startswith("s:") and "<" not in slot:
+            owner, _, attr = slot[2:].rpartition(".")
+            owners.setdefault(attr, set()).add(owner)
+        elif slot.startswith("n:"):
+            free.add(slot[2:])
+    for attr in sorted(owners):
+        every = owners[attr]
+        roots = set()
+        for owner in sorted(every):
+            top, seen = owner, {owner}
+            queue = list(above.get(owner, ()))
+            while queue:
+                base = queue.pop()
+                if base in seen:
+                    continue
+                seen.add(base)
+                if base in every:
+                    top = base
+                    yield f"s:{owner}.{attr}", f"s:{base}.{attr}"
+                queue += above.get(base, ())
+            if top == owner:
+                roots.add(owner)
+        if len(roots) == 1 and attr in free and attr not in GENERIC:
+            yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
+
+
 def _known(joined: ProjectFacts, slot: str) -> str:
-    """A module-level slot under the name by which the project knows its module."""
-    return f"g:{joined.canonical(slot[2:])}" if slot.startswith("g:") else slot
+    """A slot under the name by which the project knows its module, and its parameter."""
+    kind, name = slot[:2], slot[2:]
+    if kind == "g:":
+        return joined.global_slot(joined.canonical(name))
+    if kind in ("p:", "r:", "s:"):
+        path, mark, index = name.partition(".#")
+        path = joined.canonical(path)
+        if not mark:
+            if kind == "p:" and path not in joined.modules:
+                # A class without a constructor of its own may have been taken for a function, or the reverse.
+                owner, _, last = path.rpartition(".")
+                if f"{owner}.__init__" in joined.parameters:
+                    return f"p:{owner}.__init__.{last}"
+            return f"{kind}{path}"
+        for owner in (path, f"{path}.__init__"):
+            names = joined.parameters.get(owner)
+            if names is not None:
+                at = int(index) + (1 if names[0] in ("self", "cls") else 0)
+                if at < len(names):
+                    return f"p:{owner}.{names[at]}"
+        return f"p:{path}.#{index}"
+    return slot

@@ -89,6 +89,8 @@ class Scan:
     functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
     compares: list[ast.Compare] = field(default_factory=list)
     subscripts: list[ast.Subscript] = field(default_factory=list)
+    returns: list[ast.Return] = field(default_factory=list)
+    stores: list[ast.Attribute] = field(default_factory=list)  # attributes that are assigned to
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
     declares_outward: bool = False  # the text holds `global` or `nonlocal`
 
@@ -204,6 +206,8 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
             continue
         if kind is ast.Attribute:
             attributes[node.attr].append(node)  # type: ignore[attr-defined, arg-type]
+            if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
+                found.stores.append(node)  # type: ignore[arg-type]
             push((node.value, node, scope))  # type: ignore[attr-defined]
             continue
         if kind is ast.Call:
@@ -374,6 +378,13 @@ def _subscript(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
     push((node.value, node, scope))
 
 
+def _return(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.Return)
+    if node.value is not None:
+        found.returns.append(node)
+        push((node.value, node, scope))
+
+
 def _outward(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
     assert isinstance(node, (ast.Global, ast.Nonlocal))
     for name in node.names:
@@ -397,6 +408,7 @@ _SPECIAL = {
     ast.MatchMapping: _capture,
     ast.Compare: _compare,
     ast.Subscript: _subscript,
+    ast.Return: _return,
     ast.Global: _outward,
     ast.Nonlocal: _outward,
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.strings import is_docstring, whole_value
+from transplt.codemods.cuda_text import is_docstring
+from transplt.flow import whole_value
 from transplt.destinations import places
 from transplt.finding import Effort
 from transplt.scan import parent

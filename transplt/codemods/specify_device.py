@@ -13,10 +13,11 @@ import re
 
 import libcst as cst
 
-from transplt.destinations import places, verdict
+from transplt.destinations import places
 from transplt.flow import DEVICE
 from transplt.rewrite import CannotRewrite, Change, SiteEdit
 from transplt.scan import FUNCTIONS, parent
+from transplt.verdicts import verdict
 from transplt.work import Addition, Work
 
 NAME = "NPU_DEVICE_ID"

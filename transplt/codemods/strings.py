@@ -7,16 +7,15 @@ import re
 
 import libcst as cst
 
-from transplt.destinations import Place, places, verdict
-from transplt.finding import Effort, Level
-from transplt.flow import BACKEND, DEVICE, Flow
+from transplt.codemods.cuda_text import explain
+from transplt.destinations import Place, places
+from transplt.finding import Effort
+from transplt.flow import BACKEND, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
 from transplt.rewrite import CannotRewrite, Change
-from transplt.scan import FUNCTIONS, parent
+from transplt.scan import parent
+from transplt.verdicts import verdict
 from transplt.work import Work
 
-DEVICE_STRING = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?")
-BACKEND_STRING = re.compile(r"nccl")
-BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
 
@@ -25,48 +24,36 @@ def plan(work: Work) -> None:
     if not work.scan.strings:
         return
     flow = work.flow
+    seen: set[int] = set()
     for node in sorted(work.scan.strings, key=lambda n: (n.lineno, n.col_offset)):
         above = parent(node)
         outer = above if isinstance(above, ast.JoinedStr) else node
-        if id(outer) in work.taken:
+        if id(outer) in work.taken or id(outer) in seen:
             continue
+        seen.add(id(outer))
         value = whole_value(outer)
-        assert isinstance(node.value, str)
         if DEVICE_STRING.fullmatch(value):
-            _device(work, flow, outer, value)
+            _decide(work, flow, outer, value, DEVICE)
         elif value == "nccl" or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
-            _backend(work, flow, outer, value)
+            _decide(work, flow, outer, value, BACKEND)
         elif DOTTED.fullmatch(value):
             _dotted(work, outer, value)
         else:
             _other(work, flow, outer, value)
 
 
-def whole_value(node: ast.expr) -> str:
-    """The text of a string expression; the fields of an f-string count as `{}`."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    assert isinstance(node, ast.JoinedStr)
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-
-
-def _device(work: Work, flow: Flow, node: ast.expr, value: str) -> None:
+def _decide(work: Work, flow: Flow, node: ast.expr, value: str, wanted: str) -> None:
     found = places(flow, node)
-    said = verdict(flow, found, DEVICE)
-    if said == DEVICE:
-        _replace(work, node, "NPU201", f"device string {value!r}", (("cuda", "npu"),))
+    said = verdict(flow, found, wanted)
+    if said != wanted:
+        _stays(work, node, value, said, found, wanted)
+    elif wanted == DEVICE:
+        word = value[:4]
+        new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
+        _replace(work, node, "NPU201", f"device string {value!r}", ((word, new),))
     else:
-        _stays(work, node, value, said, found, "device")
-
-
-def _backend(work: Work, flow: Flow, node: ast.expr, value: str) -> None:
-    found = places(flow, node)
-    said = verdict(flow, found, BACKEND)
-    if said == BACKEND:
         pairs = (("nccl", "hccl"), ("cuda", "npu")) if "cuda" in value else (("nccl", "hccl"),)
         _replace(work, node, "NPU301", f"backend {value!r}", pairs)
-    else:
-        _stays(work, node, value, said, found, "backend")
 
 
 def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tuple[str, str], ...]) -> None:
@@ -129,38 +116,50 @@ _REASONS = {
     "prose": "text for people",
     "key": "a key: names of entries stay",
     "flag": "a command line flag: its name stays",
-    "foreign": "another library's device",
-    "annotation": "an annotation",
+    "exported": "a name of the project's own stays",
 }
 
 
-def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], what: str) -> None:
-    if said == "row":
-        display = next(place.other for place in found if place.kind == "row")
-        if isinstance(display, ast.Dict) and _has_key(display, "npu"):
-            work.keep(node, "the table has a row for npu")
-            return
-        work.note(
-            node,
-            "NPU213",
-            f"a table has a row for {value!r} and none for the NPU",
-            help="if the table is looked up by device type, add a row for 'npu'; if its keys are names, leave it",
-            effort=Effort.LOW,
-        )
-    elif said in _REASONS:
+def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], wanted: str) -> None:
+    """A string that spells a device or a backend and is not rewritten: kept for a reason, or a finding."""
+    what = "device" if wanted == DEVICE else "backend"
+    code = "NPU203" if wanted == DEVICE else "NPU302"
+    if said in _REASONS:
         work.keep(node, _REASONS[said])
+    elif said == "row":
+        _row(work, node, value, next(place.other for place in found if place.kind == "row"))
+    elif said == "foreign":
+        root = next(place.detail for place in found if place.kind == "foreign")
+        if all(place.kind == "foreign" for place in found):
+            work.keep(node, f"{root}'s own name of a device")
+        else:
+            work.note(
+                node, code, f"the string {value!r} reaches {root} beside other code",
+                help=f"give {root} its own name of the device, and torch 'npu'",
+            )
+    elif said == "kernel":
+        work.note(
+            node, "NPU208", f"{value!r} says for which device an operator's kernel is",
+            help="register a kernel for the NPU ('npu', dispatch key PrivateUse1); another name alone makes none",
+            effort=Effort.HIGH,
+        )
+    elif wanted == DEVICE and not value.islower():
+        work.keep(node, "text: no device is spelled that way")
     else:
         work.note(
-            node,
-            "NPU203" if what == "device" else "NPU302",
-            f"the string {value!r} reaches no place that is known to take a {what}",
+            node, code, f"the string {value!r} reaches no place that is known to take a {what}",
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
-            effort=Effort.LOW,
         )
 
 
-def _has_key(display: ast.Dict, key: str) -> bool:
-    return any(isinstance(k, ast.Constant) and k.value == key for k in display.keys)
+def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> None:
+    if isinstance(display, ast.Dict) and any(isinstance(k, ast.Constant) and k.value == "npu" for k in display.keys):
+        work.keep(node, "the table has a row for npu")
+        return
+    work.note(
+        node, "NPU213", f"a table has a row for {value!r} and none for the NPU",
+        help="if the table is looked up by device type, add a row for 'npu'; if its keys are names, leave it",
+    )
 
 
 def _dotted(work: Work, node: ast.expr, value: str) -> None:
@@ -170,7 +169,7 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
     if isinstance(above, ast.Expr):
         work.keep(node, "text for people")
         return
-    if matched is None or not matched[0].renames or (matched[0].args is not None and False):
+    if matched is None or not matched[0].renames:
         if matched is not None and not matched[0].renames:
             work.note_rule(node, matched[0], value, "named in a string")
         else:
@@ -207,27 +206,21 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
 
 def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> None:
     """Strings that hold a CUDA word among other text."""
-    if is_docstring(node):
-        if ">>>" in value and "cuda" in value.lower():
-            work.note(
-                node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run",
-                effort=Effort.LOW,
-            )
-        else:
-            work.keep(node, "a docstring")
+    found = places(flow, node)
+    short = len(value) < 40 and " " not in value and "cuda" in value
+    if short and any(place.kind == "compare" and place.detail == "regex" for place in found):
+        if verdict(flow, found, DEVICE) == DEVICE:
+            _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
+            return
+    elif short and value.lower().startswith("cuda") and _certainly_device(flow, found):
+        work.note(
+            node, "NPU202", f"the string {value!r} reaches a place that takes a device, and is not written as one",
+            help="write the device of the NPU in its place",
+        )
         return
-    work.keep(node, "text, a name or a path: no device")
+    explain(work, node, value, found)
 
 
-def is_docstring(node: ast.AST) -> bool:
-    """True for the string that documents a module, class or function."""
-    statement = parent(node)
-    if not isinstance(statement, ast.Expr):
-        return False
-    owner = parent(statement)
-    if isinstance(owner, (ast.Module, ast.ClassDef, *FUNCTIONS)):
-        return owner.body[0] is statement
-    return False
-
-
-__all__ = ["Level", "plan"]
+def _certainly_device(flow: Flow, found: list[Place]) -> bool:
+    places_ = [place for place in found if place.kind in (DEVICE, "compare", "slot", "named")]
+    return bool(places_) and len(places_) == len(found) and verdict(flow, found, DEVICE) == DEVICE

@@ -1,0 +1,93 @@
+"""Strings that hold a CUDA word and spell no device: why each stays, or what it binds the program to."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.destinations import Place
+from transplt.finding import Effort
+from transplt.scan import FUNCTIONS, parent
+from transplt.work import Work
+
+_WORDS = r"(?:cuda|nccl|cudnn|cublas|nvtx|nvidia|nvcc|cupti)"
+_LIBRARY = re.compile(
+    r"(?:^|/)(?:lib)?(?:cuda|cudart|cudnn|cublas|cublasLt|cufft|curand|cusparse|cusolver|nccl|nvrtx|nvrtc|nvToolsExt|nvidia-ml)"
+    r"[\w.*-]*\.(?:so|dll|dylib)\b|^-l(?:cu\w+|nccl|nv\w+)$",
+    re.I,
+)
+_TOOLKIT = re.compile(r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-D\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d")
+_SOURCE = re.compile(r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem")
+_ENVIRONMENT = re.compile(r"(?:CUDA|NCCL|CUDNN|CUBLAS|CUBLASLT|NVIDIA|NVTE|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA|PYTORCH_NVML)_[A-Z0-9_]+")
+_ADDRESS = re.compile(r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$")
+_IDENTIFIER = re.compile(r"[\w.\[\]{}%:*/|,=-]*")
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
+
+
+def is_docstring(node: ast.AST) -> bool:
+    """True for the string that documents a module, class or function."""
+    statement = parent(node)
+    if not isinstance(statement, ast.Expr):
+        return False
+    owner = parent(statement)
+    if isinstance(owner, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+        return owner.body[0] is statement
+    return False
+
+
+def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
+    """Keep a string for a true reason, or report what it binds the program to."""
+    if isinstance(parent(node), ast.Expr):
+        if is_docstring(node) and ">>>" in value and "cuda" in value.lower():
+            work.note(node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run")
+        else:
+            work.keep(node, "a docstring" if is_docstring(node) else "text for people")
+        return
+    kinds = {place.kind for place in found}
+    if _SOURCE.search(value):
+        _bound(work, node, "CUDA source code in a string", "write the kernel for the NPU, or use its operators", Effort.HIGH)
+    elif kinds and kinds <= {"prose", "help"}:
+        work.keep(node, "text for people")
+    elif "command" in kinds:
+        _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
+    elif "kernel" in kinds:
+        _bound(
+            work, node, f"{value!r} says for which device a kernel is",
+            "register a kernel for the NPU (dispatch key PrivateUse1)", Effort.HIGH,
+        )
+    elif _LIBRARY.search(value):
+        _bound(work, node, f"the library {value!r} belongs to CUDA", "load the one of CANN that does the same", Effort.MEDIUM)
+    elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
+        _bound(work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM)
+    elif _ENVIRONMENT.fullmatch(value) and "key" not in kinds:
+        _bound(
+            work, node, f"the environment variable {value} is named", "name the variable of the NPU if the program reads it",
+            Effort.LOW,
+        )
+    else:
+        work.keep(node, _reason(value, kinds))
+
+
+def _tag(value: str) -> bool:
+    """A label with slashes (`rl/build-cuda-graphs`, `nvidia/cuda:11.8`), no path of a file system."""
+    return "/" in value and not value.startswith(("/", ".", "{", "$", "~")) and "." not in value.rpartition("/")[2]
+
+
+def _bound(work: Work, node: ast.expr, message: str, help_: str, effort: Effort) -> None:
+    work.note(node, "NPU208", message, help=help_, effort=effort)
+
+
+def _reason(value: str, kinds: set[str]) -> str:
+    if "key" in kinds or "row" in kinds:
+        return "a key: names of entries stay"
+    if "flag" in kinds or _FLAG.fullmatch(value):
+        return "a command line flag: its name stays"
+    if "environment" in kinds or _ENVIRONMENT.fullmatch(value):
+        return "the name of an environment variable"
+    if _ADDRESS.search(value):
+        return "an address, an image or a file name"
+    if "annotation" in kinds:
+        return "an annotation in quotes that names the project's own"
+    if _IDENTIFIER.fullmatch(value):
+        return "a name of the project's own stays"
+    return "text for people"

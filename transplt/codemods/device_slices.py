@@ -1,0 +1,102 @@
+"""Device strings taken apart by position: `device[5:]`, `device[:4] == "cuda"`. `npu` is one letter shorter."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from transplt.flow import DEVICE, DEVICE_STRING
+from transplt.rewrite import Change
+from transplt.scan import parent
+from transplt.verdicts import is_kind
+from transplt.work import Work
+
+_PLURAL = re.compile(r"(?:s|list|ids|names)$", re.I)
+
+
+def plan(work: Work) -> None:
+    """Move constant positions in device strings; runs before `strings`."""
+    for node in work.scan.subscripts:
+        part = node.slice
+        if isinstance(part, ast.Slice) and part.step is None:
+            _slice(work, node, part)
+        elif isinstance(part, ast.Constant) and part.value == 5 and type(part.value) is int and isinstance(node.ctx, ast.Load):
+            _index(work, node, part)
+
+
+def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> None:
+    lower, upper = _number(part.lower), _number(part.upper)
+    if part.upper is None and lower == 5:
+        bound = part.lower
+        # A list of devices is cut in the same way: what is cut must be known for one string.
+        sure = not _PLURAL.search(_name(node.value)) or _is_call(node, ("int", "str"))
+    elif (part.lower is None or lower == 0) and upper in (4, 5):
+        bound = part.upper
+        sure = _compared_with(node, "cuda" if upper == 4 else "cuda:")
+        if not sure:
+            return
+    else:
+        return
+    if not is_kind(work.flow, node.value, DEVICE):
+        return
+    assert isinstance(bound, ast.Constant)
+    if not sure:
+        work.note(
+            node, "NPU202", "a device string may be taken apart here by position, and 'npu' is one letter shorter",
+            help=f"if this is a string, write {bound.value - 1} for {bound.value}",
+        )
+        return
+    _shift(work, bound)
+
+
+def _index(work: Work, node: ast.Subscript, part: ast.Constant) -> None:
+    if _PLURAL.search(_name(node.value)) or not is_kind(work.flow, node.value, DEVICE):
+        return
+    if _is_call(node, ("int", "float")):
+        _shift(work, part)
+    else:
+        work.note(
+            node, "NPU202", "the sixth item of a device is taken; in a string, 'npu:0' has its index one place earlier",
+            help="if this is a string, write 4 for 5",
+        )
+
+
+def _shift(work: Work, bound: ast.Constant) -> None:
+    if not work.take(bound):
+        return
+    new = str(bound.value - 1)
+    work.changes.append(
+        Change(
+            bound,
+            "NPU209",
+            f"position {bound.value} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
+            lambda node: cst.ensure_type(node, cst.Integer).with_changes(value=new),
+        )
+    )
+
+
+def _number(node: ast.expr | None) -> int | None:
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_call(node: ast.Subscript, names: tuple[str, ...]) -> bool:
+    above = parent(node)
+    return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in names
+
+
+def _compared_with(node: ast.Subscript, word: str) -> bool:
+    """True when a part of a string is compared with that spelling of CUDA's device."""
+    above = parent(node)
+    if not isinstance(above, ast.Compare):
+        return False
+    return any(
+        isinstance(item, ast.Constant) and item.value == word and DEVICE_STRING.fullmatch(word)
+        for side in (above.left, *above.comparators)
+        for item in (side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side])
+    )

@@ -1,0 +1,67 @@
+"""What a command line flag says about itself: `help="use CUDA"` speaks of the NPU once the flag's values do."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from transplt.destinations import PARSER_CALLS, destination
+from transplt.flow import DEVICE
+from transplt.rewrite import CannotRewrite, Change
+from transplt.work import Work
+
+_WORD = re.compile(r"(?<![\w./$-])(?:(?P<cuda>CUDA|Cuda|cuda)|(?P<nccl>NCCL|nccl))(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))")
+_NEW = {"CUDA": "NPU", "Cuda": "NPU", "cuda": "npu", "NCCL": "HCCL", "nccl": "hccl"}
+
+
+def plan(work: Work) -> None:
+    """Rewrite the words in `help=` of flags; names of flags stay, and so does text on a choice that stays."""
+    if not work.scan.strings:
+        return
+    for call in work.scan.calls:
+        func = call.func
+        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if last not in PARSER_CALLS:
+            continue
+        for keyword in call.keywords:
+            value = keyword.value
+            if keyword.arg == "help" and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                if _WORD.search(value.value) and not _names_a_choice(work, call):
+                    _rewrite(work, value)
+
+
+def _names_a_choice(work: Work, call: ast.Call) -> bool:
+    """True when the flag's own values say cuda and are no devices: its text then speaks of those values."""
+    for keyword in call.keywords:
+        if keyword.arg in ("default", "choices"):
+            for node in ast.walk(keyword.value):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and "cuda" in node.value.lower():
+                    return DEVICE not in work.flow.marks_of(f"n:{destination(call)}")
+    return False
+
+
+def _rewrite(work: Work, node: ast.Constant) -> None:
+    if not work.take(node):
+        return
+    work.changes.append(Change(node, "NPU207", "the help of a flag speaks of the NPU", _swap))
+
+
+def swap_words(text: str) -> str:
+    """The text with CUDA's words replaced, names of flags, variables and paths left alone."""
+    return _WORD.sub(lambda match: _NEW[match.group()], text)
+
+
+def _swap(node: cst.CSTNode) -> cst.CSTNode:
+    if isinstance(node, cst.SimpleString):
+        return node.with_changes(value=swap_words(node.value))
+    if isinstance(node, cst.ConcatenatedString):
+        return node.with_changes(left=_swap(node.left), right=_swap(node.right))
+    if isinstance(node, cst.FormattedString):
+        parts = [
+            part.with_changes(value=swap_words(part.value)) if isinstance(part, cst.FormattedStringText) else part
+            for part in node.parts
+        ]
+        return node.with_changes(parts=parts)
+    raise CannotRewrite("not a plain string")
