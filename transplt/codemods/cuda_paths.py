@@ -1,0 +1,150 @@
+"""Gates that lead to CUDA-only code stay: on an NPU they answer no, and the program takes its other path.
+
+`if x.is_cuda: return median_filter_cuda(x)` must not become `if x.is_npu`: the branch calls a kernel that no NPU runs.
+Runs after the codemods that plan edits, and takes back those of such gates.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from transplt.finding import Effort
+from transplt.rewrite import Change
+from transplt.scan import FUNCTIONS, import_base, parent
+from transplt.work import Work
+
+CODE = "NPU270"
+#: Findings that mark code which needs CUDA: packages without a form for NPU, kernels, extensions.
+_BOUND = ("NPU510", "NPU512", "NPU55")
+#: A branch longer than this many lines is a program, no call of a kernel.
+_LINES = 30
+_NAMED_CUDA = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)triton(?:$|_)", re.I)
+#: What marks a file whose functions end in kernels of its own.
+_KERNELS = re.compile(rb"cpp_extension|load_inline|get_plugin|custom_ops|\b_C\b|\b_ext\b|\.cu\b|\btriton\b|\bcupy\b")
+
+
+def plan(work: Work) -> None:
+    """Take back the edits of gates whose branch is CUDA-only."""
+    gates = [change for change in work.changes if not change.user and _is_gate(work, change)]
+    if not gates:
+        return
+    taken_back: set[int] = set()
+    for change in gates:
+        branch = _branch(change.node)
+        why = _cuda_only(work, branch) if branch else ""
+        if why:
+            taken_back.add(id(change))
+            work.note(
+                change.node,
+                CODE,
+                f"this test leads to code that needs CUDA ({why}); it stays, and the NPU takes the other path",
+                api=change.api,
+                help="see that the other path is right on the NPU; port the CUDA code where its speed is needed",
+                effort=Effort.MEDIUM,
+            )
+    if taken_back:
+        work.changes = [change for change in work.changes if id(change) not in taken_back]
+
+
+def _is_gate(work: Work, change: Change) -> bool:
+    if change.api in ("torch.cuda.is_available", "torch.Tensor.is_cuda") or change.code == "NPU211":
+        return True
+    return change.api.startswith("device string") and isinstance(parent(change.node), ast.Compare)
+
+
+def _branch(node: ast.AST) -> list[ast.AST]:
+    """What runs only if the gate says CUDA; empty where the gate decides nothing that can be seen."""
+    positive = True
+    found: list[ast.AST] = []
+    while not isinstance(node, ast.stmt):
+        above = parent(node)
+        if isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+            positive = not positive
+        elif isinstance(above, ast.Compare):
+            if any(isinstance(op, (ast.NotEq, ast.NotIn, ast.IsNot)) for op in above.ops):
+                positive = not positive
+        elif isinstance(above, ast.BoolOp):
+            if isinstance(above.op, ast.And) and positive:
+                found += above.values[above.values.index(node) + 1 :]  # type: ignore[arg-type]
+        elif isinstance(above, ast.IfExp):
+            if above.test is node:
+                return [*found, above.body if positive else above.orelse]
+            return []
+        elif isinstance(above, (ast.If, ast.While)):
+            if above.test is not node:
+                return []
+            if positive:
+                return [*found, *above.body]
+            return [*above.orelse, *(_following(above) if _leaves(above.body) else [])]
+        elif not isinstance(above, (ast.Call, ast.Attribute, ast.Tuple, ast.NamedExpr)):
+            return found
+        node = above
+    return found
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _following(node: ast.stmt) -> list[ast.stmt]:
+    """The statements after one, in its own block."""
+    above = parent(node)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(above, name, None)
+        if isinstance(block, list) and node in block:
+            return block[block.index(node) + 1 :]
+    return []
+
+
+def _cuda_only(work: Work, branch: list[ast.AST]) -> str:
+    """What in a branch needs CUDA, in a few words; empty when nothing does."""
+    first, last = branch[0], branch[-1]
+    lines = getattr(last, "end_lineno", 0) - getattr(first, "lineno", 0)
+    if lines > _LINES:
+        return ""
+    extents = [work.source.extent(node) for node in branch]  # type: ignore[arg-type]
+    for note in work.notes:
+        if note.code.startswith(_BOUND) and any(a <= note.extent[0] and note.extent[1] <= b for a, b in extents):
+            return note.api or note.message
+    for node in branch:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.ImportFrom):
+                module = work.project.canonical(import_base(work.scan.path, inner))
+                if module in work.project.kernel_modules:
+                    return module
+            elif isinstance(inner, ast.Call) and (name := _kernel_call(work, inner)):
+                return name
+    return ""
+
+
+def _kernel_call(work: Work, call: ast.Call) -> str:
+    """The name of a called function that is called after CUDA and ends in a kernel; empty for any other call."""
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    spelled = [last, *_roots(func)]
+    if last in ("cuda", "is_cuda") or not any(_NAMED_CUDA.search(name) for name in spelled if name != "cuda"):
+        return ""
+    full = work.names.qualified(func)
+    if full is not None and full.startswith("torch."):
+        return ""
+    if isinstance(func, ast.Name):
+        found = work.names.lookup(func.id, work.scan.scope_of(func))
+        if found is not None and any(isinstance(b.node, (*FUNCTIONS, ast.ClassDef)) for b in found[1]):
+            return last if _KERNELS.search(work.source.utf8) else ""
+    if full is not None:
+        module = work.project.canonical(full).rpartition(".")[0]
+        if module in work.project.modules:
+            return last if module in work.project.kernel_modules else ""
+        return full
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in ("self", "cls"):
+        return last if _KERNELS.search(work.source.utf8) else ""
+    return ""
+
+
+def _roots(func: ast.expr) -> Iterator[str]:
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    if isinstance(func, ast.Name) and func.id not in ("self", "cls", "torch"):
+        yield func.id
