@@ -38,6 +38,8 @@ def plan(work: Work) -> None:
 
 
 def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
+    if id(node) in work.taken:
+        return
     full = work.names.qualified(node)
     if full is not None:
         root = full.split(".")[0]

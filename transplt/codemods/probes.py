@@ -17,7 +17,7 @@ from transplt.destinations import FOREIGN
 from transplt.finding import Effort
 from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
-from transplt.scan import FUNCTIONS, STRING_WORDS, parent
+from transplt.scan import STRING_WORDS, parent
 from transplt.work import Work, call_of
 
 _FUNCTIONS = ("hasattr", "getattr", "setattr", "delattr")
@@ -25,14 +25,13 @@ _METHODS = ("setattr", "delattr", "object")
 _PATCHED = re.compile(r"((?:\w+\.)+)(torch\.cuda(?:\.\w+)+)")
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Module", "torch.nn.Parameter", "torch.nn.modules.module.Module"})
 _MEMBERS = {"cuda": "npu", "is_cuda": "is_npu"}
-_SETTINGS = frozenset({"args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "options"})
 
 
 def plan(work: Work) -> None:
     """Probes and patches of torch's own modules; before the references themselves are renamed."""
     for call, target, name in _probes(work):
         base = work.names.qualified(target)
-        if base is None and (inner := _inner_torch(work, target)) is not None:
+        if base is not None and (inner := _inner_torch(base)):
             base = inner
         if base is not None and base.split(".")[0] == "torch" and id(name) not in work.taken:
             _torch(work, call, target, name, base)
@@ -46,18 +45,19 @@ def plan(work: Work) -> None:
 
 
 def objects(work: Work) -> None:
-    """Probes of tensors and modules: `hasattr(batch, "cuda")`; after their methods have been renamed."""
-    for call, target, name in _probes(work):
-        if name.value in _MEMBERS and id(name) not in work.taken:
-            _object(work, call, target, name)
-    for last, values in (("methodcaller", ("cuda",)), ("attrgetter", ("is_cuda",))):
-        for node in [*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())]:
-            call_ = call_of(node)
-            if call_ is None or not call_.args or work.names.qualified(node) != f"operator.{last}":
-                continue
-            first = call_.args[0]
-            if isinstance(first, ast.Constant) and first.value in values:
-                _rename(work, first, _MEMBERS[str(first.value)], writes_npu=True)
+    """`hasattr(thing, "cuda")` that nobody could decide; after the methods of tensors have been renamed."""
+    kept = {(start, end) for start, end, _ in work.kept}
+    for _, _, name in _probes(work):
+        old = str(name.value)
+        if old not in _MEMBERS or not work.take(name) or work.source.extent(name) in kept:
+            continue
+        work.note(
+            name,
+            "NPU233",
+            f"an object is asked for its attribute {old!r}",
+            help=f"if it is a tensor or a module, write {_MEMBERS[old]!r}; if it is data of the project, leave it",
+            effort=Effort.LOW,
+        )
 
 
 def _probes(work: Work) -> list[tuple[ast.Call, ast.expr, ast.Constant]]:
@@ -176,13 +176,10 @@ def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> No
 # --- torch reached through a module of the project -------------------------------------------------------------------
 
 
-def _inner_torch(work: Work, node: ast.expr) -> str | None:
+def _inner_torch(full: str) -> str:
     """`utils.torch.cuda` is torch.cuda: the name under which a module of the project imported it."""
-    full = work.names.qualified(node)
-    if full is None:
-        return None
     _, found, rest = full.partition(".torch.")
-    return f"torch.{rest}" if found else None
+    return f"torch.{rest}" if found and full.split(".")[0] not in FOREIGN else ""
 
 
 def _through_a_module(work: Work, node: ast.Attribute) -> None:
@@ -201,6 +198,7 @@ def _through_a_module(work: Work, node: ast.Attribute) -> None:
         if work.take(link):
             work.note_rule(link, rule, full)
     elif rule.new.startswith("torch.") and work.take(link):
+        work.take(links[1])
         text = work.source.slice(*work.source.extent(node)) + rule.new[len("torch") :]
         work.changes.append(
             Change(
@@ -244,49 +242,3 @@ def _patched(work: Work, node: ast.Constant, module: str, full: str) -> None:
         )
     )
 
-
-# --- tensors and modules ---------------------------------------------------------------------------------------------
-
-
-def _object(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant) -> None:
-    old = str(name.value)
-    new = _MEMBERS[old]
-    root = target
-    while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
-        root = root.func if isinstance(root, ast.Call) else root.value
-    last = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
-    if isinstance(root, ast.Name) and root.id in FOREIGN:
-        if work.take(name):
-            work.keep(name, "another library's cuda")
-        return
-    if last in _SETTINGS or old in work.project.flags:
-        if work.take(name):
-            work.keep(name, "data of the project's own: its name stays")
-        return
-    called = isinstance(call.func, ast.Name) and call.func.id == "getattr" and call_of(call) is not None
-    if called or _renamed_beside(work, call, target, old):
-        _rename(work, name, new, writes_npu=True)
-    elif work.take(name):
-        work.note(
-            name,
-            "NPU233",
-            f"an object is asked for its attribute {old!r}",
-            help=f"if it is a tensor or a module, write {new!r}; if it is data of the project, leave it",
-            effort=Effort.LOW,
-        )
-
-
-def _renamed_beside(work: Work, call: ast.Call, target: ast.expr, old: str) -> bool:
-    """True when the same object's attribute of that name is renamed in the same function."""
-    wanted, owner = ast.dump(target), _function(call)
-    changed = {id(change.node) for change in work.changes}
-    for node in work.scan.attributes.get(old, ()):
-        if id(node) in changed and ast.dump(node.value) == wanted and _function(node) is owner:
-            return True
-    return False
-
-
-def _function(node: ast.AST) -> ast.AST:
-    while not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.Module)):
-        node = parent(node)
-    return node
