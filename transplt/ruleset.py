@@ -31,9 +31,13 @@ from transplt.settings import Settings
 __all__ = ["RuleFileError", "RuleSet", "Table", "compile_rules", "load_user_rules", "parse_rules"]
 
 #: What marks a file as CUDA-bound whatever the rules say.
-BASE_LITERALS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti")
-#: Calls whose device is CUDA unless said otherwise, in files that may not name CUDA (codemods/amp.py, data_loader.py).
-DEFAULT_DEVICE_LITERALS = ("gradscaler", "autocast_enabled", "fork_rng")
+BASE_LITERALS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti", "cpp_extension")
+#: What codemods look for in files that may not name CUDA: calls whose device is CUDA unless said otherwise
+#: (codemods/amp.py), and arguments of libraries that ask for a CUDA-bound part of them (codemods/libraries.py).
+CODEMOD_LITERALS = (
+    "gradscaler", "autocast_enabled", "fork_rng", "flash_attention_2", "load_in_", "tf32", "8bit", "paged_adamw",
+    "adamw_apex", "half_precision_backend", "fp16_backend",
+)
 #: The last torch whose DataLoader pins memory for CUDA unless told a device.
 LAST_CUDA_PINNING = "2.6"
 
@@ -136,7 +140,7 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
                 user.add(rule)
     known = read_table("support/modules.json")
     pins = versions_of(f"<={LAST_CUDA_PINNING}")
-    more = (*DEFAULT_DEVICE_LITERALS, *(("pin_memory",) if torch_version in pins else ()))
+    more = (*CODEMOD_LITERALS, *(("pin_memory",) if torch_version in pins else ()))
     return RuleSet(user, builtin, _literals(more, user, builtin), _roots(user, builtin), frozenset(known["modules"]))
 
 

@@ -28,6 +28,10 @@ def plan(work: Work) -> None:
     for node in work.scan.imports:
         for alias in node.names:
             _import(work, node, alias)
+    for call in work.scan.calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last in ("load", "load_inline") and work.names.qualified(call.func) in _BUILDERS:
+            _build(work, call)
     for string in work.scan.strings:
         _string(work, string, str(string.value))
     for name in [name for name in work.scan.attributes if "cuda" in name]:
@@ -88,8 +92,6 @@ def _string(work: Work, node: ast.Constant, value: str) -> None:
     elif last == "load_library":
         if _CUDA_PART.search(value):
             _report(work, node, value)
-    elif last in ("load", "load_inline") and work.names.qualified(func) in _BUILDERS:
-        _build(work, call, value)
     elif last in _REGISTRARS and value.lower() == "cuda" and _registers(work, func):
         if work.take(node):
             work.note(
@@ -127,10 +129,13 @@ def _registers(work: Work, func: ast.expr) -> bool:
 # --- sources built at run time ---------------------------------------------------------------------------------------
 
 
-def _build(work: Work, call: ast.Call, value: str) -> None:
+def _build(work: Work, call: ast.Call) -> None:
     """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
-    for_cuda = _SOURCE.search(value) or _KERNEL.search(value) or any(
-        keyword.arg and "cuda" in keyword.arg for keyword in call.keywords
+    for_cuda = any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (_SOURCE.search(node.value) or _KERNEL.search(node.value))
+        for node in ast.walk(call)
     )
     if for_cuda and work.take(call):
         work.note(
