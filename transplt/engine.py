@@ -12,6 +12,7 @@ from transplt import account, portable
 from transplt.codemods import (
     amp,
     arguments,
+    bare_devices,
     cuda_paths,
     data_loader,
     device_slices,
@@ -173,6 +174,7 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     probes.plan,
     references.plan,
     methods.plan,
+    bare_devices.plan,
     own_methods.plan,
     probes.objects,
     nvidia_tools.plan,
