@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort, Finding, Level, TokenCount
-from transplt.scan import Binding
+from transplt.scan import Binding, import_base
 from transplt.source import Source
-from transplt.tokens import Token, find_tokens
+from transplt.tokens import Token, find_tokens, mentions_cuda
 from transplt.work import Note, Work
 
 #: Words that are whole identifiers as often as parts of one.
@@ -251,6 +251,11 @@ def own_names(work: Work) -> list[Range]:
                 elif (alias := _moved_alias(work, binding, word)) is not None:
                     end = source.offset(alias.end_lineno or alias.lineno, alias.end_col_offset or 0)
                     kept.append((end - len(word), end, _ALIAS))
+    for word in ("CUDA", "NCCL", "Cuda"):
+        for attribute in scan.attributes.get(word, ()):
+            if _is_member(work, attribute):
+                kept.append((*source.extent(attribute), "a member of the project's own"))
+    kept += _imported_names(work)
     for call in scan.calls:
         for keyword in call.keywords:
             if keyword.arg in _WORDS:
@@ -283,6 +288,43 @@ def _moved_alias(work: Work, binding: Binding, name: str) -> ast.alias | None:
     if matched is None or not matched[0].renames:
         return None
     return next((alias for alias in binding.node.names if alias.asname == name), None)
+
+
+def _is_member(work: Work, node: ast.Attribute) -> bool:
+    """True for a member of a class that the project defines (`Device.CUDA`)."""
+    full = work.names.qualified(node)
+    if full is not None:
+        return work.flow.project_name(full) is not None
+    base = node.value
+    if not isinstance(base, ast.Name):
+        return False
+    found = work.names.lookup(base.id, work.scan.scope_of(base))
+    return found is not None and all(binding.kind in ("class", "param") for binding in found[1])
+
+
+def _imported_names(work: Work) -> list[Range]:
+    """The import statements that do not reach into torch, where they hold a CUDA word."""
+    kept: list[Range] = []
+    for node in work.scan.imports:
+        extent = work.source.extent(node)
+        if not mentions_cuda(work.source.utf8[slice(*extent)].lower()):
+            continue
+        if isinstance(node, ast.ImportFrom):
+            base = import_base(work.scan.path, node)
+            if base.split(".")[0] != "torch" or node.level:
+                kept.append((*extent, _gives(work, base, bool(node.level))))
+        else:
+            for alias in node.names:
+                if alias.name.split(".")[0] != "torch":
+                    kept.append((*work.source.extent(alias), _gives(work, alias.name, False)))
+    return kept
+
+
+def _gives(work: Work, module: str, relative: bool) -> str:
+    if relative or work.flow.project_name(module) is not None:
+        return "a name of the project's own"
+    root = module.split(".")[0]
+    return f"{root}'s own cuda" if root in FOREIGN else f"a name that {root} gives"
 
 
 def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:

@@ -1,9 +1,10 @@
-"""`.cuda()` and `.is_cuda` on tensors and modules."""
+"""`.cuda()` and `.is_cuda` on tensors and modules, called, passed on, and named in a string."""
 
 from __future__ import annotations
 
 import pytest
-from tests.harness import check_noop, check_rewrite, pattern
+
+from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 
 @pattern("P19")
@@ -23,26 +24,270 @@ def test_call_without_arguments() -> None:
 
 
 @pattern("P20", "P21", "P22")
-@pytest.mark.parametrize("arguments", ["non_blocking=True", "0", "rank", "gpus[0]", "device=device", "device, True"])
+@pytest.mark.parametrize(
+    "arguments",
+    ["non_blocking=True", "0", "rank", "gpus[0]", "device=device", "device, True", "*args, **kwargs", "cuda"],
+)
 def test_arguments_stay(arguments: str) -> None:
     check_rewrite(
         f"""
         import torch
-        def put(x, rank, gpus, device):
+        def put(x, rank, gpus, device, cuda, *args, **kwargs):
             return x.cuda({arguments})
         """,
         f"""
         import torch
         import torch_npu  # noqa: F401
-        def put(x, rank, gpus, device):
+        def put(x, rank, gpus, device, cuda, *args, **kwargs):
             return x.npu({arguments})
         """,
     )
 
 
+@pattern("P22")
+def test_device_from_torch() -> None:
+    check_rewrite(
+        """
+        import torch
+        x = x.cuda(torch.cuda.current_device())
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        x = x.npu(torch.npu.current_device())
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.cuda().cuda(1).sum()", "x.npu().npu(1).sum()"),
+        ("[t.cuda() for t in xs]", "[t.npu() for t in xs]"),
+        ("{k: v.cuda() for k, v in d.items()}", "{k: v.npu() for k, v in d.items()}"),
+        ("f(x)[0].cuda()", "f(x)[0].npu()"),
+        ("(x if y else z).cuda()", "(x if y else z).npu()"),
+        ("self.model.cuda()", "self.model.npu()"),
+        ("x . cuda ( )", "x . npu ( )"),
+        ("x.cuda(  # move it\n    0,\n)", "x.npu(  # move it\n    0,\n)"),
+        ("apply(lambda t: t.cuda())", "apply(lambda t: t.npu())"),
+        ("(y := x.cuda())", "(y := x.npu())"),
+    ],
+)
+def test_wherever_the_call_stands(before: str, after: str) -> None:
+    check_rewrite(
+        f"import torch\n{before}\n",
+        f"import torch\nimport torch_npu  # noqa: F401\n{after}\n",
+        codes_applied=["NPU210", "NPU403"],
+    )
+
+
+@pattern("P48")
+def test_is_cuda() -> None:
+    check_rewrite(
+        """
+        import torch
+        def same(a, b):
+            return a.is_cuda and not b[0].is_cuda
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        def same(a, b):
+            return a.is_npu and not b[0].is_npu
+        """,
+        codes_applied=["NPU211", "NPU403"],
+    )
+
+
+# --- passed on, and named in a string --------------------------------------------------------------------------------
+
+
+def test_unbound_methods_are_names() -> None:
+    check_rewrite(
+        """
+        import torch
+        from functools import partial
+        from torch import Tensor, nn
+        xs = list(map(torch.Tensor.cuda, xs))
+        move = partial(Tensor.cuda, non_blocking=True)
+        put = nn.Module.cuda
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from functools import partial
+        from torch import Tensor, nn
+        xs = list(map(torch.Tensor.npu, xs))
+        move = partial(Tensor.npu, non_blocking=True)
+        put = nn.Module.npu
+        """,
+    )
+
+
+def test_bound_method_passed_on_is_reported() -> None:
+    check_noop(
+        """
+        def later(pool, model):
+            return pool.submit(model.cuda)
+        """,
+        open_codes=["NPU212"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("getattr(x, 'cuda')()", "getattr(x, 'npu')()"),
+        ("getattr(x, 'cuda')(non_blocking=True)", "getattr(x, 'npu')(non_blocking=True)"),
+        ("y = getattr(x, 'is_cuda', False)", "y = getattr(x, 'is_npu', False)"),
+        ("f = operator.methodcaller('cuda')", "f = operator.methodcaller('npu')"),
+        ("if hasattr(x, 'cuda'):\n    x = x.cuda()", "if hasattr(x, 'npu'):\n    x = x.npu()"),
+        ("y = hasattr(x, \"is_cuda\") and x.is_cuda", "y = hasattr(x, \"is_npu\") and x.is_npu"),
+        ("getattr(torch, 'cuda').synchronize()", "getattr(torch, 'npu').synchronize()"),
+    ],
+)
+def test_methods_named_in_strings(before: str, after: str) -> None:
+    check_rewrite(
+        f"import torch\nimport operator\n{before}\n",
+        f"import torch\nimport torch_npu  # noqa: F401\nimport operator\n{after}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["y = getattr(args, 'cuda', False)", "y = hasattr(cfg, 'cuda')", "y = getattr(self.args, 'is_cuda')"],
+)
+def test_settings_named_in_strings_stay(statement: str) -> None:
+    check_noop(f"import os\n{statement}\n")
+
+
+@pytest.mark.parametrize("statement", ["y = hasattr(x, 'cuda')", "y = getattr(x, 'cuda')"])
+def test_strings_that_may_name_anything_are_reported(statement: str) -> None:
+    result = check_noop(f"import os\n{statement}\n", open_codes=["NPU233"])
+    assert result.tokens.manual == 1
+
+
+# --- torch.cuda as a value -------------------------------------------------------------------------------------------
+
+
+@pattern("T20")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("device_module = torch.cuda", "device_module = torch.npu"),
+        ("y = getattr(torch.cuda, name)()", "y = getattr(torch.npu, name)()"),
+        ("y = getattr(torch, device_type, torch.cuda)", "y = getattr(torch, device_type, torch.npu)"),
+        (
+            "backend = torch.cuda if torch.cuda.is_available() else torch.cpu",
+            "backend = torch.npu if torch.npu.is_available() else torch.cpu",
+        ),
+        ("run(torch.cuda)", "run(torch.npu)"),
+        ("c = torch.cuda\nc.synchronize()\nc.empty_cache()", "c = torch.npu\nc.synchronize()\nc.empty_cache()"),
+    ],
+)
+def test_the_module_as_a_value(before: str, after: str) -> None:
+    check_rewrite(f"import torch\n{before}\n", f"import torch\nimport torch_npu  # noqa: F401\n{after}\n")
+
+
+@pattern("T20")
+@pytest.mark.parametrize("statement", ["m = getattr(torch, device.type)", "m = torch.get_device_module(d)"])
+def test_code_that_asks_for_the_module_stays(statement: str) -> None:
+    check_noop(f"import torch\nlimit = use_cuda\n{statement}\n")
+
+
+def test_what_lacks_behind_an_alias_is_reported() -> None:
+    check_rewrite(
+        """
+        import torch
+        c = torch.cuda
+        print(c.nccl.version())
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        c = torch.npu
+        print(c.nccl.version())
+        """,
+        open_codes=["NPU501"],
+    )
+
+
+def test_torch_imported_by_a_call() -> None:
+    check_rewrite(
+        """
+        import pytest
+        torch = pytest.importorskip("torch")
+        assert torch.cuda.device_count() > 1
+        """,
+        """
+        import pytest
+        import torch_npu  # noqa: F401
+        torch = pytest.importorskip("torch")
+        assert torch.npu.device_count() > 1
+        """,
+    )
+
+
+# --- data ------------------------------------------------------------------------------------------------------------
+
+
+@pattern("T7", "T6")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def build(args):\n    if args.cuda:\n        print(args.cuda)\n",
+        "def build(opt):\n    return opt.model.cuda_name if not opt.cuda else None\n",
+        "class A:\n    def __init__(self, cuda):\n        self.cuda = cuda\n        print(self.cuda)\n",
+        "class A:\n    def __init__(self, fn):\n        self.cuda = fn\n        self.cuda(1)\n",
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    cuda: bool = True\nprint(a.cuda)\n",
+        "from typing import NamedTuple\nclass A(NamedTuple):\n    cuda: int\ndef f(a):\n    return a.cuda\n",
+        "from enum import Enum\nclass K(Enum):\n    CUDA = 1\n    cuda = 2\ndef f():\n    return K.CUDA, K.cuda\n",
+        "def run(cuda=True, **kw):\n    return train(cuda=cuda, **kw)\n",
+        "cuda = True\nif cuda:\n    print(cuda)\n",
+        "x.cuda = 1\ndel x.cuda\n",
+        "class A:\n    @property\n    def cuda(self):\n        return 1\ndef f(a):\n    return a.cuda\n",
+        "assert cfg.cuda is not None\n",
+        "def f(flag):\n    return 1 if flag.cuda else 0\n",
+    ],
+)
+def test_data_called_cuda(source: str) -> None:
+    result = check_noop(source)
+    assert result.tokens.ignored == result.tokens.found
+
+
+def test_data_of_another_file() -> None:
+    check_noop(
+        """
+        from state import State
+        def f(s):
+            return pick(s.cuda)
+        """,
+        files={"state.py": "class State:\n    def __init__(self):\n        self.cuda = True\n"},
+    )
+
+
+def test_is_cuda_that_the_project_stores() -> None:
+    check_noop(
+        """
+        class Config:
+            def __init__(self):
+                self.is_cuda = True
+            def show(self):
+                return self.is_cuda
+        def check(x):
+            return x.is_cuda
+        """,
+        open_codes=["NPU217"],
+    )
+
+
+# --- other people's cuda ---------------------------------------------------------------------------------------------
+
+
 @pattern("T9")
 def test_cuda_of_another_library() -> None:
-    check_noop(
+    result = check_noop(
         """
         from numba import cuda
         import cupy
@@ -53,16 +298,85 @@ def test_cuda_of_another_library() -> None:
 
         stream = cupy.cuda.Stream()
         """,
-        open_codes=["NPU510"],  # the packages need CUDA; their names are not torch's
+        open_codes=["NPU510"],
+    )
+    assert dict(result.reasons) == {"numba's own cuda": 2, "cupy's own cuda": 1}
+    assert (result.tokens.found, result.tokens.manual) == (4, 1)
+
+
+@pattern("T9")
+@pytest.mark.parametrize(
+    ("source", "open_codes"),
+    [
+        ("import cupy as cp\nx = cp.cuda.Device(0)\n", ["NPU510"]),
+        ("import cupy as cp\nx = cp.asarray(y)\nz = x.cuda()\n", ["NPU510"]),
+        ("import pycuda.driver as cuda\ncuda.init()\n", ["NPU510"]),
+        ("from cuda import cudart\ncudart.cudaMalloc(1)\n", []),
+        ("import jax\nx = jax.cuda.thing()\n", []),
+        ("import paddle\nx = paddle.ones([1]).cuda()\ndef f(y):\n    return y.cuda()\n", []),
+        ("import paddle\nn = paddle.device.cuda.device_count()\n", []),
+        ("import tensorflow as tf\nok = tf.test.is_built_with_cuda()\n", []),
+        ("import chainer\nchainer.cuda.get_device(0).use()\n", []),
+        ("import triton.language as tl\nx = tl.extra.cuda.libdevice.rsqrt(y)\n", ["NPU512"]),
+        ("from polygraphy import cuda\nwith cuda.Stream() as s:\n    pass\n", []),
+        ("import lib\nlib.cuda(x)\n", []),
+        ("from lib import cuda\ncuda(x)\ncuda.x.y()\n", []),
+    ],
+)
+def test_other_libraries_stay(source: str, open_codes: list[str]) -> None:
+    result = check_noop(source, open_codes=open_codes)
+    assert result.tokens.unknown == 0
+
+
+def test_a_variable_called_like_a_library() -> None:
+    check_rewrite(
+        """
+        import torch
+        def f(tf, cuda):
+            return tf.cuda()
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        def f(tf, cuda):
+            return tf.npu()
+        """,
     )
 
 
-@pattern("T7")
-def test_data_called_cuda() -> None:
-    check_noop(
+def test_objects_and_functions_of_the_project() -> None:
+    files = {"pkg/models.py": "net = build()\n", "pkg/tools.py": "def cuda(x):\n    return x.cuda()\n"}
+    check_rewrite(
         """
-        def build(args, model):
-            if args.cuda:
-                print(args.cuda)
+        from pkg import tools, models
+        from pkg.tools import cuda
+        models.net.cuda()
+        tools.cuda(1)
+        cuda(2)
+        """,
         """
+        from pkg import tools, models
+        from pkg.tools import cuda
+        import torch_npu  # noqa: F401
+        models.net.npu()
+        tools.cuda(1)
+        cuda(2)
+        """,
+        files=files,
     )
+
+
+def test_torch_through_another_module() -> None:
+    check_rewrite(
+        "import helpers\nhelpers.torch.cuda.synchronize()\n",
+        "import helpers\nimport torch_npu  # noqa: F401\nhelpers.torch.npu.synchronize()\n",
+        files={"helpers.py": "import torch\n"},
+    )
+
+
+def test_a_lone_file_is_edited_no_more_than_in_its_project() -> None:
+    source = "from state import net\nnet.cuda()\nx.cuda()\n"
+    alone = migrate(source).data
+    together = migrate(source, files={"state.py": "net = 1\n"}).data
+    assert b"net.cuda()" in alone and b"x.npu()" in alone
+    assert b"net.npu()" in together and b"x.npu()" in together

@@ -14,7 +14,7 @@ from transplt.names import IMPORT_CALLS
 from transplt.scan import import_base, parent
 from transplt.work import Note, Work
 
-_CUDA_PART = re.compile(r"(?:^|_)cuda(?:_|\d|$)", re.I)
+_CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
 _SOURCE = re.compile(r"\.cuh?$")
 _KERNEL = re.compile(r"\b__(?:global|device)__\b")
 _BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
@@ -92,6 +92,9 @@ def _string(work: Work, node: ast.Constant, value: str) -> None:
     elif last == "load_library":
         if _CUDA_PART.search(value):
             _report(work, node, value)
+    elif last == "CUDAExtension":
+        if work.take(node):
+            work.keep(node, "part of an extension that is reported")
     elif last in _REGISTRARS and value.lower() == "cuda" and _registers(work, func):
         if work.take(node):
             work.note(

@@ -48,15 +48,6 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
             return
         if root == "torch" and work.rules.resolve(full) is not None:
             return  # by its full name
-        if work.project.reexports.get(work.project.canonical(full.rpartition(".")[0])) == "torch":
-            work.note(
-                node,
-                "NPU406",
-                "torch.cuda is reached through a module that imports torch",
-                api="torch.cuda",
-                help="import torch in this file and write torch.cuda, then run transplt again",
-            )
-            return
         if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
             work.keep(node, "a function or module of that name, no method of a tensor")
             return
@@ -112,9 +103,10 @@ def _renamed(node: ast.Attribute, old: str, new: str) -> Change:
 
 
 def _is_project_object(work: Work, owner: str) -> bool:
-    """True for a name that a module of the project defines (an object), False for modules and for other packages."""
+    """True for something in a module of the project (an object), False for modules and for other packages."""
     known = work.project.canonical(owner)
-    return known not in work.project.modules and known in work.project.defined
+    module, _, last = known.rpartition(".")
+    return known not in work.project.modules and module in work.project.modules and last not in FOREIGN
 
 
 def _other_framework(work: Work) -> str:

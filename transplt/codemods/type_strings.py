@@ -35,12 +35,14 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> None:
             continue
         rule, prefix = matched
         if not rule.renames:
+            work.take(node)
             work.note_rule(node, rule, full, "named in an annotation")
             return
         new = None
         if not rule.listed or prefix == full:
             new = _new_name(work, node, match.group(), rule.new + full[len(prefix) :])
         if new is None:
+            work.take(node)
             help_ = "name what stands in its place on the NPU"
             work.note(node, "NPU405", f"the annotation names {full}", api=full, help=help_)
             return

@@ -1,0 +1,65 @@
+"""Compiled CUDA code is reported and never renamed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, pattern
+
+
+@pattern("T26", "P58")
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("import fused_layer_norm_cuda\n", "NPU553"),
+        ("import a, x_cuda as x\n", "NPU553"),
+        ("from deform_conv_cuda import forward\n", "NPU553"),
+        ("from . import alignment_cuda\n", "NPU553"),
+        ("import importlib\nm = importlib.import_module('fused_adam_cuda')\n", "NPU553"),
+        ("m = __import__('spatial_cuda')\n", "NPU553"),
+        ("def f():\n    import lightconv_cuda\n    return lightconv_cuda.forward(1)\n", "NPU553"),
+        ("import torch\ny = torch.ops.demo.scale_cuda(x)\n", "NPU553"),
+        ("import torch\ntorch.ops.load_library('lib_cuda.so')\n", "NPU553"),
+        ("from torch.utils.cpp_extension import load\ne = load('n', ['n.cpp', 'n.cu'])\n", "NPU554"),
+        ("from torch.utils import cpp_extension as c\ne = c.load(name='n', extra_cuda_cflags=[])\n", "NPU554"),
+        ("from torch.utils.cpp_extension import load_inline\ne = load_inline('n', cuda_sources=[s])\n", "NPU554"),
+        ("source = '__global__ void f() { cudaFree(0); }'\n", "NPU554"),
+        ("from torch.utils.cpp_extension import CUDAExtension\ne = CUDAExtension('a_cuda', ['a_cuda.cu'])\n", "NPU550"),
+        ("import torch\nlib = torch.library.Library('d', 'IMPL')\nlib.impl('f', f, 'CUDA')\n", "NPU555"),
+        ("import torch\n@torch.library.impl('d::f', 'cuda')\ndef f(x):\n    return x\n", "NPU555"),
+        (
+            "import torch\n@torch.library.custom_op('d::f', device_types='cuda')\ndef f(x):\n    return x\n",
+            "NPU555",
+        ),
+    ],
+)
+def test_reported_with_an_effort(source: str, code: str) -> None:
+    result = check_noop(source, path="pkg/ops.py", open_codes=[code])
+    assert all(finding.effort for finding in result.findings if finding.code == code)
+    assert result.tokens.unknown == 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from . import helper_cuda\n",
+        "from .helper_cuda import f\n",
+        "import pkg.helper_cuda as h\n",
+        "from .moves import move_to_cuda\n",
+        "from pkg.moves import move_to_cuda as m\n",
+        "from torch.utils.cpp_extension import load\ne = load('n', ['n.cpp'])\n",
+        "from joblib import load\nx = load('model_cuda.pkl')\n",
+        "m = importlib.import_module('pkg.helper_cuda')\n",
+        "m = importlib.import_module(f'{name}_cuda')\n",
+        "m = importlib.import_module('.local_cuda', package)\n",
+        "x = 'my_cuda'\n",
+        "def f(barracuda):\n    return barracuda\nimport barracuda\n",
+    ],
+)
+def test_names_of_the_project_stay_silent(source: str) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/helper_cuda.py": "def f():\n    return 'helper_cuda'\n",
+        "pkg/moves.py": "def move_to_cuda(x):\n    return x\n",
+    }
+    check_noop(source, path="pkg/ops.py", files=files)
