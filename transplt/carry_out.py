@@ -1,0 +1,244 @@
+"""From planned changes to new bytes: rewrite, insert, splice, verify, and account for it.
+
+The result must compile wherever the input did, and the built-in rules, planned on it again, must change nothing. If
+not, changes are taken back until that holds.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+from transplt import account
+from transplt.codemods import specify_device
+from transplt.codemods.order import plan
+from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Status
+from transplt.ignores import Ignores
+from transplt.insertions import Insertion, constants_insertion, import_insertions, line_insertion, needs_torch_npu
+from transplt.rewrite import Change, Failure, Site, SiteEdit, build_sites, findings_of, rewrite_site
+from transplt.ruleset import RuleSet, compile_rules
+from transplt.scan import parent, scan
+from transplt.settings import Settings
+from transplt.source import Source, UnreadableSource, parse, read_source, splice
+from transplt.work import Note, Work, finding_of
+
+
+def mentions_literal(data: bytes, rules: RuleSet) -> bool:
+    """The prefilter: whether the bytes hold a literal of the rules in force, in any case."""
+    lowered = data.lower()
+    return any(word in lowered for word in rules.literals)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The new bytes of a file, and what made them; `spliced` are the edits as (start, end, new bytes)."""
+
+    data: bytes
+    edits: list[SiteEdit]
+    insertions: list[Insertion]
+    failures: list[Failure]
+    spliced: list[tuple[int, int, bytes]]
+
+
+def carry_out(data: bytes, work: Work) -> FileResult:
+    """Rewrite the planned sites of a file whose bytes are `data`, verify the result, and say what was done."""
+    ignores = Ignores(work)
+    changes = [change for change in work.changes if not ignores.drop(change)]
+    wanted = [change for change in changes if _applies(change, work.settings)]
+    offered = [change for change in changes if not _applies(change, work.settings)]
+    work.additions = [addition for addition in work.additions if not ignores.drop_addition(addition)]
+    outcome = _apply(work, build_sites(work.source, wanted))
+    notes = [*work.notes, *ignores.dropped]
+    if outcome.spliced and _broken(work, outcome):
+        outcome, taken_back = _take_back(work, wanted)
+        notes += taken_back
+    for failure in outcome.failures:
+        notes.append(
+            Note(
+                (failure.site.start, failure.site.end),
+                "NPU990",
+                Level.MANUAL,
+                f"could not be rewritten: {failure.reason}",
+                help="; ".join(change.message for change in failure.site.changes),
+                effort=Effort.LOW,
+            )
+        )
+    for change in offered:
+        notes.append(_offer(work, change))
+    findings = [ignores.mark(finding_of(work, note)) for note in notes]
+    account_ = account.settle(work, outcome.spliced, findings, ignores.reason)
+    findings += [ignores.mark(finding_of(work, note)) for note in account_.unknown]
+    findings += findings_of(work.source, work.scan.path, outcome.edits)
+    findings += [_inserted(work, insertion) for insertion in outcome.insertions]
+    if work.settings.annotate:
+        _annotate(work, outcome, findings)
+    findings.sort(key=Finding.sort_key)
+    return FileResult(
+        work.scan.path,
+        outcome.data,
+        tuple(findings),
+        account_.tokens,
+        Status.OK,
+        changed=outcome.data != data,
+        reasons=account_.reasons,
+    )
+
+
+def _annotate(work: Work, outcome: Outcome, findings: list[Finding]) -> None:
+    """Put markers into the output, unless that would break it."""
+    from transplt.annotate import markers
+
+    marks = markers(work.source, findings, outcome.spliced)
+    spliced = outcome.spliced + [(mark.offset, mark.offset, mark.text.encode()) for mark in marks]
+    spliced.sort(key=lambda item: (item[0], item[1]))
+    utf8 = splice(work.source.utf8, spliced)
+    try:
+        compile(utf8.decode(), "<source>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    outcome.data = work.source.encode(utf8)
+    findings += [_inserted(work, mark) for mark in marks]
+
+
+def _applies(change: Change, settings: Settings) -> bool:
+    if change.level is Level.SAFE:
+        return True
+    return change.level is Level.UNSAFE and (settings.unsafe_fixes or change.asked)
+
+
+def _offer(work: Work, change: Change) -> Note:
+    """A change that was not asked for, as a finding."""
+    return Note(
+        work.source.extent(change.node),
+        change.code,
+        Level.MANUAL,
+        change.message,
+        change.api,
+        change.help or "applied with --unsafe-fixes",
+        change.effort or Effort.LOW,
+    )
+
+
+def _apply(work: Work, sites: list[Site]) -> Outcome:
+    source = work.source
+    edits: list[SiteEdit] = []
+    failures: list[Failure] = []
+    for site in sites:
+        _, site_edits, site_failures = rewrite_site(source, site)
+        edits += site_edits
+        failures += site_failures
+    modules: list[str] = []
+    if needs_torch_npu(work, edits):
+        modules.append("torch_npu")
+    for edit in edits:
+        for change in edit.changes:
+            modules += [module for module in change.imports if module not in modules]
+    moved = {id(_top_statement(e.site.node)) for e in edits if any(c.writes_npu for c in e.changes)}
+    insertions = import_insertions(source, work.scan, modules, moved) if modules else []
+    additions = list(work.additions)
+    lines = list(dict.fromkeys(line for edit in edits for change in edit.changes for line in change.lines))
+    if work.settings.specify_device and "torch_npu" in modules:
+        lines, additions = specify_device.select_card(work, edits, lines, additions)
+        if lines and not any("import os" in item.text for item in insertions):
+            modules = ["os"]
+            insertions += import_insertions(source, work.scan, modules, moved)
+    if lines:
+        insertions.append(constants_insertion(source, work.scan, lines, specify_device.CODE))
+    insertions += [line_insertion(source, addition) for addition in additions]
+    spliced = [(edit.start, edit.end, edit.after.encode()) for edit in edits]
+    spliced += [(item.offset, item.offset, item.text.encode()) for item in insertions]
+    spliced.sort(key=lambda item: (item[0], item[1]))
+    data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
+    return Outcome(data, edits, insertions, failures, spliced)
+
+
+def _top_statement(node: ast.AST) -> ast.AST:
+    while not isinstance(parent(node), ast.Module):
+        node = parent(node)
+    return node
+
+
+def _broken(work: Work, outcome: Outcome) -> str:
+    """Why the output of a file must not be written, empty when it may be."""
+    rules = compile_rules(replace(work.settings, user_rules=()))
+    try:
+        source = read_source(outcome.data)
+        if not mentions_literal(outcome.data, rules) and not _refused(source, None):
+            return ""  # nothing is left for a rule to act on
+        tree = parse(source)
+    except UnreadableSource as error:
+        return error.reason
+    if (reason := _refused(source, tree)) and not _refused(work.source, work.scan.tree):
+        return reason
+    settings = replace(work.settings, user_rules=())
+    again = plan(source, scan(source, tree, work.scan.path), rules, settings, work.project)
+    again.changes = [change for change in again.changes if _applies(change, settings)]
+    if not again.changes:
+        return ""
+    second = _apply(again, build_sites(source, again.changes))
+    if second.data == outcome.data:
+        return ""
+    return f"a second run would change it again: {again.changes[0].message}"
+
+
+def _refused(source: Source, tree: ast.Module | None) -> str:
+    """Why Python does not compile a file, empty when it does; `tree` is what it parsed to, if that is known."""
+    try:
+        compile(tree or source.text, "<source>", "exec", dont_inherit=True)
+    except RecursionError:
+        # A tree of Python objects is walked recursively; from the text the limit is higher.
+        try:
+            compile(source.text, "<source>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return f"{type(error).__name__}: {error}"
+    except (SyntaxError, ValueError, MemoryError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _take_back(work: Work, changes: list[Change]) -> tuple[Outcome, list[Note]]:
+    """Keep as many changes as hold together, by halving; report the others."""
+    by_node: dict[int, list[Change]] = {}
+    for change in changes:
+        by_node.setdefault(id(change.node), []).append(change)
+    kept: list[Change] = []
+    notes: list[Note] = []
+
+    def settle(groups: list[list[Change]]) -> None:
+        trial = [change for group in groups for change in group]
+        why = _broken(work, _apply(work, build_sites(work.source, [*kept, *trial])))
+        if not why:
+            kept.extend(trial)
+        elif len(groups) == 1:
+            notes.extend(_taken_back(work, change, why) for change in trial)
+        else:
+            half = len(groups) // 2
+            settle(groups[:half])
+            settle(groups[half:])
+
+    settle(list(by_node.values()))
+    return _apply(work, build_sites(work.source, kept)), notes
+
+
+def _taken_back(work: Work, change: Change, why: str) -> Note:
+    return Note(
+        work.source.extent(change.node),
+        "NPU992",
+        Level.MANUAL,
+        f"taken back: {change.message} ({why})",
+        change.api,
+        "make this change by hand, and report it as a defect of transplt",
+        Effort.LOW,
+    )
+
+
+def _inserted(work: Work, insertion: Insertion) -> Finding:
+    return Finding(
+        path=work.scan.path,
+        span=work.source.span(insertion.offset, insertion.offset),
+        code=insertion.code,
+        level=Level.SAFE,
+        message=insertion.message,
+        edit=Edit(Operation.INSERT, "", insertion.text),
+        applied=True,
+    )

@@ -1,0 +1,88 @@
+"""The codemods in the order in which they look at a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transplt import portable
+from transplt.codemods import (
+    amp,
+    arguments,
+    bare_devices,
+    cuda_paths,
+    data_loader,
+    device_slices,
+    device_tables,
+    distributed,
+    environment,
+    error_text,
+    extensions,
+    gates,
+    help_text,
+    imports,
+    libraries,
+    methods,
+    nvidia_tools,
+    own_methods,
+    probes,
+    profiler,
+    references,
+    specify_device,
+    streams,
+    strings,
+    tensor_types,
+    type_strings,
+)
+from transplt.names import Names
+from transplt.npu_code import leave_npu_code
+from transplt.project import ProjectFacts
+from transplt.ruleset import RuleSet
+from transplt.scan import Scan
+from transplt.settings import Settings
+from transplt.source import Source
+from transplt.work import Work
+
+#: In order of rank: the first to claim a node (`Work.take`) has it. User rules, structure, renames, then values.
+PLANS: tuple[Callable[[Work], None], ...] = (
+    profiler.plan,
+    imports.plan,
+    extensions.plan,
+    references.calls_by_last_name,
+    arguments.plan,
+    device_tables.plan,
+    specify_device.plan,
+    device_slices.plan,
+    type_strings.plan,
+    amp.plan,
+    data_loader.plan,
+    tensor_types.plan,
+    gates.plan,
+    streams.plan,
+    distributed.plan,
+    libraries.plan,
+    probes.plan,
+    references.plan,
+    methods.plan,
+    bare_devices.plan,
+    own_methods.plan,
+    probes.objects,
+    nvidia_tools.plan,
+    environment.plan,
+    error_text.plan,
+    help_text.plan,
+    strings.plan,
+    cuda_paths.plan,
+)
+
+
+def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts) -> Work:
+    """Let every codemod look at a file; nothing is rewritten yet."""
+    names = Names(found, project.reexports)
+    work = Work(source, found, names, rules, settings, project)
+    for codemod in PLANS:
+        codemod(work)
+    if work.changes or work.notes:
+        leave_npu_code(work)
+    if settings.style == "portable":
+        portable.adapt(work)
+    return work
