@@ -21,9 +21,8 @@ _TOLERANCE = 1e-5
 
 def _skeleton(line: str) -> tuple[str, list[str]]:
     """A line without its numbers, and the numbers; "cuda" and "npu", "nccl" and "hccl" count as the same words."""
-    text = re.sub(r"cuda", "npu", line.rstrip(), flags=re.IGNORECASE)
-    text = re.sub(r"nccl", "hccl", text, flags=re.IGNORECASE)
-    text = re.sub(r"gpu", "npu", text, flags=re.IGNORECASE)
+    text = re.sub(r"cuda|gpu|npu", "npu", line.rstrip(), flags=re.IGNORECASE)
+    text = re.sub(r"nccl|hccl", "hccl", text, flags=re.IGNORECASE)
     return _NUMBER.sub("#", text), _NUMBER.findall(text)
 
 
@@ -57,9 +56,12 @@ def compare(first: Outcome, second: Outcome, migrated: Outcome) -> dict[str, Any
     for i, (skeleton, numbers) in enumerate(a):
         again = repeats.get(i)
         stable = [_close(x, y) for x, y in zip(numbers, b[again][1], strict=True)] if again is not None else []
-        left_out = len(numbers) - stable.count(True)
-        unstable += left_out
-        unstable_results += left_out if _MEASURE.search(skeleton) else 0
+        stable += [False] * (len(numbers) - len(stable))
+        unstable += stable.count(False)
+        words = skeleton.split("#")  # a number is what the words right before it say
+        unstable_results += sum(
+            _MEASURE.search(before) is not None for before, same in zip(words, stable, strict=False) if not same
+        )
         if again is None:
             continue
         if i not in matches:

@@ -38,18 +38,28 @@ def _broadcast(tensor: Any, targets: Any) -> Any:
     return [tensor if tensor.device.index == d else tensor.to(_npu(d)) for d in targets]
 
 
-def _report_data_parallel() -> None:
-    parallel = torch.nn.DataParallel
-    original = parallel.__init__
+def _report(count: int) -> None:
+    if count > 1:
+        what = f"torch.nn.DataParallel over {count} devices"
+        record.finding(nearest(3), codes.DATA_PARALLEL, what, "use one process per NPU", "warning")
 
-    @functools.wraps(original)
+
+def _report_data_parallel() -> None:
+    parallel: Any = torch.nn.DataParallel
+    original_init, original_call = parallel.__init__, torch.nn.parallel.data_parallel
+
+    @functools.wraps(original_init)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if len(self.device_ids) > 1:
-            what = f"torch.nn.DataParallel over {len(self.device_ids)} devices"
-            record.finding(nearest(), codes.DATA_PARALLEL, what, "use one process per NPU", "warning")
+        original_init(self, *args, **kwargs)
+        _report(len(self.device_ids))
+
+    @functools.wraps(original_call)
+    def data_parallel(module: Any, inputs: Any, device_ids: Any = None, *args: Any, **kwargs: Any) -> Any:
+        _report(devices.COUNT if device_ids is None else len(list(device_ids)))
+        return original_call(module, inputs, device_ids, *args, **kwargs)
 
     parallel.__init__ = init
+    torch.nn.parallel.data_parallel = data_parallel
 
 
 def install(npu: Any) -> None:
