@@ -13,12 +13,12 @@ from transplt.destinations import FOREIGN
 from transplt.finding import Effort, Finding, Level, TokenCount
 from transplt.scan import Binding, import_base
 from transplt.source import Source
-from transplt.tokens import Token, find_tokens, mentions_cuda
+from transplt.tokens import WORDS, Token, find_tokens, mentions_cuda
 from transplt.work import Note, Work
 
 #: Words that are whole identifiers as often as parts of one.
 _ALIAS = "an alias: what it stands for has moved"
-_WORDS = ("cuda", "nccl", "cudnn", "nvtx", "nvidia", "CUDA", "NCCL", "Cuda")
+_WORDS = tuple(form for word in WORDS for form in (word.decode(), word.decode().upper(), word.decode().capitalize()))
 _NAME = re.compile(rb"[A-Za-z0-9_\x80-\xff]*")
 _NAME_END = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
 _INFO = "a remark, no work left"
@@ -237,28 +237,26 @@ def own_names(work: Work) -> list[Range]:
     """Identifiers that are exactly `cuda`, `nccl`, ...: variables, parameters, keywords, other libraries' modules."""
     scan, source = work.scan, work.source
     kept: list[Range] = []
-    for word in _WORDS:
+    words = [word for word in _WORDS if word.encode() in source.utf8]
+    for word in words:
         for node in scan.names.get(word, ()):
             reason = _why_name(work, node)
             if reason is not None:
                 kept.append((*source.extent(node), reason))
+        if not word.islower():
+            for attribute in scan.attributes.get(word, ()):
+                if _is_member(work, attribute):
+                    kept.append((*source.extent(attribute), "a member of the project's own"))
     for scope in scan.scopes.values():
-        for word in _WORDS:
+        for word in words:
             for binding in scope.bindings.get(word, ()):
                 at = _name_of_binding(source, binding, word)
                 if at is not None:
                     kept.append((at, at + len(word), "a name of the project's own"))
-                elif (alias := _moved_alias(work, binding, word)) is not None:
-                    end = source.offset(alias.end_lineno or alias.lineno, alias.end_col_offset or 0)
-                    kept.append((end - len(word), end, _ALIAS))
-    for word in ("CUDA", "NCCL", "Cuda"):
-        for attribute in scan.attributes.get(word, ()):
-            if _is_member(work, attribute):
-                kept.append((*source.extent(attribute), "a member of the project's own"))
     kept += _imported_names(work)
     for call in scan.calls:
         for keyword in call.keywords:
-            if keyword.arg in _WORDS:
+            if keyword.arg in words:
                 start = source.extent(keyword)[0]
                 kept.append((start, start + len(keyword.arg), "a keyword: its name is the callee's"))
     return kept
@@ -281,12 +279,13 @@ def _why_name(work: Work, node: ast.Name) -> str | None:
 
 
 def _moved_alias(work: Work, binding: Binding, name: str) -> ast.alias | None:
-    """The `x as name` of an import of which x has moved, while the name stays."""
+    """The `x as name` of an import of which x has moved, now or in an earlier run, while the name stays."""
     if not isinstance(binding.node, (ast.Import, ast.ImportFrom)):
         return None
-    matched = work.rules.resolve(binding.target)
-    if matched is None or not matched[0].renames:
-        return None
+    if not binding.target.startswith(("torch.npu", "torch_npu")):
+        matched = work.rules.resolve(binding.target)
+        if matched is None or not matched[0].renames:
+            return None
     return next((alias for alias in binding.node.names if alias.asname == name), None)
 
 
