@@ -14,7 +14,14 @@ from transplt.codemods import specify_device
 from transplt.codemods.order import plan
 from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Status
 from transplt.ignores import Ignores
-from transplt.insertions import Insertion, constants_insertion, import_insertions, line_insertion, needs_torch_npu
+from transplt.insertions import (
+    Insertion,
+    constants_insertion,
+    import_insertions,
+    joined,
+    line_insertion,
+    needs_torch_npu,
+)
 from transplt.rewrite import Change, Failure, Site, SiteEdit, build_sites, findings_of, rewrite_site
 from transplt.ruleset import RuleSet, compile_rules
 from transplt.scan import parent, scan
@@ -145,6 +152,7 @@ def _apply(work: Work, sites: list[Site]) -> Outcome:
     if lines:
         insertions.append(constants_insertion(source, work.scan, lines, specify_device.CODE))
     insertions += [line_insertion(source, addition) for addition in additions]
+    insertions = joined(insertions)
     spliced = [(edit.start, edit.end, edit.after.encode()) for edit in edits]
     spliced += [(item.offset, item.offset, item.text.encode()) for item in insertions]
     spliced.sort(key=lambda item: (item[0], item[1]))

@@ -255,3 +255,14 @@ def constants_insertion(source: Source, scan: Scan, lines: list[str], code: str)
     newline = source.newline()
     text = lead + newline + "".join(line + newline for line in lines)
     return Insertion(offset, text, code, f"{lines[0].split(' = ')[0]} from the environment")
+
+
+def joined(insertions: list[Insertion]) -> list[Insertion]:
+    """One insertion for each offset: what goes in at one place is one record, in the order given."""
+    by_offset: dict[int, Insertion] = {}
+    for item in insertions:
+        first = by_offset.get(item.offset)
+        if first is not None:
+            item = Insertion(item.offset, first.text + item.text, first.code, f"{first.message}; {item.message}")
+        by_offset[item.offset] = item
+    return list(by_offset.values())
