@@ -20,7 +20,9 @@ LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader
 
 def plan(work: Work) -> None:
     """Name the NPU in loaders that pin memory, for the versions of torch that need it."""
-    if b"pin_memory" not in work.source.utf8 or work.settings.torch_version not in versions_of(f"<={LAST_CUDA_PINNING}"):
+    if b"pin_memory" not in work.source.utf8:
+        return
+    if work.settings.torch_version not in versions_of(f"<={LAST_CUDA_PINNING}"):
         return
     for call in work.scan.calls:
         value = keyword_of(call, "pin_memory")

@@ -52,7 +52,8 @@ def _rules(version: str) -> dict[str, Rule]:
 
 def plan(work: Work) -> None:
     """Decide on the profiler of a file; must run before imports and references, which carry the move out."""
-    if b"profile" not in work.source.utf8:
+    utf8 = work.source.utf8
+    if b"profile" not in utf8 and b"cuda_time" not in utf8 and b"cuda_memory_usage" not in utf8:
         return
     _autograd(work)
     columns = [node for node in work.scan.strings if _COLUMN.fullmatch(str(node.value))]
@@ -61,7 +62,7 @@ def plan(work: Work) -> None:
     calls = [call for node, full in references if full in _PROFILE and (call := call_of(node)) is not None]
     everything = any(keyword_of(call, "activities") is None for call in calls)
     moves = False
-    if cuda or (everything and b"cuda" in work.source.utf8):
+    if cuda or (everything and b"cuda" in utf8):
         why = _obstacle(work, references, calls)
         if not why:
             moves = True
@@ -137,7 +138,8 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
         if work.scan.attributes.get(method):
             return f"torch_npu.profiler.profile has no {method}"
     bound = _bound(calls)
-    if any(isinstance(node.value, ast.Name) and node.value.id in bound for node in work.scan.attributes.get("events", ())):
+    events = [node.value for node in work.scan.attributes.get("events", ())]
+    if any(isinstance(value, ast.Name) and value.id in bound for value in events):
         return "torch_npu.profiler.profile has no events"
     return ""
 

@@ -65,7 +65,9 @@ def _reference(work: Work, name: ast.Name, base: str) -> None:
     depth = prefix.count(".") - base.count(".")
     target = _target(work, rule, prefix, user is not None)
     if target is None or rule.kind is Kind.UNSUPPORTED:
-        if not rule.imports_only and depth >= 0 and id(links[depth]) not in work.taken:
+        # What stands behind a name given by assignment is reported where it is assigned.
+        told = depth == 0 and binding is None and base != name.id
+        if not rule.imports_only and depth >= 0 and not told and id(links[depth]) not in work.taken:
             work.note_rule(links[depth], rule, full)
         if local != name.id:
             _rename_root(work, name, local)
@@ -215,7 +217,6 @@ def _rename_root(work: Work, name: ast.Name, local: str) -> None:
                 "NPU401",
                 f"{name.id} is imported as {local} now",
                 lambda node: cst.ensure_type(node, cst.Name).with_changes(value=local),
-                writes_npu=True,
             )
         )
 

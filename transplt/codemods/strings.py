@@ -12,6 +12,7 @@ from transplt.destinations import Place, places
 from transplt.finding import Effort
 from transplt.flow import BACKEND, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
 from transplt.rewrite import CannotRewrite, Change
+from transplt.rule import Kind
 from transplt.scan import parent
 from transplt.verdicts import verdict
 from transplt.work import Work
@@ -169,6 +170,9 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
     if isinstance(above, ast.Expr):
         work.keep(node, "text for people")
         return
+    if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
+        work.keep(node, _REASONS["key"])
+        return
     if matched is None or not matched[0].renames:
         if matched is not None and not matched[0].renames:
             work.note_rule(node, matched[0], value, "named in a string")
@@ -202,6 +206,18 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
             writes_npu=True,
         )
     )
+
+
+def _is_own_key(work: Work, node: ast.expr) -> bool:
+    """True for the key of an entry (`states["torch.cuda"]`): checkpoints are read by it; `sys.modules` is Python's."""
+    above = parent(node)
+    if isinstance(above, ast.Subscript):
+        return above.slice is node and work.names.qualified(above.value) != "sys.modules"
+    if isinstance(above, ast.Dict):
+        return any(key is node for key in above.keys)
+    if not isinstance(above, ast.Call) or not isinstance(above.func, ast.Attribute):
+        return False
+    return above.func.attr in ("get", "pop", "setdefault") and above.args[:1] == [node]
 
 
 def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> None:

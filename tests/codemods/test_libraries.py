@@ -1,0 +1,184 @@
+"""Libraries above torch: transformers, accelerate, Lightning, DeepSpeed, mmengine, apex."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, migrate, pattern
+
+
+@pattern("P23", "P33", "P36")
+@pytest.mark.parametrize(
+    ("head", "before", "after"),
+    [
+        ("from transformers import AutoModel", 'm = AutoModel.from_pretrained("x", device_map="cuda")',
+         'm = AutoModel.from_pretrained("x", device_map="npu")'),
+        ("from transformers import AutoModel", 'm = AutoModel.from_pretrained("x", device_map={"": "cuda:0"})',
+         'm = AutoModel.from_pretrained("x", device_map={"": "npu:0"})'),
+        ("from transformers import pipeline", 'p = pipeline("text-generation", device="cuda:0")',
+         'p = pipeline("text-generation", device="npu:0")'),
+        ("from transformers import TrainingArguments", 'a = TrainingArguments("out", ddp_backend="nccl", fp16=True)',
+         'a = TrainingArguments("out", ddp_backend="hccl", fp16=True)'),
+        ("import deepspeed", 'deepspeed.init_distributed(dist_backend="nccl")',
+         'deepspeed.init_distributed(dist_backend="hccl")'),
+        ("import deepspeed", 'deepspeed.init_distributed("nccl")', 'deepspeed.init_distributed("hccl")'),
+        ("from mmengine.config import Config", "env = dict(dist_cfg=dict(backend='nccl'))",
+         "env = dict(dist_cfg=dict(backend='hccl'))"),
+        ("from mmdet.apis import init_detector", "m = init_detector(config, weights, device='cuda:0')",
+         "m = init_detector(config, weights, device='npu:0')"),
+    ],
+)  # fmt: skip
+def test_devices_and_backends_of_libraries(head: str, before: str, after: str) -> None:
+    result = migrate(f"{head}\n{before}\n")
+    assert result.data.decode().endswith(f"{after}\n")
+    assert result.tokens.converted == result.tokens.found
+
+
+@pattern("P2")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "from accelerate import DistributedType\nmany = kind == DistributedType.MULTI_GPU",
+            "from accelerate import DistributedType\nmany = kind == DistributedType.MULTI_NPU",
+        ),
+        (
+            "from transformers.utils import is_torch_cuda_available\non = is_torch_cuda_available()",
+            "from transformers.utils import is_torch_npu_available\non = is_torch_npu_available()",
+        ),
+        (
+            "from mmengine.device import is_cuda_available\non = is_cuda_available()",
+            "from mmengine.device import is_npu_available\non = is_npu_available()",
+        ),
+    ],
+)
+def test_names_with_a_twin(before: str, after: str) -> None:
+    check_rewrite(before + "\n", after + "\n", codes_applied=["NPU140"] if "accelerate" in before else None)
+
+
+@pattern("P54")
+@pytest.mark.parametrize(
+    ("argument", "code"),
+    [
+        ('attn_implementation="flash_attention_2"', "NPU141"),
+        ("use_flash_attention_2=True", "NPU141"),
+        ("load_in_8bit=True", "NPU142"),
+        ("load_in_4bit=True", "NPU142"),
+    ],
+)
+def test_arguments_of_models(argument: str, code: str) -> None:
+    check_noop(
+        f'from transformers import AutoModel\nm = AutoModel.from_pretrained("x", {argument})\n', open_codes=[code]
+    )
+
+
+@pattern("P56", "P51")
+@pytest.mark.parametrize(
+    ("argument", "code"),
+    [
+        ("tf32=True", "NPU143"),
+        ('optim="adamw_bnb_8bit"', "NPU144"),
+        ('optim="paged_adamw_32bit"', "NPU144"),
+        ('optim="adamw_apex_fused"', "NPU144"),
+        ('half_precision_backend="apex"', "NPU144"),
+    ],
+)
+def test_arguments_of_training(argument: str, code: str) -> None:
+    check_noop(
+        f'from transformers import TrainingArguments\na = TrainingArguments("out", {argument})\n', open_codes=[code]
+    )
+
+
+@pattern("P34")
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "no_cuda=True",
+        "use_cpu=True",
+        "fp16=True",
+        "bf16=True",
+        "tf32=False",
+        'optim="adamw_torch_fused"',
+        'optim="adamw_torch"',
+        'half_precision_backend="auto"',
+        "load_in_8bit=False",
+        'attn_implementation="sdpa"',
+        'device_map="auto"',
+    ],
+)
+def test_arguments_that_stay(argument: str) -> None:
+    check_noop(f'from transformers import TrainingArguments\na = TrainingArguments("out", {argument})\n')
+
+
+@pattern("T3")
+@pytest.mark.parametrize(
+    "call",
+    [
+        'L.Trainer(accelerator="gpu", devices=2)',
+        'L.Trainer(accelerator="cuda")',
+        "L.Trainer(gpus=2)",
+        'L.Fabric(accelerator="cuda")',
+    ],
+)
+def test_lightning_has_no_npu(call: str) -> None:
+    result = check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU145", "NPU510"])
+    assert result.tokens.unknown == 0
+
+
+@pattern("T3")
+@pytest.mark.parametrize(
+    "call", ['L.Trainer(accelerator="auto")', "L.Trainer(max_epochs=1)", 'L.Trainer(accelerator="cpu")']
+)
+def test_trainers_that_ask_for_no_gpu(call: str) -> None:
+    check_noop(f"import lightning as L\nt = {call}\n", open_codes=["NPU510"])
+
+
+@pattern("T3")
+def test_another_trainer() -> None:
+    check_noop('from project import Trainer\nt = Trainer(accelerator="gpu", note="lightning")\n')
+
+
+@pattern("P51", "P52", "P53", "P54", "P55", "P56", "P57")
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("from apex import amp", "NPU511"),
+        ("from apex.optimizers import FusedNovoGrad", "NPU511"),
+        ("from apex.normalization import FusedLayerNorm", "NPU510"),
+        ("from apex.parallel import DistributedDataParallel", "NPU510"),
+        ("from apex.multi_tensor_apply import multi_tensor_applier", "NPU510"),
+        ("import amp_C", "NPU510"),
+        ("from flash_attn import flash_attn_func", "NPU510"),
+        ("from xformers.ops import memory_efficient_attention", "NPU510"),
+        ("import bitsandbytes as bnb", "NPU510"),
+        ("from transformers import BitsAndBytesConfig", "NPU510"),
+        ("import triton", "NPU512"),
+    ],
+)
+def test_packages_are_reported_where_they_are_imported(line: str, code: str) -> None:
+    result = check_noop(f"{line}\n", open_codes=[code])
+    assert all(finding.help for finding in result.findings)
+
+
+@pattern("P51", "P52")
+def test_uses_of_apex_are_no_further_findings() -> None:
+    result = check_noop(
+        """
+        from apex import amp
+
+        def step(model, optimizer, loss):
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+        """,
+        open_codes=["NPU511"],
+    )
+    assert len(result.findings) == 1
+
+
+@pattern("P53")
+def test_similar_modules_of_apex() -> None:
+    check_rewrite(
+        "from apex.normalization import FusedLayerNorm\nnorm = FusedLayerNorm(8)\n",
+        "from torch.nn import LayerNorm as FusedLayerNorm\nnorm = FusedLayerNorm(8)\n",
+        similar=True,
+    )

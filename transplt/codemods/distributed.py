@@ -1,0 +1,93 @@
+"""DataParallel where it is only asked for, and options of NCCL's process groups that HCCL's have not.
+
+ProcessGroupHCCL.Options has is_high_priority_stream, global_ranks_in_group, op_timeout and hccl_config, and takes no
+arguments when it is made (torch_npu/csrc/distributed/Init.cpp). The renames are rules/distributed.json and
+rules/process_groups.json, backends in strings are `strings`.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.scan import parent
+from transplt.work import Work
+
+_PARALLEL = frozenset(
+    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
+)
+_OPTIONS = frozenset(
+    f"{module}.ProcessGroupNCCL.Options"
+    for module in ("torch.distributed", "torch.distributed.distributed_c10d", "torch._C._distributed_c10d")
+)
+#: Attributes of NCCL's options that HCCL's have not, and what to use.
+_FIELDS = {
+    "config": "HCCL's communicators are set up with options.hccl_config, a dict",
+    "split_from": "HCCL splits no communicators",
+    "split_color": "HCCL splits no communicators",
+}
+
+
+def plan(work: Work) -> None:
+    """Claim uses of DataParallel that run as they are, and report what options of process groups lose."""
+    _data_parallel(work)
+    if "Options" in work.scan.attributes:
+        _options(work)
+
+
+def _data_parallel(work: Work) -> None:
+    """`isinstance(model, nn.DataParallel)` and annotations run without a GPU: they are no work."""
+    nodes: list[ast.expr] = [*work.scan.attributes.get("DataParallel", ())]
+    for name, bindings in work.scan.root.bindings.items():
+        if any(binding.target in _PARALLEL for binding in bindings):
+            nodes += work.scan.names.get(name, ())
+    for node in nodes:
+        if _only_asks(node) and work.names.qualified(node) in _PARALLEL:
+            work.take(node)
+
+
+def _only_asks(node: ast.expr) -> bool:
+    """True for a class that is compared with or named as a type, and not called, derived from or passed on."""
+    child: ast.AST = node
+    above = parent(child)
+    while isinstance(above, (ast.Tuple, ast.List, ast.Subscript, ast.BinOp)):
+        child, above = above, parent(above)
+    if isinstance(above, ast.Call):
+        func = above.func
+        return isinstance(func, ast.Name) and func.id in ("isinstance", "issubclass") and child in above.args[1:]
+    if isinstance(above, ast.Compare):
+        return True
+    if isinstance(above, ast.arg):
+        return True
+    if isinstance(above, ast.AnnAssign):
+        return child is above.annotation
+    return isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is above.returns
+
+
+def _options(work: Work) -> None:
+    for call in work.scan.calls:
+        if not isinstance(call.func, ast.Attribute) or work.names.qualified(call.func) not in _OPTIONS:
+            continue
+        if call.args or call.keywords:
+            work.note(
+                call,
+                "NPU310",
+                "ProcessGroupHCCL.Options takes no arguments when it is made",
+                api="torch.distributed.ProcessGroupNCCL.Options",
+                help="make it without arguments and set the attribute: options.is_high_priority_stream = True",
+            )
+        above = parent(call)
+        if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
+            _fields(work, above.targets[0].id)
+
+
+def _fields(work: Work, name: str) -> None:
+    for field, help_ in _FIELDS.items():
+        for node in work.scan.attributes.get(field, ()):
+            if isinstance(node.value, ast.Name) and node.value.id == name:
+                work.note(
+                    node,
+                    "NPU311",
+                    f"ProcessGroupHCCL.Options has no {field}",
+                    api=f"torch.distributed.ProcessGroupNCCL.Options.{field}",
+                    help=help_,
+                )

@@ -1,0 +1,119 @@
+"""Libraries above torch: arguments that pick a CUDA-bound part of them.
+
+Facts: rules/support/third_party.json; transformers/training_args.py (optim, tf32, half_precision_backend),
+transformers/modeling_utils.py (attn_implementation, load_in_8bit); Lightning 2.6 has no accelerator for NPUs.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.finding import Effort, Level
+from transplt.work import Work
+
+_LIGHTNING = ("lightning", "pytorch_lightning", "lightning_fabric")
+_OPTIM = re.compile(r"paged_.*|.*(?:8bit|4bit|bnb).*|adamw_apex_fused")
+
+
+def plan(work: Work) -> None:
+    """Report what the arguments of libraries ask of CUDA."""
+    utf8 = work.source.utf8
+    lightning = b"lightning" in utf8
+    if not (lightning or any(word in utf8 for word in _WORDS)):
+        return
+    for call in work.scan.calls:
+        if not call.keywords:
+            continue
+        names = {keyword.arg for keyword in call.keywords}
+        if names & _ARGUMENTS:
+            _transformers(work, call)
+        if lightning and names & {"accelerator", "gpus"}:
+            _lightning(work, call)
+
+
+_ARGUMENTS = frozenset(
+    "attn_implementation use_flash_attention_2 load_in_8bit load_in_4bit tf32 optim half_precision_backend "
+    "fp16_backend".split()
+)
+_WORDS = tuple(name.encode() for name in sorted(_ARGUMENTS))
+
+
+# --- transformers ----------------------------------------------------------------------------------------------------
+
+
+def _transformers(work: Work, call: ast.Call) -> None:
+    for keyword in call.keywords:
+        value = keyword.value
+        given = value.value if isinstance(value, ast.Constant) else None
+        if keyword.arg == "attn_implementation" and given == "flash_attention_2":
+            work.note(
+                keyword,
+                "NPU141",
+                "flash_attention_2 is carried out by torch_npu's fused attention",
+                level=Level.INFO,
+                help='needs transformers 4.51 or newer (not 4.55.3); "sdpa" works with any version',
+            )
+        elif keyword.arg == "use_flash_attention_2" and given is True:
+            work.note(
+                keyword,
+                "NPU141",
+                "use_flash_attention_2 asks for the CUDA package flash_attn",
+                help='write attn_implementation="sdpa", or "flash_attention_2" with transformers 4.51 or newer',
+            )
+        elif keyword.arg in ("load_in_8bit", "load_in_4bit") and given is True:
+            work.note(
+                keyword,
+                "NPU142",
+                "quantisation by bitsandbytes does not run on NPU",
+                help="load the model in bfloat16, or in a format that gptqmodel reads",
+                effort=Effort.MEDIUM,
+            )
+        elif keyword.arg == "tf32" and given is True and _last(call).endswith(("TrainingArguments", "Config")):
+            work.note(
+                keyword,
+                "NPU143",
+                "transformers refuses tf32=True without an NVIDIA GPU",
+                help="leave it out; torch.npu.matmul.allow_hf32 is the NPU's own switch",
+            )
+        elif keyword.arg == "optim" and isinstance(given, str) and _OPTIM.fullmatch(given):
+            apex = "apex" in given
+            work.note(
+                keyword,
+                "NPU144",
+                f"the optimizer {given!r} needs {'apex' if apex else 'bitsandbytes'}, which has no kernels for NPU",
+                help='use "adamw_torch_npu_fused" or "adamw_torch"',
+            )
+        elif keyword.arg in ("half_precision_backend", "fp16_backend") and given == "apex":
+            work.note(keyword, "NPU144", "mixed precision by apex", help='use "auto": autocast and GradScaler of torch')
+
+
+def _last(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+# --- Lightning -------------------------------------------------------------------------------------------------------
+
+
+def _lightning(work: Work, call: ast.Call) -> None:
+    if _last(call) not in ("Trainer", "Fabric", "from_argparse_args"):
+        return
+    full = work.names.qualified(call.func)
+    if full is not None and full.split(".")[0] not in _LIGHTNING:
+        return
+    accelerator = keyword_of(call, "accelerator")
+    named = accelerator.value if isinstance(accelerator, ast.Constant) else ""
+    if keyword_of(call, "gpus") is None and named not in ("gpu", "cuda"):
+        return
+    for node in ast.walk(call):
+        if isinstance(node, ast.Constant) and node.value in ("gpu", "cuda"):
+            work.take(node)
+    work.note(
+        call,
+        "NPU145",
+        "Lightning has no accelerator for NPUs",
+        api=full or "",
+        help="give the trainer an Accelerator of your own, or train with plain PyTorch or accelerate",
+        effort=Effort.HIGH,
+    )

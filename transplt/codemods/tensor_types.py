@@ -1,0 +1,188 @@
+"""Default tensor types and 64-bit floats.
+
+`torch.set_default_tensor_type` refuses the NPU's tensor types (Ascend/pytorch, docs/zh/api/native_api, torch.md). What
+it does for a CUDA type is done by set_default_dtype and set_default_device, which torch has since 2.0. The type names
+themselves (`torch.cuda.FloatTensor`, as a name or in a string) are renamed by rules/tensor_types.json and `strings`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+import libcst as cst
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.codemods.imports import statement_separator
+from transplt.finding import Level
+from transplt.rewrite import CannotRewrite, Change, Transform
+from transplt.scan import parent
+from transplt.work import Note, Work
+
+_DTYPES = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+}
+_SET = "torch.set_default_tensor_type"
+_DOUBLE = frozenset({"torch.float64", "torch.double"})
+_DOUBLE_HELP = "use float32 where the precision allows, or compute this on the CPU"
+
+
+@dataclass(frozen=True, slots=True)
+class _Default:
+    """What a default tensor type means: a device and a floating-point type."""
+
+    device: str
+    dtype: str
+
+
+def plan(work: Work) -> None:
+    """Rewrite default tensor types; say where 64-bit floats go to the device."""
+    _default_types(work)
+    _doubles(work)
+
+
+def _default_types(work: Work) -> None:
+    if b"set_default_tensor_type" not in work.source.utf8:
+        return
+    calls = [call for call in work.scan.calls if work.names.qualified(call.func) == _SET]
+    meant = [(call, _meaning(work, call)) for call in calls]
+    if not any(_on_device(work, call, what) for call, what in meant):
+        return
+    certain = all(what is not None and _is_statement(call) for call, what in meant)
+    for call, what in meant:
+        if certain and what is not None:
+            _rewrite(work, call, what)
+        elif _on_device(work, call, what):
+            _leave(work, call)
+
+
+def _on_device(work: Work, call: ast.Call, what: list[_Default] | None) -> bool:
+    """True for a call that may set a CUDA type; types that cannot be read count in a file that names CUDA."""
+    if what is not None:
+        return any(default.device == "npu" for default in what)
+    return b"cuda" in work.source.utf8
+
+
+def _meaning(work: Work, call: ast.Call) -> list[_Default] | None:
+    """The default that a call sets, or the two between which it chooses; None when that cannot be read."""
+    value = call.args[0] if len(call.args) == 1 and not call.keywords else keyword_of(call, "t")
+    if value is None or len(call.args) + len(call.keywords) != 1:
+        return None
+    if not isinstance(value, ast.IfExp):
+        one = _type(work, value)
+        return None if one is None else [one]
+    both = [_type(work, value.body), _type(work, value.orelse)]
+    found = [one for one in both if one is not None]
+    simple = isinstance(value.test, (ast.Name, ast.Attribute)) and work.names.qualified(value.test) is None
+    if len(found) == 2 and found[0].dtype == found[1].dtype and simple:
+        return found
+    return None
+
+
+def _type(work: Work, node: ast.expr) -> _Default | None:
+    text = node.value if isinstance(node, ast.Constant) else work.names.qualified(node)
+    if not isinstance(text, str):
+        return None
+    prefix, _, last = text.rpartition(".")
+    if last not in _DTYPES or prefix not in ("torch", "torch.cuda", "torch.npu"):
+        return None
+    return _Default("cpu" if prefix == "torch" else "npu", _DTYPES[last])
+
+
+def _is_statement(call: ast.Call) -> bool:
+    """A statement of its own with the function called by its module: `torch.set_default_tensor_type(...)`."""
+    return isinstance(parent(call), ast.Expr) and isinstance(call.func, ast.Attribute)
+
+
+def _claim(work: Work, call: ast.Call) -> None:
+    """The type names inside stay as they are: no other codemod may rename them."""
+    for node in ast.walk(call):
+        work.take(node)
+
+
+def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> None:
+    statement = parent(call)
+    assert isinstance(statement, ast.Expr) and isinstance(call.func, ast.Attribute)
+    value = call.args[0] if call.args else call.keywords[0].value
+    module = work.source.slice(*work.source.extent(call.func.value))
+    device = f'"{what[0].device}"'
+    if isinstance(value, ast.IfExp):
+        test = work.source.slice(*work.source.extent(value.test))
+        device = f'"{what[0].device}" if {test} else "{what[1].device}"'
+    lines = [f"{module}.set_default_dtype({module}.{what[0].dtype})", f"{module}.set_default_device({device})"]
+    text = statement_separator(work, statement).join(lines)
+    _claim(work, call)
+    work.changes.append(
+        Change(
+            statement,
+            "NPU125",
+            f"{_SET} refuses NPU types -> set_default_dtype and set_default_device",
+            _with_text(text),
+            api=_SET,
+            writes_npu="npu" in device,
+        )
+    )
+
+
+def _with_text(text: str) -> Transform:
+    """Put a text in the place of a statement; comments inside it would be lost, so it must have none."""
+
+    def transform(node: cst.CSTNode) -> str:
+        if "#" in cst.Module([]).code_for_node(node):
+            raise CannotRewrite("a comment stands inside the statement")
+        return text
+
+    return transform
+
+
+def _leave(work: Work, call: ast.Call) -> None:
+    _claim(work, call)
+    work.note(
+        call,
+        "NPU126",
+        f"{_SET} refuses NPU types",
+        api=_SET,
+        help='call torch.set_default_dtype(...) and torch.set_default_device("npu") where the type is one of CUDA',
+    )
+
+
+# --- 64-bit floats ---------------------------------------------------------------------------------------------------
+
+
+def _doubles(work: Work) -> None:
+    """Say where 64-bit floats are made on the device: few NPU operators take them."""
+    for node in work.scan.attributes.get("DoubleTensor", ()):
+        if work.names.qualified(node) == "torch.cuda.DoubleTensor" and id(node) not in work.taken:
+            _double(work, node)
+    for node in work.scan.attributes.get("double", ()):
+        call = parent(node)
+        if isinstance(call, ast.Call) and call.func is node and (_is_cuda_call(node.value) or _goes_on(call)):
+            _double(work, node)
+    for name in ("float64", "double"):
+        for node in work.scan.attributes.get(name, ()):
+            keyword = parent(node)
+            if isinstance(keyword, ast.keyword) and keyword.arg == "dtype" and work.names.qualified(node) in _DOUBLE:
+                call = parent(keyword)
+                device = keyword_of(call, "device") if isinstance(call, ast.Call) else None
+                if isinstance(device, ast.Constant) and str(device.value).startswith("cuda"):
+                    _double(work, node)
+
+
+def _is_cuda_call(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
+
+
+def _goes_on(call: ast.Call) -> bool:
+    """True for `x.double().cuda()`."""
+    above = parent(call)
+    return isinstance(above, ast.Attribute) and above.attr == "cuda" and isinstance(parent(above), ast.Call)
+
+
+def _double(work: Work, node: ast.Attribute) -> None:
+    end = work.source.extent(node)[1]
+    extent = (end - len(node.attr), end)
+    message = "64-bit floats on the device: many NPU operators do not take them or run them on the CPU"
+    work.notes.append(Note(extent, "NPU127", Level.INFO, message, help=_DOUBLE_HELP))
