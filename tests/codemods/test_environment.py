@@ -195,6 +195,12 @@ def test_names_in_uncertain_places_are_reported(line: str) -> None:
     check_noop(f"{line}\n", open_codes=["NPU223"])
 
 
+@pattern("P63")
+@pytest.mark.parametrize("line", ['data.append(("CUDA_HOME", str(home)))', 'shown = ["NCCL_DEBUG", "NCCL_BUFFSIZE"]'])
+def test_names_that_are_not_set(line: str) -> None:
+    check_noop(f"{line}\n")
+
+
 @pattern("P62", "T28")
 def test_prose_stays() -> None:
     check_noop(

@@ -106,6 +106,20 @@ def test_version_of_cuda_that_is_only_shown(line: str) -> None:
 
 
 @pattern("P65", "T13")
+def test_version_under_another_name_is_reported_once() -> None:
+    result = check_noop(
+        """
+        import torch
+        version = torch.version.cuda
+        if version and version.startswith("12"):
+            major = version.split(".")[0]
+        """,
+        open_codes=["NPU506"],
+    )
+    assert len(result.findings) == 1
+
+
+@pattern("P65", "T13")
 @pytest.mark.parametrize("line", ["rocm = torch.version.hip is not None", "if torch.version.hip: pass"])
 def test_version_of_hip(line: str) -> None:
     check_noop(torch_file(line))

@@ -17,7 +17,6 @@ from tests.harness import check_noop, pattern
         'path = shutil.which("nvidia-smi")',
         'command = "nvidia-smi"',
         'os.system(f"nvidia-smi -i {index}")',
-        'subprocess.check_output([home + "/bin/nvcc", "-V"])',
     ],
 )
 def test_commands(line: str) -> None:
@@ -31,8 +30,9 @@ def test_commands(line: str) -> None:
         'print("see nvidia-smi for the processes")',
         '"""nvidia-smi shows it."""',
         'logger.info("nvidia-smi was not found")',
-        'raise OSError("nvcc is missing")',
+        'raise OSError("nvidia-smi is missing")',
         'name = "nvidia-smi-exporter"',
+        'shown = {"nvidia-smi": "the cards"}',
     ],
 )
 def test_text_about_commands(line: str) -> None:

@@ -19,7 +19,9 @@ from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_HOLDER = re.compile(r"(?:^|_)(?:env|envs|environ|environment|envvars|env_vars|environs)\d*$", re.I)
+_HOLDER = re.compile(
+    r"(?:^|_)(?:env|environ|environment)s?(?:_?(?:vars?|variables|dict|defaults|updates?|overrides|settings))?\d*$", re.I
+)
 _ACCESS = frozenset({"get", "pop", "setdefault", "__contains__", "__getitem__"})
 _PROCESS = frozenset({"os.system", "os.popen", "os.execvp", "subprocess.run", "subprocess.call", "subprocess.Popen",
                       "subprocess.check_call", "subprocess.check_output", "subprocess.getoutput",
@@ -60,6 +62,8 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
             level=Level.INFO,
             help=variable.note if variable.note not in ("", "no counterpart") else "",
         )
+    elif not certain and variable.carries == "no":
+        work.keep(node, "the name of a variable that means nothing on NPU, in no place that sets it")
     elif not certain:
         work.note(
             node,

@@ -1,4 +1,4 @@
-"""Programs and providers of NVIDIA named in strings: nvidia-smi, nvcc, the execution providers of ONNX Runtime."""
+"""nvidia-smi and the execution provider of ONNX Runtime for CUDA: things of NVIDIA that are named in strings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from transplt.finding import Effort
 from transplt.scan import parent
 from transplt.work import Work
 
-_COMMAND = re.compile(r"(?:^|[\s/\\;|&`(])(nvidia-smi|nvcc)(?:\.exe)?(?=$|[\s;|&`)])")
+_COMMAND = re.compile(r"(?:^|[\s/\\;|&`(])nvidia-smi(?:\.exe)?(?=$|[\s;|&`)])")
 _PROVIDER = "CUDAExecutionProvider"
-_HELP = {
-    "nvidia-smi": "npu-smi info shows the cards, in a format of its own; torch.npu.mem_get_info, torch.npu.utilization "
-    "and torch.npu.get_device_name answer most questions without it",
-    "nvcc": "there is no CUDA compiler: CANN has its own (bisheng), and torch_npu builds operators with NpuExtension",
-}
+_HELP = (
+    "npu-smi info shows the cards, in a format of its own; torch.npu.mem_get_info, torch.npu.utilization and "
+    "torch.npu.get_device_name answer most questions without it"
+)
 
 
 def plan(work: Work) -> None:
@@ -28,7 +27,7 @@ def plan(work: Work) -> None:
         assert isinstance(value, str)
         if value == _PROVIDER:
             _provider(work, node)
-        elif "nvidia-smi" in value or "nvcc" in value:
+        elif "nvidia-smi" in value:
             _command(work, node)
 
 
@@ -48,17 +47,9 @@ def _provider(work: Work, node: ast.Constant) -> None:
 def _command(work: Work, node: ast.Constant) -> None:
     above = parent(node)
     outer: ast.expr = above if isinstance(above, ast.JoinedStr) else node
-    matched = _COMMAND.search(whole_value(outer))
-    if matched is None or id(outer) in work.taken or is_docstring(outer) or isinstance(parent(outer), ast.Expr):
+    if not _COMMAND.search(whole_value(outer)) or id(outer) in work.taken or isinstance(parent(outer), ast.Expr):
         return
-    if {place.kind for place in places(work.flow, outer)} == {"prose"} or not work.take(outer):
+    kinds = {place.kind for place in places(work.flow, outer)}
+    if kinds == {"prose"} or kinds & {"key", "row", "named"} or not work.take(outer):
         return
-    tool = matched.group(1)
-    work.note(
-        outer,
-        "NPU245",
-        f"{tool} is a program of NVIDIA",
-        api=tool,
-        help=_HELP[tool],
-        effort=Effort.MEDIUM,
-    )
+    work.note(outer, "NPU245", "nvidia-smi is a program of NVIDIA", api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM)
