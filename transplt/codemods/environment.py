@@ -11,16 +11,17 @@ import re
 
 import libcst as cst
 
-from transplt.codemods.strings import one_plain_literal, whole_value
+from transplt.codemods.strings import one_plain_literal
 from transplt.environment_facts import Variable, conditional, refused, variables
 from transplt.finding import Effort, Level
+from transplt.flow import whole_value
 from transplt.rewrite import CannotRewrite, Change
 from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _HOLDER = re.compile(
-    r"(?:^|_)(?:env|environ|environment)s?(?:_?(?:vars?|variables|dict|defaults|updates?|overrides|settings))?\d*$", re.I
+    r"(?:^|_)(?:env|environ|environment)s?(?:_?(?:vars?|variables|dict|defaults|updates?|settings))?\d*$", re.I
 )
 _ACCESS = frozenset({"get", "pop", "setdefault", "__contains__", "__getitem__"})
 _PROCESS = frozenset({"os.system", "os.popen", "os.execvp", "subprocess.run", "subprocess.call", "subprocess.Popen",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.cuda_text import is_docstring
-from transplt.flow import whole_value
 from transplt.destinations import places
 from transplt.finding import Effort
+from transplt.flow import whole_value
 from transplt.scan import parent
 from transplt.work import Work
 
