@@ -49,7 +49,9 @@ def test_edited_lines_belong_to_statements(tmp_path: Path) -> None:
     [file] = migration.files
     spans = {line: (min(span), max(span)) for line, span in file.statements.items()}
     assert spans == {
-        4: (4, 4), 8: (7, 9), 11: (10, 12), 15: (14, 15), 16: (16, 16), 18: (17, 18), 19: (19, 19), 20: (20, 20)}  # fmt: skip
+        4: (4, 4), 8: (7, 9), 11: (10, 12), 15: (14, 15),
+        16: (16, 16), 18: (17, 18), 19: (19, 19), 20: (20, 20),
+    }  # fmt: skip
     assert file.watched == [4, 7, 8, 9, 10, 11, 12, 14, 15, 16, 17, 18, 19, 20]
 
 
