@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.config import read_config
+from transplt.config import find_config, read_config
 from transplt.errors import UsageError
 from transplt.plan import Options, make_plan
 
@@ -40,7 +40,7 @@ def test_everything_reaches_the_plan(tmp_path: Path) -> None:
     assert (settings.torch_version, settings.style) == ("2.8", "portable")
     assert settings.specify_device and settings.similar and settings.unsafe_fixes and settings.annotate
     assert plan.copy_all
-    assert plan.exclude == ("third_party/", "more")
+    assert (plan.project_exclude, plan.exclude) == (("third_party/",), ("more",))
     assert settings.user_rules == (("rules.json", '{"rules": {}}'),)
     assert settings.per_file_ignores == (("tests/*", ("NPU3", "NPU501")),)
     assert plan.torch.why == "[tool.transplt] in pyproject.toml"
@@ -111,3 +111,40 @@ def test_a_bad_pattern(tmp_path: Path) -> None:
     write(tmp_path, "")
     with pytest.raises(UsageError, match="a pattern of --exclude cannot be read"):
         walk(tmp_path, ("!",))
+
+
+def test_settings_are_found_upward_and_paths_are_relative_to_them(tmp_path: Path) -> None:
+    write(tmp_path, EVERYTHING.replace('rules = ["rules.json"]', ""))
+    inner = tmp_path / "src" / "package"
+    inner.mkdir(parents=True)
+    plan = make_plan(Options(inner))
+    assert plan.settings.torch_version == "2.8"
+    assert plan.settings.base == "src/package/"
+    assert find_config(inner).folder == tmp_path
+
+
+def test_settings_outside_the_repository_do_not_count(tmp_path: Path) -> None:
+    write(tmp_path, EVERYTHING)
+    inner = tmp_path / "repository"
+    (inner / ".git").mkdir(parents=True)
+    assert find_config(inner).folder is None
+
+
+def test_a_nearer_pyproject_without_the_table_does_not_hide_it(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.transplt]\nsimilar = true\n")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text("[project]\nname = 'transplt-user'\n")
+    assert find_config(inner).similar is True
+
+
+def test_patterns_hold_from_the_folder_of_the_settings(tmp_path: Path) -> None:
+    from transplt.tree import migrate_tree
+
+    write(tmp_path, '[tool.transplt]\nexclude = ["src/old/"]\n[tool.transplt.per-file-ignores]\n"src/kept.py" = []\n')
+    source = tmp_path / "src"
+    (source / "old").mkdir(parents=True)
+    for name in ("kept.py", "other.py", "old/gone.py"):
+        (source / name).write_text("import torch\ntorch.cuda.is_available()\n")
+    result = migrate_tree(make_plan(Options(source, tmp_path / "out")))
+    assert [(record.path, record.changed) for record in result.files] == [("kept.py", False), ("other.py", True)]

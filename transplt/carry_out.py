@@ -118,7 +118,7 @@ def _offer(work: Work, change: Change) -> Note:
     return Note(
         work.source.extent(change.node),
         change.code,
-        Level.MANUAL,
+        change.level,
         change.message,
         change.api,
         change.help or "applied with --unsafe-fixes",

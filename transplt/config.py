@@ -16,7 +16,10 @@ _STYLES = ("npu", "portable")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the project's own settings say; None where they say nothing. `rules` are files inside the project."""
+    """What the project's own settings say; None where they say nothing. `rules` are files inside the project.
+
+    `folder` holds the pyproject.toml they stand in, None where there are no settings.
+    """
 
     torch_version: str | None = None
     style: str | None = None
@@ -28,6 +31,13 @@ class Config:
     rules: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    folder: Path | None = None
+
+    def base(self, inner: Path) -> str:
+        """The way from the folder of the settings down to `inner`, with a trailing slash; empty where they are one."""
+        if self.folder is None or inner == self.folder:
+            return ""
+        return inner.relative_to(self.folder).as_posix() + "/"
 
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "copy-all")
@@ -42,6 +52,18 @@ def parse_toml(text: str) -> dict[str, Any]:
         import tomli as tomllib
     table: dict[str, Any] = tomllib.loads(text)
     return table
+
+
+def find_config(folder: Path) -> Config:
+    """The settings of the nearest pyproject.toml with [tool.transplt], from `folder` up to the top of its repository.
+
+    Outside of a repository the search goes on to the root of the file system. UsageError names the key at fault.
+    """
+    for above in (folder, *folder.parents):
+        config = read_config(above)
+        if config.folder is not None or (above / ".git").exists():
+            return config
+    return Config()
 
 
 def read_config(folder: Path) -> Config:
@@ -62,7 +84,9 @@ def read_config(folder: Path) -> Config:
     except ValueError as error:
         raise UsageError(f"{shown(path)} is not TOML: {error}") from error
     tool = table.get("tool", {})
-    own = tool.get("transplt", {}) if isinstance(tool, dict) else {}
+    if not isinstance(tool, dict) or "transplt" not in tool:
+        return Config()
+    own = tool["transplt"]
     return _config(own, folder, f"{shown(path)}: [tool.transplt]")
 
 
@@ -99,6 +123,7 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
         exclude=_strings(table, "exclude", where),
         per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),
+        folder=folder,
     )
 
 

@@ -137,7 +137,7 @@ class FileWorker:
     def _ignored_codes(self, path: str) -> list[str]:
         """Prefixes of the codes that the settings switch off for a file; a pattern without codes means all."""
         ignores = self.settings.per_file_ignores
-        return [code for pattern, codes in ignores if fnmatch(path, pattern) for code in codes or ("NPU",)]
+        return [code for pattern, codes in ignores if fnmatch(self.settings.base + path, pattern) for code in codes or ("NPU",)]
 
 
 def internal_finding(path: str, why: str) -> Finding:

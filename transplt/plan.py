@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from transplt.config import Config, read_config
+from transplt.config import Config, find_config
 from transplt.errors import UsageError, reason, shown
 from transplt.publish import output_folder
 from transplt.settings import Settings
@@ -28,6 +28,7 @@ class Options:
     rules: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
     torch_version: str | None = None
+    style: str | None = None
     specify_device: bool | None = None
     similar: bool | None = None
     unsafe_fixes: bool | None = None
@@ -40,13 +41,17 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be done: `source` is a real, absolute path of a folder or one .py file, `target` the folder to make."""
+    """What will be done: `source` is a real, absolute path of a folder or one .py file, `target` the folder to make.
+
+    `exclude` are patterns of paths relative to the input, `project_exclude` to the folder of the settings.
+    """
 
     source: Path
     target: Path
     settings: Settings
     torch: TorchTarget
     exclude: tuple[str, ...]
+    project_exclude: tuple[str, ...]
     copy_all: bool
     force: bool
     discard_edits: bool
@@ -66,7 +71,7 @@ def make_plan(options: Options) -> Plan:
     """UsageError when something about the input, the rules or the settings is wrong; nothing is written."""
     source = find_source(options.source)
     folder = source.parent if source.is_file() else source
-    config = read_config(folder)
+    config = find_config(folder)
     version = options.torch_version if options.torch_version is not None else config.torch_version
     torch = choose_target(source, version)
     if options.torch_version is None and config.torch_version is not None:
@@ -74,9 +79,10 @@ def make_plan(options: Options) -> Plan:
     return Plan(
         source=source,
         target=output_folder(source, options.out),
-        settings=_settings(options, config, torch.version),
+        settings=settings_of(options, config, torch.version, folder),
         torch=torch,
-        exclude=(*config.exclude, *options.exclude),
+        exclude=options.exclude,
+        project_exclude=config.exclude,
         copy_all=_first(options.copy_all, config.copy_all, False),
         force=options.force,
         discard_edits=options.discard_edits,
@@ -104,16 +110,18 @@ def find_source(path: Path) -> Path:
     return source
 
 
-def _settings(options: Options, config: Config, version: str) -> Settings:
+def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
+    """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
     return Settings(
         torch_version=version,
         specify_device=_first(options.specify_device, config.specify_device, False),
         similar=_first(options.similar, config.similar, False),
         unsafe_fixes=_first(options.unsafe_fixes, config.unsafe_fixes, False),
         annotate=_first(options.annotate, config.annotate, False),
-        style=_first(None, config.style, "npu"),
+        style=_first(options.style, config.style, "npu"),
         user_rules=read_rules((*config.rules, *options.rules)),
         per_file_ignores=config.per_file_ignores,
+        base=config.base(folder),
     )
 
 

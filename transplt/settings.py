@@ -14,7 +14,8 @@ class Settings:
     """What the engine needs to know besides a file's bytes.
 
     `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins;
-    they were validated before. `per_file_ignores` maps a glob of paths (relative to the input) to code prefixes.
+    they were validated before. `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
+    folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -25,3 +26,4 @@ class Settings:
     style: str = "npu"  # npu | portable
     user_rules: tuple[tuple[str, str], ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    base: str = ""

@@ -66,7 +66,8 @@ def _inventory(plan: Plan) -> Inventory:
     # What an earlier migration reported is no part of the project.
     before = read_manifest(plan.source)
     reports = frozenset(before["reports"]) if before is not None else frozenset()
-    return walk(plan.source, plan.exclude, copy_all=plan.copy_all, skip=reports)
+    above = (plan.settings.base, plan.project_exclude)
+    return walk(plan.source, plan.exclude, copy_all=plan.copy_all, skip=reports, above=above)
 
 
 def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:

@@ -67,15 +67,20 @@ class Inventory:
 
 
 def walk(
-    root: Path, exclude: Sequence[str] = (), *, copy_all: bool = False, skip: frozenset[str] = frozenset()
+    root: Path,
+    exclude: Sequence[str] = (),
+    *,
+    copy_all: bool = False,
+    skip: frozenset[str] = frozenset(),
+    above: tuple[str, Sequence[str]] = ("", ()),
 ) -> Inventory:
     """Everything below `root` (a real path), in an order that depends on names alone.
 
-    `exclude` are patterns as in .gitignore; `skip` are paths that count as absent. UsageError when `root` itself
-    cannot be listed.
+    `exclude` are patterns as in .gitignore; `skip` are paths that count as absent. `above` are patterns of a folder at
+    or above `root`, with the way from there down to `root`. UsageError when `root` itself cannot be listed.
     """
     try:
-        patterns = _spec(exclude)
+        patterns = Excluded(("", exclude), above)
     except ValueError as error:
         raise UsageError(f"a pattern of --exclude cannot be read: {error}") from error
     walker = _Walker(root, patterns, copy_all, skip)
@@ -83,8 +88,22 @@ def walk(
     return walker.found
 
 
+class Excluded:
+    """Patterns as in .gitignore, each group with the way from its folder down to the one that paths are relative to.
+
+    ValueError for a pattern that is none.
+    """
+
+    def __init__(self, *groups: tuple[str, Sequence[str]]) -> None:
+        self._specs = [(base, spec) for base, patterns in groups if (spec := _spec(patterns)) is not None]
+
+    def matches(self, path: str) -> bool:
+        """True for a path that is left out; a folder ends with a slash."""
+        return any(spec.match_file(base + path) for base, spec in self._specs)
+
+
 class _Walker:
-    def __init__(self, root: Path, exclude: GitIgnoreSpec | None, copy_all: bool, skip: frozenset[str]) -> None:
+    def __init__(self, root: Path, exclude: Excluded, copy_all: bool, skip: frozenset[str]) -> None:
         self.root = root
         self.real_root = os.path.realpath(root)
         self.exclude = exclude
@@ -135,7 +154,7 @@ class _Walker:
         if path in self.skip or entry.name == ".git":
             return
         is_folder = entry.is_dir(follow_symlinks=False)
-        if self.exclude is not None and self.exclude.match_file(path + "/" if is_folder else path):
+        if self.exclude.matches(path + "/" if is_folder else path):
             self._leave_out(path, "excluded")
         elif is_folder:
             if entry.name not in SKIPPED_FOLDERS:
