@@ -7,6 +7,7 @@ import re
 
 from transplt.destinations import destination, parameter_names
 from transplt.flow import BACKEND, DEVICE, Flow, bases_of, export
+from transplt.npu_code import is_portable, mentions_npu
 from transplt.project import ModuleFacts, ProjectFacts
 from transplt.scan import Scan, import_base, is_property, module_name
 
@@ -62,6 +63,8 @@ def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
         flags=tuple(sorted(_flags(scan))),
         has_kernels=bool(_KERNELS.search(scan.source.utf8)),
         bases=tuple(sorted(bases_of(flow))),
+        uses_cuda=b"cuda" in scan.source.utf8.lower(),
+        handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
 
 

@@ -23,6 +23,7 @@ class ModuleFacts:
     `slots`: groups of value slots that share their values, with the marks they carry (see `flow`).
     `cuda_definitions`: (qualified name, kind) of functions, methods, classes and members called cuda or is_cuda.
     `bases`: (class, base) where the base may be the project's own. `has_kernels`: it builds or imports CUDA kernels.
+    `uses_cuda`: it speaks of CUDA; `handles_npu`: it chooses between CUDA and the NPU (see `npu_code`).
     """
 
     path: str
@@ -39,6 +40,8 @@ class ModuleFacts:
     flags: tuple[str, ...] = ()
     bases: tuple[tuple[str, str], ...] = ()
     has_kernels: bool = False
+    uses_cuda: bool = False
+    handles_npu: bool = False
 
 
 @dataclass(slots=True)
@@ -58,6 +61,7 @@ class ProjectFacts:
     flags: frozenset[str] = frozenset()
     kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
+    portable: bool = False
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -87,6 +91,7 @@ class ProjectFacts:
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
         joined.flags = frozenset(name for item in every for name in item.flags)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
+        joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
         return joined
 
