@@ -253,6 +253,9 @@ def own_names(work: Work) -> list[Range]:
                 at = _name_of_binding(source, binding, word)
                 if at is not None:
                     kept.append((at, at + len(word), "a name of the project's own"))
+                elif (alias := _moved_alias(work, binding, word)) is not None:
+                    end = source.offset(alias.end_lineno or alias.lineno, alias.end_col_offset or 0)
+                    kept.append((end - len(word), end, _ALIAS))
     kept += _imported_names(work)
     for call in scan.calls:
         for keyword in call.keywords:
