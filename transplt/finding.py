@@ -85,8 +85,9 @@ class Finding:
             return False
         return self.level is not Level.INFO
 
-    def sort_key(self) -> tuple[str, int, int, str]:
-        return (self.path, self.span.start, self.span.end, self.code)
+    def sort_key(self) -> tuple[str, int, int]:
+        """By place; sorting is stable, so that lines that go in at one place keep the order they have in the output."""
+        return (self.path, self.span.start, self.span.end)
 
 
 @dataclass(frozen=True, slots=True)

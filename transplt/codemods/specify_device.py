@@ -27,7 +27,7 @@ _LINE = (
     f'{NAME} = int(os.environ.get("LOCAL_RANK") or os.environ.get("ASCEND_DEVICE_ID") '
     'or os.environ.get("DEVICE_ID") or 0)'
 )
-_SELECT = f"torch.npu.set_device({NAME})"
+_SELECT = f"npu.set_device({NAME})"
 
 
 def plan(work: Work) -> None:
@@ -130,12 +130,14 @@ def select_card(
 
     `lines` (statements below the imports) and `additions` are returned with what has to go in.
     """
+    # A script that never says torch, as one that only calls its own modules, has torch_npu from our import.
+    select = f"{'torch' if 'torch' in work.scan.root.bindings else 'torch_npu'}.{_SELECT}"
     for node in work.scan.tree.body:
         if isinstance(node, ast.If) and _is_main_guard(node.test):
             said = "the process selects the card that the environment names"
-            return [_LINE], [*additions, Addition(node.body[0], _SELECT, CODE, said, before=True)]
+            return [_LINE], [*additions, Addition(node.body[0], select, CODE, said, before=True)]
     if any(_runs_on_import(edit) for edit in edits):
-        return [_LINE, _SELECT], additions
+        return [_LINE, select], additions
     return lines, additions
 
 
