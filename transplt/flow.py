@@ -1,8 +1,8 @@
 """Where values go in one file: links between slots, and the marks that uses give them.
 
-Assignments, calls, returns and comparisons link slots; uses mark them (`x.to(s)` marks s as a device). A CUDA string that
-reaches several slots links them too. Everything is flow-insensitive: a string becomes an NPU string together with all
-that shares its slot, or not at all.
+Assignments, calls, returns and comparisons link slots; uses mark them (`x.to(s)` marks s as a device). A CUDA string
+that reaches several slots links them too. Everything is flow-insensitive: a string becomes an NPU string together with
+all that shares its slot, or not at all.
 """
 
 from __future__ import annotations
@@ -11,15 +11,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from transplt.destinations import (
-    BACKEND_POSITIONS,
-    DEVICE_KEYWORDS,
-    TORCH_POSITIONS,
-    certain_kind,
-    places,
-    store_slots,
-)
+from transplt.destinations import places, store_slots
 from transplt.names import Names
+from transplt.positions import BACKEND_POSITIONS, DEVICE_KEYWORDS, TORCH_POSITIONS
 from transplt.project import ProjectFacts, unify_attributes
 from transplt.scan import Scan, Scope, module_name, parent
 from transplt.slots import (
@@ -32,6 +26,7 @@ from transplt.slots import (
     class_fields,
     hint_of,
 )
+from transplt.verdicts import certain_kind
 
 DEVICE_METHODS = {"to": (0,), "to_empty": (0,)}
 _POSITION_NAMES = {name.rpartition(".")[2] for name in [*TORCH_POSITIONS, *BACKEND_POSITIONS]}
@@ -41,8 +36,8 @@ BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
 _READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
 
 __all__ = [
-    "BACKEND", "BACKEND_WORD", "DEVICE", "DEVICE_WORD", "SELF", "Flow", "build_flow", "hint_of", "literals_of", "sources",
-    "whole_value",
+    "BACKEND", "BACKEND_WORD", "DEVICE", "DEVICE_WORD", "SELF", "Flow", "build_flow", "hint_of", "literals_of",
+    "sources", "whole_value",
 ]
 
 
@@ -203,9 +198,7 @@ def _slot_of_store(flow: Flow, node: ast.AST) -> str | None:
 
 def _store_attribute(flow: Flow, node: ast.Attribute) -> None:
     above = parent(node)
-    if isinstance(above, ast.Assign) and node in above.targets:
-        _link_value(flow, node, above.value)
-    elif isinstance(above, ast.AnnAssign) and above.target is node and above.value is not None:
+    if isinstance(above, (ast.Assign, ast.AnnAssign)) and above.value is not None:
         _link_value(flow, node, above.value)
     elif isinstance(above, (ast.Tuple, ast.List)):
         _destructured(flow, node, above)

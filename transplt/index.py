@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.destinations import destination, parameter_names
+from transplt.destinations import destination
 from transplt.flow import BACKEND, DEVICE, Flow, bases_of, export
 from transplt.npu_code import is_portable, mentions_npu
 from transplt.project import ModuleFacts, ProjectFacts

@@ -1,9 +1,9 @@
 """Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
 
-A file is *portable* when it chooses between CUDA and the NPU: a condition, a table, a tuple or a pair of definitions that
-names both. A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not
-change, so nothing in them is edited but what the user's own rules say. An edit that was planned is dropped where the code
-is CUDA's side of such a choice, and becomes a finding everywhere else.
+A file is *portable* when it chooses between CUDA and the NPU: a condition, a table, a tuple or a pair of definitions
+that names both. A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU
+must not change, so nothing in them is edited but what the user's own rules say. An edit that was planned is dropped
+where the code is CUDA's side of such a choice, and becomes a finding everywhere else.
 A file that merely uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no choice: it is edited.
 """
 
@@ -148,7 +148,7 @@ def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(block, list) and node in block:
             at = block.index(node)
             near = block[max(0, at - 3) : at + 4]
-            return [twin for twin in near if b"cuda" in (line := _head(source, twin)) and line.replace(b"cuda", b"npu") == head]
+            return [twin for twin in near if twin is not node and _head(source, twin).replace(b"cuda", b"npu") == head]
     return []
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 #: Attribute and key names that say nothing about what they hold: uses of one class tell nothing of another's.
 GENERIC = frozenset(
-    "name names type types value values data key keys mode kind id ids args arg kwargs config cfg conf text label labels "
-    "title index idx path shape size dtype func fn cls klass module model models options opts params param item items x y "
-    "default description help result results state status tag tags category target targets source src dst op ops impl "
-    "method style format fmt level output outputs input inputs content message msg raw string str line parent node "
-    "children info meta version prefix suffix variant flavor choice choices".split()
+    "name names type types value values data key keys mode kind id ids args arg kwargs config cfg conf text label "
+    "labels title index idx path shape size dtype func fn cls klass module model models options opts params param "
+    "item items x y default description help result results state status tag tags category target targets source "
+    "src dst op ops impl method style format fmt level output outputs input inputs content message msg raw string "
+    "str line parent node children info meta version prefix suffix variant flavor choice choices".split()
 )
 
 

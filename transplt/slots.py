@@ -1,8 +1,9 @@
 """Slots: the places of a program that hold a value, and which of them share it.
 
-A *slot* is a variable, a parameter, an attribute of a class, a command line flag, an entry under a constant key, or what
-a function returns. Slots that share a value form a component (a union-find); *marks* say what the values of a component
-are. Slots that other files can see have names that hold over the project, so that the sum of all files joins them too.
+A *slot* is a variable, a parameter, an attribute of a class, a command line flag, an entry under a constant key, or
+what a function returns. Slots that share a value form a component (a union-find); *marks* say what the values of a
+component are. Slots that other files can see have names that hold over the project, so that the sum of all files joins
+them too.
 
 Keys: `v:` local variable, `g:` module-level name, `p:` parameter, `r:` return value, `s:` attribute of a class,
 `n:` attribute of an object whose class is unknown (parsed arguments, configurations), `k:` entry of a mapping.
@@ -25,14 +26,17 @@ BACKEND = "backend"
 DEVICE_WORD = re.compile(r"(?:^|_|\b)(?:devices?|dev|map_?location|device_?types?)\d*(?:$|_|\b)|Device", re.I)
 BACKEND_WORD = re.compile(r"backend", re.I)
 #: Names that speak of devices and hold no device string.
-_NO_DEVICE = re.compile(r"names?$|counts?$|capabilit|propert|_(?:id|idx|index|num|info|mem|memory|stats?|rank)s?$|^num_|^n_", re.I)
+_NO_DEVICE = re.compile(
+    r"names?$|counts?$|capabilit|propert|_(?:id|idx|index|num|info|mem|memory|stats?|rank)s?$|^num_|^n_", re.I
+)
 SELF = ("self", "cls")
 #: Top-level packages that are never the project's own.
 _LIBRARIES = frozenset(
-    "torch torchvision torchaudio numpy scipy pandas matplotlib os sys re math time json random logging argparse typing "
-    "collections functools itertools pathlib subprocess copy warnings inspect contextlib dataclasses abc enum shutil glob "
-    "pickle datetime io tempfile threading multiprocessing unittest pytest transformers accelerate datasets einops tqdm "
-    "yaml cv2 PIL sklearn absl wandb omegaconf hydra pytorch_lightning lightning deepspeed apex triton jax flax".split()
+    "torch torchvision torchaudio numpy scipy pandas matplotlib os sys re math time json random logging argparse "
+    "typing collections functools itertools pathlib subprocess copy warnings inspect contextlib dataclasses abc "
+    "enum shutil glob pickle datetime io tempfile threading multiprocessing unittest pytest transformers "
+    "accelerate datasets einops tqdm yaml cv2 PIL sklearn absl wandb omegaconf hydra pytorch_lightning lightning "
+    "deepspeed apex triton jax flax".split()
 )
 
 
@@ -98,7 +102,7 @@ class Flow:
     # --- slots of expressions --------------------------------------------------------------------------------------
 
     def slot(self, node: ast.AST) -> str | None:
-        """The slot an expression reads; wrappers that keep a device string one (`str(x)`, `x.lower()`) are seen through."""
+        """The slot an expression reads; what keeps a device string one (`str(x)`, `x.lower()`) is seen through."""
         if isinstance(node, ast.Name):
             return self.variable(node.id, self.scan.scope_of(node))
         if isinstance(node, ast.Attribute):
@@ -111,7 +115,7 @@ class Flow:
                 return self.entry(node.value, key.value)
             base = self.slot(node.value)
             if base is not None and isinstance(key, ast.Constant) and base.startswith("r:"):
-                return f"{base}<{key.value}>"
+                return f"{base}<{key.value!r}>"
             return base
         if isinstance(node, ast.NamedExpr):
             return self.slot(node.target)
@@ -196,7 +200,7 @@ class Flow:
         node = owner.node
         return f"v:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}:{name}"
 
-    # --- functions and classes -----------------------------------------------------------------------------------------
+    # --- functions and classes ---------------------------------------------------------------------------------------
 
     def scope_path(self, scope: Scope) -> str:
         """Dotted path of a function or class scope inside its module."""
@@ -276,10 +280,9 @@ class Flow:
                     return self.own_name(binding.target)
             return None
         if isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute)):
-            if isinstance(func.value, ast.Name):
-                if func.value.id in SELF:
-                    owner_name = self.class_of(func)
-                    return f"{owner_name}.{func.attr}" if owner_name else None
+            if isinstance(func.value, ast.Name) and func.value.id in SELF:
+                owner_name = self.class_of(func)
+                return f"{owner_name}.{func.attr}" if owner_name else None
             full = self.names.qualified(func)
             if full:
                 return self.own_name(full)

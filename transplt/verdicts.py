@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.destinations import Place, certain_kind
-from transplt.slots import BACKEND_WORD, DEVICE, DEVICE_WORD, Flow
+from transplt.places import Place
+from transplt.slots import BACKEND, BACKEND_WORD, DEVICE, DEVICE_WORD, Flow
 
 
 def verdict(flow: Flow, found: list[Place], wanted: str) -> str:
@@ -35,3 +35,39 @@ def is_kind(flow: Flow, node: ast.expr, wanted: str) -> bool:
         return True
     slot = flow.slot(node)
     return slot is not None and wanted in flow.marks_of(slot)
+
+
+def certain_kind(flow: Flow, node: ast.expr, wanted: str) -> bool:
+    """As `is_kind`, by the form of the expression alone."""
+    if isinstance(node, ast.Name):
+        return False
+    if isinstance(node, ast.Attribute):
+        if wanted == DEVICE and node.attr == "type":
+            return certain_kind(flow, node.value, wanted)
+        return wanted == DEVICE and node.attr in ("device", "device_type", "_device")
+    if isinstance(node, ast.Call):
+        last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if last == "get_backend":
+            return wanted == BACKEND
+        if last in ("device", "get_default_device", "current_accelerator"):
+            full = flow.names.qualified(node.func) or ""
+            return wanted == DEVICE and full.startswith("torch.")
+        if last == "type" and not node.args and isinstance(node.func, ast.Attribute):
+            return wanted == DEVICE  # the name of a tensor's type holds the device: torch.npu.FloatTensor
+        if last == "str" and node.args:
+            return certain_kind(flow, node.args[0], wanted)
+        if last in ("lower", "strip", "split", "partition", "upper", "rsplit", "casefold"):
+            inner = getattr(node.func, "value", None)
+            return inner is not None and certain_kind(flow, inner, wanted)
+        if last == "getattr" and len(node.args) > 1:
+            key = node.args[1]
+            word = DEVICE_WORD if wanted == DEVICE else BACKEND_WORD
+            return isinstance(key, ast.Constant) and bool(word.search(str(key.value)))
+    if isinstance(node, ast.Subscript):
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            word = DEVICE_WORD if wanted == DEVICE else BACKEND_WORD
+            return bool(word.search(node.slice.value))
+        return certain_kind(flow, node.value, wanted)
+    if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.FormattedValue):
+        return certain_kind(flow, node.values[0].value, wanted)
+    return False

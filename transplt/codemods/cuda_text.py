@@ -10,15 +10,19 @@ from transplt.finding import Effort
 from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
-_WORDS = r"(?:cuda|nccl|cudnn|cublas|nvtx|nvidia|nvcc|cupti)"
 _LIBRARY = re.compile(
     r"(?:^|/)(?:lib)?(?:cuda|cudart|cudnn|cublas|cublasLt|cufft|curand|cusparse|cusolver|nccl|nvrtx|nvrtc|nvToolsExt|nvidia-ml)"
     r"[\w.*-]*\.(?:so|dll|dylib)\b|^-l(?:cu\w+|nccl|nv\w+)$",
     re.I,
 )
-_TOOLKIT = re.compile(r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-D\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d")
+_TOOLKIT = re.compile(
+    r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-D\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d"
+)
 _SOURCE = re.compile(r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem")
-_ENVIRONMENT = re.compile(r"(?:CUDA|NCCL|CUDNN|CUBLAS|CUBLASLT|NVIDIA|NVTE|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA|PYTORCH_NVML)_[A-Z0-9_]+")
+_ENVIRONMENT = re.compile(
+    r"CUDA_(?:VISIBLE|LAUNCH|DEVICE|HOME|PATH|CACHE|MODULE|MPS)[A-Z0-9_]*|CUBLAS_WORKSPACE_CONFIG"
+    r"|(?:NCCL|NVIDIA|NVTE|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA)_[A-Z0-9_]+"
+)
 _ADDRESS = re.compile(r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$")
 _IDENTIFIER = re.compile(r"[\w.\[\]{}%:*/|,=-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
@@ -45,7 +49,8 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
         return
     kinds = {place.kind for place in found}
     if _SOURCE.search(value):
-        _bound(work, node, "CUDA source code in a string", "write the kernel for the NPU, or use its operators", Effort.HIGH)
+        help_ = "write the kernel for the NPU, or use its operators"
+        _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
     elif kinds and kinds <= {"prose", "help"}:
         work.keep(node, "text for people")
     elif "command" in kinds:
@@ -56,14 +61,13 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
             "register a kernel for the NPU (dispatch key PrivateUse1)", Effort.HIGH,
         )
     elif _LIBRARY.search(value):
-        _bound(work, node, f"the library {value!r} belongs to CUDA", "load the one of CANN that does the same", Effort.MEDIUM)
+        help_ = "load the one of CANN that does the same"
+        _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
     elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
         _bound(work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM)
     elif _ENVIRONMENT.fullmatch(value) and "key" not in kinds:
-        _bound(
-            work, node, f"the environment variable {value} is named", "name the variable of the NPU if the program reads it",
-            Effort.LOW,
-        )
+        help_ = "name the variable of the NPU if the program reads it"
+        _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
     else:
         work.keep(node, _reason(value, kinds))
 

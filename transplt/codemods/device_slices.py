@@ -22,7 +22,7 @@ def plan(work: Work) -> None:
         part = node.slice
         if isinstance(part, ast.Slice) and part.step is None:
             _slice(work, node, part)
-        elif isinstance(part, ast.Constant) and part.value == 5 and type(part.value) is int and isinstance(node.ctx, ast.Load):
+        elif _number(part) == 5 and isinstance(node.ctx, ast.Load):
             _index(work, node, part)
 
 
@@ -41,17 +41,17 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> None:
         return
     if not is_kind(work.flow, node.value, DEVICE):
         return
-    assert isinstance(bound, ast.Constant)
+    assert bound is not None
     if not sure:
         work.note(
             node, "NPU202", "a device string may be taken apart here by position, and 'npu' is one letter shorter",
-            help=f"if this is a string, write {bound.value - 1} for {bound.value}",
+            help="if this is a string, write a position one lower",
         )
         return
     _shift(work, bound)
 
 
-def _index(work: Work, node: ast.Subscript, part: ast.Constant) -> None:
+def _index(work: Work, node: ast.Subscript, part: ast.expr) -> None:
     if _PLURAL.search(_name(node.value)) or not is_kind(work.flow, node.value, DEVICE):
         return
     if _is_call(node, ("int", "float")):
@@ -63,15 +63,16 @@ def _index(work: Work, node: ast.Subscript, part: ast.Constant) -> None:
         )
 
 
-def _shift(work: Work, bound: ast.Constant) -> None:
-    if not work.take(bound):
+def _shift(work: Work, bound: ast.expr) -> None:
+    old = _number(bound)
+    if old is None or not work.take(bound):
         return
-    new = str(bound.value - 1)
+    new = str(old - 1)
     work.changes.append(
         Change(
             bound,
             "NPU209",
-            f"position {bound.value} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
+            f"position {old} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
             lambda node: cst.ensure_type(node, cst.Integer).with_changes(value=new),
         )
     )

@@ -20,23 +20,49 @@ def plan(work: Work) -> None:
     """Give tables that are looked up by device a row for the NPU; runs before the rules that rename what is in them."""
     seen: set[int] = set()
     for node in work.scan.strings:
-        display = parent(node)
-        if not isinstance(display, ast.Dict) or id(display) in seen:
+        display = _display_of(node)
+        if display is None or id(display) in seen:
             continue
         rows = [
             (key, value)
             for key, value in zip(display.keys, display.values, strict=True)
-            if isinstance(key, ast.Constant) and isinstance(key.value, str) and DEVICE_STRING.fullmatch(key.value)
+            if key is not None and (text := _text(work, key)).count("cuda") == 1 and DEVICE_STRING.match(_spelled(text))
         ]
-        if not any(key is node for key, _ in rows):
-            continue
         seen.add(id(display))
         _table(work, display, rows)
 
 
-def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.Constant, ast.expr]]) -> None:
-    present = {str(key.value) for key in display.keys if isinstance(key, ast.Constant)}
-    wanted = [(key, value) for key, value in rows if str(key.value).replace("cuda", "npu", 1) not in present]
+def _display_of(node: ast.Constant) -> ast.Dict | None:
+    """The table in whose keys a string stands: as the key itself, or (`"cuda:%d" % 0`) as its beginning."""
+    if not isinstance(node.value, str) or not DEVICE_STRING.match(node.value):
+        return None
+    key: ast.AST = node
+    above = parent(key)
+    if isinstance(above, ast.JoinedStr):
+        key, above = above, parent(above)
+    if isinstance(above, ast.BinOp) and above.left is key:
+        key, above = above, parent(above)
+    if isinstance(above, ast.Dict) and any(item is key for item in above.keys):
+        return above
+    return None
+
+
+def _text(work: Work, node: ast.expr) -> str:
+    return work.source.slice(*work.source.extent(node))
+
+
+def _spelled(text: str) -> str:
+    """What a literal spells, its prefix and quotes left out."""
+    return text.lstrip("rRuUfF").lstrip("\"'")
+
+
+def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]]) -> None:
+    present = {_text(work, key).replace("'", '"') for key in display.keys if key is not None}
+    wanted = [
+        (key, value)
+        for key, value in rows
+        if _text(work, key).replace("'", '"').replace("cuda", "npu", 1) not in present
+    ]
     for key, value in rows:
         if not any(key is other for other, _ in wanted):
             _hold(work, key, value)
@@ -46,11 +72,12 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.Constant, ast.exp
         return
     texts = {}
     for key, value in wanted:
-        work.take(key)
+        for part in ast.walk(key):
+            work.take(part)
         work.keep(key, REASON)
-        texts[display.keys.index(key)] = work.source.slice(*work.source.extent(value))
-        _keep_words(work, value)
-    names = ", ".join(repr(key.value) for key, _ in wanted)
+        texts[display.keys.index(key)] = _text(work, value)
+        work.keep(value, REASON)
+    names = ", ".join(_text(work, key) for key, _ in wanted)
     work.changes.append(
         Change(
             display,
@@ -64,19 +91,13 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.Constant, ast.exp
 
 def _hold(work: Work, key: ast.expr, value: ast.expr) -> None:
     """A row for CUDA beside one for the NPU: nothing in it changes."""
-    work.take(key)
+    for node in (*ast.walk(key), *ast.walk(value)):
+        work.take(node)
     work.keep(key, REASON)
-    for node in ast.walk(value):
-        if isinstance(node, ast.expr):
-            work.take(node)
     work.keep(value, REASON)
 
 
-def _keep_words(work: Work, value: ast.expr) -> None:
-    work.keep(value, REASON)
-
-
-def _calls(rows: list[tuple[ast.Constant, ast.expr]]) -> bool:
+def _calls(rows: list[tuple[ast.expr, ast.expr]]) -> bool:
     """True when a row's value does something: written twice, it would happen twice."""
     return any(
         isinstance(node, (ast.Await, ast.NamedExpr, ast.Yield, ast.ListComp, ast.DictComp))
@@ -114,6 +135,8 @@ def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
     else:
         slots.update(place.detail for place in places(flow, display) if place.kind == "slot")
     roots = {flow.find(slot) for slot in slots}
+    if any(DEVICE in flow.marks.get(root, ()) for root in roots):
+        return True  # a table that goes where a device goes: map_location
     return bool(roots) and any(
         (slot := flow.slot(table)) is not None and flow.find(slot) in roots and is_kind(flow, key, DEVICE)
         for table, key in _lookups(work)
@@ -139,33 +162,31 @@ def _with_rows(node: cst.CSTNode, texts: dict[int, str]) -> cst.CSTNode:
     """The display with a row after each of those at the given places; `texts` holds their values as they were."""
     display = cst.ensure_type(node, cst.Dict)
     elements: list[cst.BaseDictElement] = []
-    last = len(display.elements) - 1
     for index, element in enumerate(display.elements):
         if index not in texts:
             elements.append(element)
             continue
         row = cst.ensure_type(element, cst.DictElement)
-        key = row.key
-        if not isinstance(key, cst.SimpleString) or key.value.count("cuda") != 1:
-            raise CannotRewrite("the key is not one plain literal")
-        between = _separator(display, index)
-        old = row.with_changes(value=cst.parse_expression(f"({texts[index]})").with_changes(lpar=row.value.lpar, rpar=row.value.rpar))
-        new = row.with_changes(key=key.with_changes(value=key.value.replace("cuda", "npu")))
-        if index == last:
-            elements += [old.with_changes(comma=between), new]
-        else:
-            elements += [old.with_changes(comma=between), new]
+        was = cst.parse_expression(f"({texts[index]})").with_changes(lpar=row.value.lpar, rpar=row.value.rpar)
+        elements.append(row.with_changes(value=was, comma=_separator(display)))
+        elements.append(row.with_changes(key=_for_npu(row.key)))
     return display.with_changes(elements=elements)
 
 
-def _separator(display: cst.Dict, index: int) -> cst.Comma:
+def _for_npu(key: cst.BaseExpression) -> cst.BaseExpression:
+    text = cst.Module([]).code_for_node(key)
+    if text.count("cuda") != 1:
+        raise CannotRewrite("the key does not spell the device as one literal")
+    return cst.parse_expression(text.replace("cuda", "npu"))
+
+
+def _separator(display: cst.Dict) -> cst.Comma:
     """The comma between two rows, laid out as in the rest of the table."""
-    first_space = display.lbrace.whitespace_after
-    if isinstance(first_space, cst.ParenthesizedWhitespace):
-        bare = first_space.with_changes(first_line=first_space.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace("")), empty_lines=[])
-        return cst.Comma(whitespace_after=bare)
-    for element in display.elements:
-        comma = element.comma
-        if isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.SimpleWhitespace) and element is not display.elements[-1]:
-            return comma
+    first = display.lbrace.whitespace_after
+    if isinstance(first, cst.ParenthesizedWhitespace):
+        line = first.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+        return cst.Comma(whitespace_after=first.with_changes(first_line=line, empty_lines=[]))
+    for element in display.elements[:-1]:
+        if isinstance(element.comma, cst.Comma) and isinstance(element.comma.whitespace_after, cst.SimpleWhitespace):
+            return element.comma
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

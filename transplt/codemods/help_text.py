@@ -12,7 +12,9 @@ from transplt.flow import DEVICE
 from transplt.rewrite import CannotRewrite, Change
 from transplt.work import Work
 
-_WORD = re.compile(r"(?<![\w./$-])(?:(?P<cuda>CUDA|Cuda|cuda)|(?P<nccl>NCCL|nccl))(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))")
+_WORD = re.compile(
+    r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))"
+)
 _NEW = {"CUDA": "NPU", "Cuda": "NPU", "cuda": "npu", "NCCL": "HCCL", "nccl": "hccl"}
 
 
@@ -27,9 +29,10 @@ def plan(work: Work) -> None:
             continue
         for keyword in call.keywords:
             value = keyword.value
-            if keyword.arg == "help" and isinstance(value, ast.Constant) and isinstance(value.value, str):
-                if _WORD.search(value.value) and not _names_a_choice(work, call):
-                    _rewrite(work, value)
+            if keyword.arg != "help" or not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+                continue
+            if _WORD.search(value.value) and not _names_a_choice(work, call):
+                _rewrite(work, value)
 
 
 def _names_a_choice(work: Work, call: ast.Call) -> bool:
@@ -45,6 +48,7 @@ def _names_a_choice(work: Work, call: ast.Call) -> bool:
 def _rewrite(work: Work, node: ast.Constant) -> None:
     if not work.take(node):
         return
+    work.keep(node, "names of flags, variables and packages in the text stay")
     work.changes.append(Change(node, "NPU207", "the help of a flag speaks of the NPU", _swap))
 
 
