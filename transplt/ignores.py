@@ -11,7 +11,6 @@ from transplt.rewrite import Change
 from transplt.tokens import literal_areas
 from transplt.work import Addition, Note, Work
 
-_COMMENT = re.compile(rb"#[^\r\n]*")
 _IGNORE = re.compile(rb"#\s*transplt:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
 
 
@@ -24,12 +23,11 @@ class Ignores:
         self.dropped: list[Note] = []
         utf8 = work.source.utf8
         if b"transplt:" in utf8:
-            comments = {start for start, _, kind in literal_areas(utf8) if kind == "comment"}
-            for match in _COMMENT.finditer(utf8):
-                if match.start() not in comments or not (found := _IGNORE.search(match.group())):
+            for start, end, kind in literal_areas(utf8):
+                if kind != "comment" or not (found := _IGNORE.search(utf8, start, end)):
                     continue
                 codes = (found.group(1) or b"").decode().replace(",", " ").split()
-                self.lines[work.source.position(match.start())[0]] = tuple(codes)
+                self.lines[work.source.position(start)[0]] = tuple(codes)
         self.file = tuple(
             code
             for pattern, codes in work.settings.per_file_ignores

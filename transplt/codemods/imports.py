@@ -300,6 +300,8 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str) -> bool:
         return False
     if new in work.scan.names or any(new in other.bindings for other in work.scan.scopes.values()):
         return False
+    if b"transplt:" in work.source.utf8:
+        return False  # a use that is switched off would keep the old name
     if scope.kind == "module":
         if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
             return False
