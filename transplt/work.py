@@ -47,7 +47,8 @@ class Work:
     """A scanned file with the rules in force; codemods append to `changes` and `notes`.
 
     `kept` are byte ranges whose CUDA words stay for a reason (a name of the project's own, prose, other libraries).
-    `renamed` maps import bindings to the local name they get.
+    `renamed` maps import bindings to the local name they get. `packages` are imports that rules report; `packages`
+    of the codemods makes findings of them.
     """
 
     source: Source
@@ -62,6 +63,7 @@ class Work:
     renamed: dict[Binding, str] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     additions: list[Addition] = field(default_factory=list)
+    packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     _flow: Flow | None = None
 
     @property
@@ -90,6 +92,9 @@ class Work:
     def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> None:
         """Report what a rule says about a node; nothing for a package that the project itself defines."""
         if rule.imports_only and not rule.user and self.defines_package(rule.old):
+            return
+        if rule.imports_only and isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)):
+            self.packages.append((node, rule, api))
             return
         message = f"{rule.message}; {extra}" if extra else rule.message
         level = rule.level if rule.level is not Level.SAFE else Level.MANUAL

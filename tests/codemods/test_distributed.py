@@ -34,7 +34,8 @@ AFTER = "import torch\nimport torch_npu  # noqa: F401\nimport torch.distributed 
         ),
         (
             "options = dist.ProcessGroupNCCL.Options()\noptions.is_high_priority_stream = True",
-            "options = torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()\noptions.is_high_priority_stream = True",
+            "options = torch_npu._C._distributed_c10d.ProcessGroupHCCL.Options()\n"
+            "options.is_high_priority_stream = True",
         ),
     ],
 )

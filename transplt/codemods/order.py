@@ -24,6 +24,7 @@ from transplt.codemods import (
     methods,
     nvidia_tools,
     own_methods,
+    packages,
     probes,
     profiler,
     references,
@@ -46,6 +47,7 @@ from transplt.work import Work
 PLANS: tuple[Callable[[Work], None], ...] = (
     profiler.plan,
     imports.plan,
+    packages.plan,
     extensions.plan,
     references.calls_by_last_name,
     arguments.plan,

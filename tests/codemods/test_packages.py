@@ -1,0 +1,70 @@
+"""Packages bound to CUDA: one finding a file, a remark where the program can do without."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, migrate, pattern
+from transplt.finding import Level
+
+
+def levels(source: str) -> list[Level]:
+    result = migrate(source)
+    assert not result.changed
+    return [finding.level for finding in result.findings if finding.code in ("NPU510", "NPU511", "NPU512")]
+
+
+@pattern("P54", "P55", "P57")
+def test_one_finding_for_a_package() -> None:
+    result = check_noop(
+        """
+        import flash_attn
+        from flash_attn import flash_attn_func, flash_attn_varlen_func
+        from flash_attn.bert_padding import pad_input, unpad_input
+
+        def attend(q, k, v):
+            return flash_attn.flash_attn_func(q, k, v)
+        """,
+        open_codes=["NPU510"],
+    )
+    assert [finding.span.line for finding in result.findings] == [1]
+
+
+@pattern("P51", "P54")
+def test_packages_are_told_apart() -> None:
+    assert levels("import xformers\nimport triton\nimport bitsandbytes\n") == [Level.MANUAL] * 3
+
+
+@pattern("P54", "P55")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import xformers\nexcept ImportError:\n    xformers = None\n",
+        "try:\n    import flash_attn\nexcept (ImportError, RuntimeError):\n    flash_attn = None\n",
+        "try:\n    import amp_C\nexcept Exception as error:\n    print(error)\n",
+        "try:\n    import xformers\nexcept:\n    pass\n",
+        "if is_xformers_available():\n    import xformers\n",
+        "if importlib.util.find_spec('xformers'):\n    import xformers\n",
+        "if HAVE_FLASH:\n    from flash_attn import flash_attn_func\n",
+    ],
+)
+def test_imports_that_may_fail_are_remarks(source: str) -> None:
+    assert levels(source) == [Level.INFO]
+
+
+@pattern("P54", "P55")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import xformers\n",
+        "try:\n    import xformers\nexcept ImportError:\n    raise SystemExit\n",
+        "try:\n    import xformers\nexcept ImportError:\n    print('install it')\n    sys.exit(1)\n",
+        "try:\n    import xformers\nexcept ValueError:\n    pass\n",
+        "try:\n    pass\nexcept ImportError:\n    import xformers\n",
+        "if not is_xformers_available():\n    import xformers\n",
+        "if use_flash:\n    import flash_attn\n",
+        "try:\n    import xformers\nexcept ImportError:\n    pass\n\ndef run():\n    import xformers\n",
+    ],
+)
+def test_imports_that_have_to_work(source: str) -> None:
+    assert levels(source) == [Level.MANUAL]
