@@ -37,6 +37,8 @@ from tests.harness import check_noop, check_rewrite, pattern
         'os.system(f"CUDA_VISIBLE_DEVICES={gpu} python train.py")',
         'os.system("CUDA_VISIBLE_DEVICES={} python train.py".format(gpu))',
         'os.system("CUDA_VISIBLE_DEVICES=%d python train.py" % gpu)',
+        'worker_env_ds["CUDA_VISIBLE_DEVICES"] = "0"',
+        'variables = {"CUDA_VISIBLE_DEVICES": "0,1,2,4", "LOCAL_RANK": "1"}',
         'ray.init(runtime_env={"env_vars": {"CUDA_VISIBLE_DEVICES": "0"}})',
         'for key in ("RANK", "CUDA_VISIBLE_DEVICES"): os.environ.pop(key, None)',
     ],
@@ -166,6 +168,14 @@ def test_allocator_options_to_look_at(value: str) -> None:
 )
 def test_no_counterpart_for_the_value(name: str, code: str) -> None:
     check_noop(f'import os\nos.environ["{name}"] = "1"\n', open_codes=[code])
+
+
+@pattern("P63")
+@pytest.mark.parametrize(
+    "line", ['os.environ.pop("NCCL_DEBUG", None)', 'del os.environ["NCCL_ALGO"]', 'monkeypatch.delenv("CUDA_HOME")']
+)
+def test_removal_of_what_means_nothing(line: str) -> None:
+    check_noop(f"import os\n{line}\n", open_codes=["NPU222"])
 
 
 @pattern("P63")

@@ -20,8 +20,11 @@ from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_HOLDER = re.compile(
-    r"(?:^|_)(?:env|environ|environment)s?(?:_?(?:vars?|variables|dict|defaults|updates?|settings))?\d*$", re.I
+_HOLDER = re.compile(r"(?:^|_)(?:env|environ|environment|envvar)s?(?:_|\d|$)", re.I)
+#: Variables that mark a dict of upper-case keys as an environment.
+_LAUNCHED = frozenset(
+    "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT OMP_NUM_THREADS "
+    "LD_LIBRARY_PATH PYTHONPATH PYTHONHASHSEED SLURM_PROCID SLURM_LOCALID".split()
 )
 _ACCESS = frozenset({"get", "pop", "setdefault", "__contains__", "__getitem__"})
 _PROCESS = frozenset({"os.system", "os.popen", "os.execvp", "subprocess.run", "subprocess.call", "subprocess.Popen",
@@ -79,6 +82,10 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
 
 def _rename(work: Work, node: ast.Constant, variable: Variable) -> None:
     reason = objection(work, variable, given_value(node))
+    if reason and _is_removed(node):
+        message = f"{variable.name} is removed from the environment, where it means nothing on NPU"
+        work.note(node, "NPU222", message, level=Level.INFO)
+        return
     if reason:
         _other_value(work, node, variable, reason)
         return
@@ -202,6 +209,9 @@ def becomes_environment(work: Work, node: ast.expr) -> bool:
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None and is_environment(work, value):
                 return True
+        keys = {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+        if len(keys) == len(node.keys) and keys & _LAUNCHED and all(key.isupper() for key in keys):
+            return True
     above = parent(node)
     if isinstance(above, ast.keyword):
         return bool(above.arg and _HOLDER.search(above.arg))
@@ -238,6 +248,15 @@ def given_value(node: ast.expr) -> ast.expr | None:
             if key is node:
                 return value
     return None
+
+
+def _is_removed(node: ast.expr) -> bool:
+    above = parent(node)
+    if isinstance(above, ast.Subscript):
+        return isinstance(above.ctx, ast.Del)
+    if not (isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute)):
+        return False
+    return above.func.attr == "delenv" or (above.func.attr == "pop" and isinstance(parent(above), ast.Expr))
 
 
 # --- names as keywords, and inside commands --------------------------------------------------------------------------
