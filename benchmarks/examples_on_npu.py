@@ -107,13 +107,6 @@ RUNS = (
     Run("fsdp_tp", "distributed/tensor_parallelism/fsdp_tp_example.py", "", ("--nproc", "4")),
     Run("mnist_hogwild", "mnist_hogwild/main.py", "--cuda --epochs 1 --dry-run"),
     Run("regression (CPU only)", "regression/main.py", expect=("no-npu-operator",)),
-    Run(
-        "actor_critic (CPU only)",
-        "reinforcement_learning/actor_critic.py",
-        "",
-        ("--timeout", "20"),
-        expect=("timed-out", "no-npu-operator"),
-    ),
     Run("time_sequence data (CPU only)", "time_sequence_prediction/generate_sine_wave.py", expect=("no-npu-operator",)),
     Run(
         "time_sequence (CPU only)",

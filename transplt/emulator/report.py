@@ -82,7 +82,8 @@ def build(outcome: Outcome, migration: Migration | None, command: list[str], tor
             else:
                 merged[key] = dict(finding)
         report.shapes.extend(_relative_shape(shape, root) for shape in process["shapes"])
-        report.processes.append(_process(process, root))
+        if process["torch"] or process["findings"] or process["exception"] or len(outcome.processes) == 1:
+            report.processes.append(_process(process, root))  # not those of multiprocessing's own
     report.findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
     report.lines = _lines(migration, ran)
     report.notes = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]

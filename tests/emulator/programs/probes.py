@@ -1096,6 +1096,40 @@ def distributions():
 
 
 @probe
+def map_location_that_maps_nothing():
+    from npu_emulator.record import record
+
+    b = io.BytesIO()
+    torch.save(torch.ones(2).npu(), b)
+    for location, found in (({"cuda:0": "npu:1"}, 1), ({"npu:0": "npu:1", "cuda:0": "npu:1"}, 0), ("npu:1", 0)):
+        b.seek(0)
+        record.findings.clear()
+        torch.load(b, map_location=location)
+        assert len(record.findings) == found
+
+
+def _double(x, queue, received):
+    x.mul_(2)
+    queue.put(x[:1])
+    received.wait(60)
+
+
+@probe
+def tensors_sent_to_another_process():
+    x = torch.ones(3, device="npu:1")
+    context = torch.multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    received = context.Event()
+    child = context.Process(target=_double, args=(x, queue, received))
+    child.start()
+    got = queue.get()
+    assert got.device == x.device and got.tolist() == [2.0]
+    received.set()
+    child.join()
+    assert x.tolist() == [2.0] * 3
+
+
+@probe
 def invalid_ordinal():
     return raises(lambda: torch.zeros(2, device="npu:99"), "ordinal", "invalid", "device")
 

@@ -7,6 +7,8 @@ when_imported("torchvision.datasets", lambda datasets: setattr(datasets, "MNIST"
 from __future__ import annotations
 
 import os
+import sys
+import types
 
 from .config import config
 from .start import when_imported
@@ -22,10 +24,13 @@ def ready() -> list[str]:
 
 
 def load() -> None:
-    """Run the stub files of this run's settings, each in a namespace of its own."""
+    """Run the stub files of this run's settings, each as a module of its own."""
     for path in config.stubs:
         if not os.path.isfile(path):
             path = os.path.join(_FOLDER, path + ".py")
         with open(path, encoding="utf-8") as file:
             code = compile(file.read(), path, "exec")
-        exec(code, {"__name__": "transplt_stubs", "__file__": path})
+        module = types.ModuleType("transplt_stub_" + os.path.splitext(os.path.basename(path))[0])
+        module.__file__ = path
+        sys.modules[module.__name__] = module  # what it defines can be sent to spawned processes
+        exec(code, module.__dict__)

@@ -23,10 +23,11 @@ from . import _engine, npu  # noqa: E402
 torch._register_device_module("npu", npu)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=False)
 _engine.install()
-from . import _autocast, _collectives, _generators, _parallel, _patches, _storages  # noqa: E402
+from . import _autocast, _collectives, _generators, _parallel, _patches, _sharing, _storages  # noqa: E402
 
 _patches.install()
 _storages.install()
+_sharing.install()
 _generators.install()
 _parallel.install(npu)
 _autocast.install()

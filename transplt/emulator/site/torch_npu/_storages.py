@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
+from npu_emulator import codes
+from npu_emulator.record import record
+from npu_emulator.user_code import nearest
 
 from . import _devices as devices
 from ._relabel import to_cpu, to_npu
@@ -60,9 +64,32 @@ def _tag(storage: Any) -> str | None:
     return f"npu:{storage.device.index}" if storage.device.type == "npu" else None
 
 
+def _report_unmapped(torch_load: Any) -> Any:
+    """A map_location that only names CUDA devices moves nothing of a checkpoint that was saved on an npu."""
+
+    @functools.wraps(torch_load)
+    def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        restored = _restored[0]
+        result = torch_load(f, map_location, *args, **kwargs)
+        keys = list(map_location) if isinstance(map_location, dict) else []
+        if _restored[0] > restored and keys and all(str(key).startswith("cuda") for key in keys):
+            what = f"torch.load with map_location of {', '.join(map(repr, keys))}, for a checkpoint saved on npu"
+            record.finding(
+                nearest(), codes.DEVICE, what, "nothing is mapped: name the 'npu:N' it was saved on", "warning"
+            )
+        return result
+
+    return load
+
+
+#: How many storages were restored on an npu because a checkpoint says so.
+_restored = [0]
+
+
 def _restore(storage: Any, location: str) -> Any:
     if not location.startswith("npu"):
         return None
+    _restored[0] += 1
     index = devices.index_of(location)
     if index >= devices.COUNT:
         raise RuntimeError(
@@ -76,3 +103,4 @@ def install() -> None:
     _patch_methods()
     _patch_resize()
     torch.serialization.register_package(1, _tag, _restore)
+    torch.load = _report_unmapped(torch.load)

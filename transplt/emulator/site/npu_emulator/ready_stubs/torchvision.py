@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
@@ -70,6 +69,9 @@ DATASETS = {
 }
 
 
+globals().update(DATASETS)  # spawned processes look them up by name
+
+
 def _replace_datasets(module: Any) -> None:
     for name, kind in DATASETS.items():
         if hasattr(module, name):
@@ -103,9 +105,3 @@ def _without_weights(module: Any) -> None:
 
 when_imported("torchvision.datasets", _replace_datasets)
 when_imported("torchvision.models", _without_weights)
-try:  # scripts of the time before gymnasium
-    import gymnasium
-
-    sys.modules.setdefault("gym", gymnasium)
-except ImportError:
-    pass
