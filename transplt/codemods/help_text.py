@@ -7,41 +7,37 @@ import re
 
 import libcst as cst
 
-from transplt.destinations import PARSER_CALLS, destination
-from transplt.flow import DEVICE
+from transplt.destinations import places
+from transplt.flow import BACKEND, DEVICE
 from transplt.rewrite import CannotRewrite, Change
+from transplt.scan import parent
 from transplt.work import Work
 
 _WORD = re.compile(
     r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))"
 )
+_VALUES = ("cuda", "nccl")
 _NEW = {"CUDA": "NPU", "Cuda": "NPU", "cuda": "npu", "NCCL": "HCCL", "nccl": "hccl"}
 
 
 def plan(work: Work) -> None:
     """Rewrite the words in `help=` of flags; names of flags stay, and so does text on a choice that stays."""
-    if not work.scan.strings:
-        return
-    for call in work.scan.calls:
-        func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if last not in PARSER_CALLS:
-            continue
-        for keyword in call.keywords:
-            value = keyword.value
-            if keyword.arg != "help" or not isinstance(value, ast.Constant) or not isinstance(value.value, str):
-                continue
-            if _WORD.search(value.value) and not _names_a_choice(work, call):
-                _rewrite(work, value)
+    for node in work.scan.strings:
+        if isinstance(node.value, str) and _WORD.search(node.value) and not isinstance(parent(node), ast.JoinedStr):
+            for place in places(work.flow, node):
+                if place.kind == "help" and isinstance(place.other, ast.Call) and not _names_a_choice(work, place.other):
+                    _rewrite(work, node)
 
 
 def _names_a_choice(work: Work, call: ast.Call) -> bool:
     """True when the flag's own values say cuda and are no devices: its text then speaks of those values."""
-    for keyword in call.keywords:
-        if keyword.arg in ("default", "choices"):
-            for node in ast.walk(keyword.value):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and "cuda" in node.value.lower():
-                    return DEVICE not in work.flow.marks_of(f"n:{destination(call)}")
+    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for node in ast.walk(value):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node.value.lower() not in _VALUES:
+                continue
+            slots = [place.detail for place in places(work.flow, node) if place.kind == "slot"]
+            if any(not work.flow.marks_of(slot) & {DEVICE, BACKEND} for slot in slots):
+                return True
     return False
 
 
