@@ -129,6 +129,8 @@ def test_forms_that_are_reported(test: str) -> None:
         'if "CUBLAS_STATUS_ALLOC_FAILED" in str(e):',
         'if "NCCL error" not in str(e):',
         'if any(m in str(e) for m in ["CUDA error", "timeout"]):',
+        'if "CUDA" in str(e):',
+        'if "cuda" in str(e).lower():',
     ],
 )
 def test_other_messages_of_cuda(test: str) -> None:

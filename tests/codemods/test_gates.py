@@ -99,7 +99,12 @@ def test_version_of_cuda(line: str) -> None:
 @pattern("P65", "T13")
 @pytest.mark.parametrize(
     "line",
-    ['print(f"CUDA {torch.version.cuda}")', 'print("CUDA", torch.version.cuda)', 'info("%s", torch.version.cuda)'],
+    [
+        'print(f"CUDA {torch.version.cuda}")',
+        'print("CUDA", torch.version.cuda)',
+        'logger.info("CUDA %s", torch.version.cuda)',
+        'print("cuDNN", torch.backends.cudnn.version())',
+    ],
 )
 def test_version_of_cuda_that_is_only_shown(line: str) -> None:
     check_noop(torch_file(line), open_codes=["NPU240"])

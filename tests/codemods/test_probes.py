@@ -121,6 +121,33 @@ def test_patches(before: str, after: str) -> None:
     check_rewrite(torch_file(before), torch_file(after, npu=True))
 
 
+@pattern("T11")
+@pytest.mark.parametrize(
+    "line",
+    [
+        '@pytest.mark.skipif("not torch.cuda.is_available()")\ndef test(): pass',
+        'timer = timeit.Timer("torch.cuda.synchronize()", setup="import torch")',
+        'pytest.mark.xfail(condition="torch.cuda.device_count() < 2")',
+    ],
+)
+def test_text_that_is_run(line: str) -> None:
+    check_rewrite(torch_file(line), torch_file(line.replace("torch.cuda", "torch.npu"), npu=True))
+
+
+@pattern("T11")
+def test_text_that_is_run_and_has_no_counterpart() -> None:
+    line = '@pytest.mark.skipif("torch.cuda.get_device_capability() < (8, 0)")\ndef test(): pass'
+    check_noop(torch_file(line), open_codes=["NPU204"])
+
+
+@pattern("T11", "T28")
+@pytest.mark.parametrize(
+    "line", ['print("torch.cuda.is_available() is False")', 'reason = "needs torch.cuda.device_count() > 1"']
+)
+def test_text_that_is_read(line: str) -> None:
+    check_noop(torch_file(line))
+
+
 @pattern("T10")
 def test_patches_through_a_module_of_the_project() -> None:
     check_rewrite(

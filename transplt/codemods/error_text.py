@@ -28,6 +28,7 @@ _ERROR = re.compile(
 _LOOKS = frozenset(
     {"find", "rfind", "index", "count", "search", "match", "fullmatch", "findall", "compile", "startswith", "endswith"}
 )
+_WORDS = ("cuda", "nccl", "cudnn", "cublas")
 #: Calls that only give text another form, so that a second evaluation costs nothing and changes nothing.
 _PURE = frozenset({"str", "repr", "lower", "upper", "strip", "rstrip", "lstrip", "format_exc", "casefold"})
 
@@ -41,7 +42,7 @@ def plan(work: Work) -> None:
             continue
         if (matched := _MEMORY.fullmatch(value)) is not None:
             _memory(work, node, matched.group(1))
-        elif _ERROR.search(value) and _is_needle(node) and work.take(node):
+        elif ((_ERROR.search(value) and _is_needle(node)) or _word_in_error(work, node)) and work.take(node):
             work.note(
                 node,
                 "NPU231",
@@ -66,6 +67,24 @@ def _is_needle(node: ast.expr) -> bool:
     if isinstance(above, ast.Call) and node in above.args and isinstance(above.func, ast.Attribute):
         return above.func.attr in _LOOKS
     return False
+
+
+def _word_in_error(work: Work, node: ast.Constant) -> bool:
+    """`"CUDA" in str(error)`: a bare word that is looked for in the text of an exception."""
+    above = parent(node)
+    if not isinstance(above, ast.Compare) or above.left is not node or str(node.value).strip().lower() not in _WORDS:
+        return False
+    found: ast.AST = above.comparators[0]
+    while isinstance(found, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(found, ast.Call):
+            texts = isinstance(found.func, ast.Name) and found.func.id in ("str", "repr") and len(found.args) == 1
+            found = found.args[0] if texts else found.func
+        else:
+            found = found.value
+    if not isinstance(found, ast.Name):
+        return False
+    known = work.names.lookup(found.id, work.scan.scope_of(found))
+    return known is not None and any(isinstance(binding.node, ast.ExceptHandler) for binding in known[1])
 
 
 def _memory(work: Work, node: ast.Constant, word: str) -> None:

@@ -107,6 +107,16 @@ def _version(work: Work, node: ast.expr) -> None:
         )
 
 
+def _cudnn(work: Work, node: ast.expr) -> None:
+    """The version of cuDNN that is only printed."""
+    call = call_of(node)
+    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version" or not _only_shown(call):
+        return
+    if work.take(node):
+        message = "the version of cuDNN is only shown: it is None on NPU"
+        work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
+
+
 def _only_shown(node: ast.expr) -> bool:
     """True where a value goes into text for people and nowhere else."""
     current: ast.AST = node
@@ -251,6 +261,7 @@ def _test_helpers(work: Work, statement: ast.Import | ast.ImportFrom) -> None:
 _BY_NAME = (
     ("get_device_capability", _capability),
     ("cuda", _version),
+    ("version", _cudnn),
     ("get_device_properties", _properties),
     ("get_device_name", _chip_name),
 )

@@ -23,6 +23,8 @@ from transplt.work import Work, call_of
 _FUNCTIONS = ("hasattr", "getattr", "setattr", "delattr")
 _METHODS = ("setattr", "delattr", "object")
 _PATCHED = re.compile(r"((?:\w+\.)+)(torch\.cuda(?:\.\w+)+)")
+_NAME = re.compile(r"(?<![\w.])torch\.cuda(?:\.\w+)+")
+_RUNNERS = frozenset({"skipif", "xfail", "eval", "exec", "timeit", "Timer"})
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Module", "torch.nn.Parameter", "torch.nn.modules.module.Module"})
 _MEMBERS = {"cuda": "npu", "is_cuda": "is_npu"}
 
@@ -40,7 +42,11 @@ def plan(work: Work) -> None:
     for string in work.scan.strings:
         value = string.value
         assert isinstance(value, str)
-        if ".torch.cuda." in value and (matched := _PATCHED.fullmatch(value)) is not None:
+        if "torch.cuda." not in value:
+            continue
+        if _runs(string):
+            _code(work, string, value)
+        elif ".torch.cuda." in value and (matched := _PATCHED.fullmatch(value)) is not None:
             _patched(work, string, matched.group(1), matched.group(2))
 
 
@@ -210,6 +216,52 @@ def _through_a_module(work: Work, node: ast.Attribute) -> None:
                 writes_npu=needs_torch_npu(rule.new),
             )
         )
+
+
+def _runs(node: ast.Constant) -> bool:
+    """True for text that is run as code: conditions of pytest marks, statements to time."""
+    above = parent(node)
+    if isinstance(above, ast.keyword):
+        named, above = above.arg, parent(above)
+        if named not in ("condition", "stmt", "setup"):
+            return False
+    if not isinstance(above, ast.Call):
+        return False
+    func = above.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return last in _RUNNERS
+
+
+def _code(work: Work, node: ast.Constant, value: str) -> None:
+    """`@pytest.mark.skipif("not torch.cuda.is_available()")`."""
+    if not work.take(node):
+        return
+    pairs: dict[str, str] = {}
+    for name in set(_NAME.findall(value)):
+        matched = work.rules.resolve(name)
+        if matched is None or matched[0].args is not None or not matched[0].new.startswith("torch."):
+            pairs = {}
+            break
+        if not (matched[0].listed and matched[1] != name):
+            pairs[name] = matched[0].new + name[len(matched[1]) :]
+    text = work.source.slice(*work.source.extent(node))
+    if len(pairs) != 1 or not one_plain_literal(node, text, list(pairs)):
+        work.note(
+            node, "NPU204", "text that is run as code names something of CUDA",
+            help="write what stands in its place on the NPU", effort=Effort.LOW,
+        )  # fmt: skip
+        return
+    ((old, new),) = pairs.items()
+    work.changes.append(
+        Change(
+            node,
+            "NPU232",
+            f"{old} in text that is run as code -> {new}",
+            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(old, new)),
+            api=old,
+            writes_npu=needs_torch_npu(new),
+        )
+    )
 
 
 def _patched(work: Work, node: ast.Constant, module: str, full: str) -> None:
