@@ -58,8 +58,8 @@ class Names:
                     return (root, root.bindings[name]) if name in root.bindings else None
                 if how is None and name in here.bindings:
                     return here, here.bindings[name]
-            # The body of a class is visible to itself and to the comprehension iterators in it, not to its methods.
-            first = first and here.kind == "comprehension"
+            # The names of a class are seen by its own statements, not by its methods and comprehensions.
+            first = False
             here = here.parent
         return None
 
@@ -124,6 +124,8 @@ def imported_by_call(call: ast.Call) -> str | None:
 def replaces_failed_import(binding: Binding) -> bool:
     """True for a binding that stands in for an import that may fail: in an except clause, or `name = None`."""
     node = binding.node
+    if binding.kind == "other":
+        return False  # `except E as name`, a pattern
     if binding.kind == "assign":
         value = assigned_value(node)
         if isinstance(value, ast.Constant) and value.value in (None, False):

@@ -22,6 +22,7 @@ from transplt.source import Source
 #: Operands longer than this many bytes are holes: no codemod looks into them.
 HOLE_BYTES = 60
 _WORD = re.compile(r"\w")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 class CannotRewrite(Exception):
@@ -230,12 +231,10 @@ def _split(text: str, names: list[str]) -> list[str] | None:
 
 
 def _transform(site: Site, skeleton: str) -> str:
-    newline = "\r\n" if "\r\n" in skeleton else "\n"
-    current: cst.CSTNode | str
-    if isinstance(site.node, ast.stmt):
-        current = cst.parse_statement(skeleton + "\n")
-    else:
-        current = _parse_expression(skeleton)
+    found = _NEWLINE.search(skeleton)
+    newline = found.group() if found else "\n"
+    is_statement = isinstance(site.node, ast.stmt)
+    current: cst.CSTNode | str = cst.parse_statement(skeleton + "\n") if is_statement else _parse_expression(skeleton)
     for change in site.changes:
         if isinstance(current, str):
             current = _parse_expression(current)
@@ -243,7 +242,7 @@ def _transform(site: Site, skeleton: str) -> str:
     if isinstance(current, str):
         return current
     text = cst.Module([], default_newline=newline).code_for_node(current)
-    return text.rstrip("\r\n") if isinstance(site.node, ast.stmt) else text
+    return text.rstrip("\r\n") if is_statement else text
 
 
 def _parse_expression(text: str) -> cst.BaseExpression:
