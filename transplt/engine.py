@@ -62,11 +62,11 @@ def _recall(path: str, data: bytes) -> tuple[Source, Scan] | None:
 def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
     """Rewrite one file. Without `project` only what needs no other file is edited."""
     rules = compile_rules(settings)
-    if _SILENT.pop(path, None) == hash(data) or not mentions_literal(data, rules):
+    recalled = _recall(path, data)
+    if recalled is None and (_SILENT.pop(path, None) == hash(data) or not mentions_literal(data, rules)):
         return FileResult(path, data) if _readable(data) is None else _unreadable(data, path)
     project = project or ProjectFacts()
     try:
-        recalled = _recall(path, data)
         if recalled is None:
             source = read_source(data)
             found = scan(source, parse(source), path)
