@@ -1,0 +1,182 @@
+"""Every CUDA word of a file is converted, manual, unknown, or ignored with a reason."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.harness import migrate, pattern
+from tests.test_properties import programs
+from transplt.engine import migrate_source
+from transplt.finding import Status
+from transplt.settings import Settings
+from transplt.tokens import find_tokens
+
+
+@pytest.mark.parametrize(
+    ("source", "counts"),
+    [
+        ("import torch\nx.cuda()\n", (1, 1, 0, 0, 0)),
+        ("import torch\ntorch.cuda.nccl.version()\n", (2, 0, 2, 0, 0)),
+        ("x = lib.nvtx\n", (1, 0, 0, 1, 0)),
+        ("use_cuda = True\n", (1, 0, 0, 0, 1)),
+        ("'''Runs on cuda, with nccl.'''\n", (2, 0, 0, 0, 2)),
+        ("# cuda\n", (0, 0, 0, 0, 0)),
+        ("import torch\nfrom torch import cuda\ncuda.synchronize()\n", (2, 2, 0, 0, 0)),
+        ("import torch\nx = torch.cuda.NoSuchName\n", (1, 0, 0, 1, 0)),
+    ],
+)
+def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
+    tokens = migrate(source).tokens
+    assert (tokens.found, tokens.converted, tokens.manual, tokens.unknown, tokens.ignored) == counts
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("use_cuda = True\n", "a name of the project's own"),
+        ("def to_cuda(x): return x\n", "a name of the project's own"),
+        ("from .ops import has_cuda\n", "a name of the project's own"),
+        ("from lib import is_cuda_ok\n", "a name that lib gives"),
+        ("import lib\nlib.is_cuda_ok()\n", "an attribute: its name stays"),
+        ("f(use_cuda=1)\n", "a keyword: its name is the callee's"),
+        ("f(cuda=1)\n", "a keyword: its name is the callee's"),
+        ("from numba import cuda as c\nc.grid()\n", ""),
+        ("import cupy\ncupy.cuda.f()\n", "cupy's own cuda"),
+        ("from lib import *\nhas_cuda()\n", "a name that another file brings"),
+        ("class K:\n    CUDA = 1\nK.CUDA\n", "a member of the project's own"),
+        ("def f(nvcc, cuda):\n    return nvcc\n", "a name of the project's own"),
+        ("import torch\nc = cuda = torch.cuda\n", "a name of the project's own"),
+        ("'''Needs cuda.'''\n", "a docstring"),
+        ("import torch\nx.cuda()  # transplt: ignore\n", "ignored by a comment"),
+    ],
+)
+def test_the_reasons(source: str, reason: str) -> None:
+    result = migrate(source)
+    reasons = dict(result.reasons)
+    assert sum(reasons.values()) == result.tokens.ignored
+    assert reason in reasons or not reason
+    assert result.tokens.unknown == 0
+
+
+def test_a_word_in_an_edit_that_keeps_it_is_not_converted() -> None:
+    result = migrate("import torch\nfrom torch import cuda\n__all__ = ['cuda']\n", path="pkg/__init__.py")
+    assert b"from torch import npu as cuda" in result.data
+    assert result.tokens.converted == 0
+
+
+def test_unknown_words_are_said_once_a_line() -> None:
+    result = migrate("x = lib.nvtx, lib.nvtx, lib.nccl\ny = lib.nvtx\n")
+    said = [(finding.span.line, finding.message.split("'")[1]) for finding in result.findings]
+    assert said == [(1, "nvtx"), (1, "nccl"), (2, "nvtx")]
+    assert all(finding.code == "NPU602" for finding in result.findings)
+    assert result.tokens.unknown == 4
+
+
+def test_unreadable_files_are_accounted_for() -> None:
+    result = migrate_source(b"print 'cuda'  # cuda\n", "m.py", Settings())
+    assert result.status is Status.UNREADABLE
+    assert (result.tokens.found, result.tokens.manual, result.tokens.comments) == (1, 1, 1)
+
+
+# --- switched off ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "stays"),
+    [
+        ("x.cuda()  # transplt: ignore", True),
+        ("x.cuda()  # transplt: ignore[NPU210]", True),
+        ("x.cuda()  # transplt: ignore[NPU211, NPU210] because", True),
+        ("x.cuda()  # transplt: ignore[NPU2]", True),
+        ("x.cuda()  # noqa  # transplt: ignore[NPU210]", True),
+        ("y = '#', x.cuda()  # transplt: ignore[NPU210]", True),
+        ("x.cuda()  # transplt: ignore[NPU101]", False),
+        ("x.cuda('# transplt: ignore')", False),
+        ("x.cuda()\n# transplt: ignore", False),
+    ],
+)
+def test_comments_switch_off(line: str, stays: bool) -> None:
+    result = migrate(f"import torch\n{line}\n")
+    assert (b"x.cuda(" in result.data) is stays
+    ignored = [finding for finding in result.findings if finding.ignored]
+    assert [finding.code for finding in ignored] == (["NPU210"] if stays else [])
+    assert not any(finding.open for finding in ignored)
+    assert (result.tokens.ignored == 1) is stays
+
+
+def test_findings_without_an_edit_are_switched_off_too() -> None:
+    result = migrate(
+        """
+        import torch
+        x = torch.cuda.nccl  # transplt: ignore[NPU501] checked
+        y = lib.nvtx  # transplt: ignore
+        """
+    )
+    assert {finding.ignored for finding in result.findings} == {"ignored by a comment"}
+    assert (result.tokens.manual, result.tokens.unknown, result.tokens.ignored) == (0, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("ignores", "stays"),
+    [
+        ((("tests/*", ("NPU210",)),), True),
+        ((("tests/*", ()),), True),
+        ((("*.py", ("NPU2",)),), True),
+        ((("tests/*", ("NPU101",)),), False),
+        ((("src/*", ("NPU210",)),), False),
+    ],
+)
+def test_per_file_ignores(ignores: tuple[tuple[str, tuple[str, ...]], ...], stays: bool) -> None:
+    settings = Settings(per_file_ignores=ignores)
+    result = migrate_source(b"import torch\nx.cuda()\n", "tests/test_a.py", settings)
+    assert (b"x.cuda()" in result.data) is stays
+
+
+def test_a_name_with_a_use_that_is_switched_off_keeps_its_local_name() -> None:
+    result = migrate("from torch import cuda\ncuda.synchronize()\ncuda.empty_cache()  # transplt: ignore\n")
+    assert b"from torch import npu as cuda\ncuda.synchronize()\ncuda.empty_cache()" in result.data
+
+
+# --- properties ------------------------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from("cuda CUDA use_cuda cuda_x nccl lib.nvtx x.cudnn torch.cuda K.CUDA".split())
+FORMS = st.sampled_from(
+    ["{} = 1", "x = {}", "f({})", "'{}'", "f'{{{}}}'", "# {}", "x['{}']", "f(a='{}')", "def f(): return {}", "if {}: pass",
+     "x = ['{}', '{}']", "assert x == '{}', 'no {}'", "'''{}\n{}'''", "r'{}'", "b'{}'", "d = {{'{}': 1}}"]
+)
+
+
+@st.composite
+def wordy(draw: st.DrawFn) -> str:
+    lines = ["import torch"] if draw(st.booleans()) else []
+    for _ in range(draw(st.integers(1, 6))):
+        form = draw(FORMS)
+        lines.append(form.format(*(draw(WORDS) for _ in range(2))))
+    return "\n".join(lines) + "\n"
+
+
+@pattern("T28")
+@given(wordy())
+def test_the_account_agrees_with_the_independent_scan(text: str) -> None:
+    result = migrate_source(text.encode(), "m.py", Settings())
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
+    scanned = find_tokens(text.encode())
+    assert tokens.found == sum(token.where != "comment" for token in scanned)
+    assert tokens.comments == sum(token.where == "comment" for token in scanned)
+    assert sum(count for _, count in result.reasons) == tokens.ignored
+    # What was converted is gone from the output, and nothing else is.
+    left = sum(token.where != "comment" for token in find_tokens(result.data))
+    assert result.status is not Status.OK or left == tokens.found - tokens.converted
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@given(programs())
+def test_whole_programs_add_up(data: bytes) -> None:
+    result = migrate_source(data, "m.py", Settings())
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
+    if result.status is Status.OK:
+        assert sum(count for _, count in result.reasons) == tokens.ignored
