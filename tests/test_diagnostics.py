@@ -48,6 +48,7 @@ def settings_for(text: str) -> Settings:
     return Settings(
         torch_version=version[1] if version else Settings().torch_version,
         similar="`-sim`" in text,
+        unsafe_fixes="`--unsafe-fixes`" in text,
         user_rules=(("page.json", rules[1]),) if rules else (),
     )
 

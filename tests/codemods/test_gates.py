@@ -55,15 +55,30 @@ def test_assertion_on_a_tensor() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "ampere = torch.cuda.get_device_capability() >= (8, 0)",
-        "ampere = torch.cuda.get_device_capability()[0] >= 8",
+        "hopper = torch.cuda.get_device_capability() >= (9, 0)",
+        "old = torch.cuda.get_device_capability()[1] >= 8",
         "major, minor = torch.cuda.get_device_capability(0)",
-        "assert torch.cuda.get_device_capability(device)[0] > 7",
+        "assert torch.cuda.get_device_capability(device)[0] >= 7",
         'log(torch.cuda.get_device_capability() == (7, 5), "turing")',
     ],
 )
 def test_capability(line: str) -> None:
     check_noop(torch_file(line), open_codes=["NPU503"])
+
+
+AMPERE = [
+    ("ampere = torch.cuda.get_device_capability() >= (8, 0)", "ampere = torch.npu.is_bf16_supported()"),
+    ("ampere = torch.cuda.get_device_capability(0)[0] >= 8", "ampere = torch.npu.is_bf16_supported()"),
+    ("if torch.cuda.get_device_capability()[0] < 8: pass", "if not torch.npu.is_bf16_supported(): pass"),
+    ("assert torch.cuda.get_device_capability()[0] > 7", "assert torch.npu.is_bf16_supported()"),
+]
+
+
+@pattern("P66", "T12")
+@pytest.mark.parametrize(("before", "after"), AMPERE)
+def test_capability_that_stands_for_bf16(before: str, after: str) -> None:
+    check_noop(torch_file(before), open_codes=["NPU249"])
+    check_rewrite(torch_file(before), torch_file(after, npu=True), unsafe_fixes=True)
 
 
 @pattern("P66", "T12")

@@ -44,6 +44,9 @@ _MISSING = {
     "memory_bus_width": "npu-smi shows it",
     "pci_bus_id": "npu-smi shows it",
 }
+#: What a comparison of the capability says about 8.0 and later: the tuple, and its first number.
+_AMPERE_TUPLE = {(ast.GtE, "(8, 0)"): True, (ast.Lt, "(8, 0)"): False}
+_AMPERE_MAJOR = {(ast.GtE, "8"): True, (ast.Gt, "7"): True, (ast.Lt, "8"): False, (ast.LtE, "7"): False}
 #: Names of test helpers that say whether there is a CUDA device, by the package that has them.
 _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "accelerate.test_utils", "diffusers.utils")
 _TEST_WORDS = ("cuda", "multigpu", "torch_gpu", "multi_gpu", "nccl")
@@ -64,9 +67,11 @@ def plan(work: Work) -> None:
 def _capability(work: Work, node: ast.expr) -> None:
     """A capability that is only printed: the call must not fail, its value does not matter."""
     call = call_of(node)
-    if call is None or work.names.qualified(node) != _CAPABILITY or not _only_shown(call):
+    if call is None or work.names.qualified(node) != _CAPABILITY:
         return
-    if isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
+    if not _only_shown(call):
+        _ampere(work, node, call)
+    elif isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
         local = work.source.slice(*work.source.extent(node.value))
         if not local.endswith(".cuda"):
             work.taken.discard(id(node))
@@ -81,6 +86,37 @@ def _capability(work: Work, node: ast.expr) -> None:
                 writes_npu=True,
             )
         )
+
+
+def _ampere(work: Work, node: ast.expr, call: ast.Call) -> None:
+    """A test for capability 8.0, the first with bf16: mostly it stands for just that, but only the reader knows."""
+    above = parent(call)
+    side: ast.expr = call
+    if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 0:
+        side, above = above, parent(above)
+    if not (isinstance(above, ast.Compare) and above.left is side and len(above.ops) == 1):
+        return
+    wanted = (type(above.ops[0]), ast.unparse(above.comparators[0]))
+    answer = (_AMPERE_TUPLE if side is call else _AMPERE_MAJOR).get(wanted)
+    torch = node.value.value if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) else None
+    if answer is None or torch is None or work.names.qualified(torch) != "torch" or not work.take(node):
+        return
+    text = f"{work.source.slice(*work.source.extent(torch))}.npu.is_bf16_supported()"
+    if not answer:
+        text = f"(not {text})" if isinstance(parent(above), (ast.UnaryOp, ast.Compare, ast.BinOp)) else f"not {text}"
+    work.changes.append(
+        Change(
+            above,
+            "NPU249",
+            f"a test for compute capability 8.0 -> {text}",
+            lambda root: cst.parse_expression(text),
+            level=Level.UNSAFE,
+            api=_CAPABILITY,
+            help=f"if it asks for bf16, write {text} (--unsafe-fixes does); there is no compute capability on NPU",
+            effort=Effort.LOW,
+            writes_npu=True,
+        )
+    )
 
 
 def _to_npu(root: cst.CSTNode) -> cst.CSTNode:
