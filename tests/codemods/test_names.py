@@ -240,7 +240,7 @@ class TestReported:
             ("torch.version.cuda", "NPU506"),
             ("torch.backends.cudnn.version() > 8000", "NPU506"),
             ("torch.backends.cuda.is_built()", "NPU506"),
-            ("torch.cuda.get_device_capability() >= (8, 0)", "NPU503"),
+            ("torch.cuda.get_device_capability() >= (9, 0)", "NPU503"),
             ("torch.cuda.get_arch_list()", "NPU501"),
             ("torch.cuda.nccl.version()", "NPU501"),
             ("torch.cuda.cudart().cudaProfilerStart()", "NPU501"),
