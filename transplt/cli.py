@@ -34,6 +34,7 @@ def migrate_options(function: _F) -> _F:
             click.option("-s", "--specify-device", is_flag=True, help="Take the running device from the environment."),
             click.option("-sim", "--similar", is_flag=True, help="Replace some unsupported APIs by similar ones."),
             click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins)."),
+            click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too."),
             click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
             click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
             click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
@@ -58,7 +59,7 @@ def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
         if value:
             value = False
             continue
-        if argument == "--" or argument in getattr(ctx.command, "commands", {}):
+        if argument == "--" or (isinstance(ctx.command, Group) and argument in ctx.command.list_commands(ctx)):
             return
         if re.match(r"-s.+", argument) and argument != "-sim":
             ctx.fail(f"No such option: {argument} (options are not bundled; -s and -sim stand alone)")
@@ -69,6 +70,31 @@ def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
 
 def _is_flag(option: click.Parameter) -> bool:
     return not isinstance(option, click.Option) or option.is_flag or option.count
+
+
+#: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help.
+LAZY_COMMANDS = {
+    "check": ("transplt.checking.command:check", "Findings about files and folders; --fix edits them in place."),
+    "config": ("transplt.checking.show_config:config", "Show the settings in force and where they come from."),
+    "run": ("transplt.emulator.command:run_command", "Run a script on the emulated NPU."),
+}
+
+
+def _passing_on(name: str, called: Callable[[list[str]], int | None], text: str) -> click.Command:
+    """A sub-command that parses its own arguments."""
+
+    @click.command(
+        name,
+        cls=Command,
+        help=text,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> int:
+        return int(called(list(arguments)) or DONE)
+
+    return command
 
 
 class Command(click.Command):
@@ -92,10 +118,32 @@ class Group(click.Group):
         refuse_bundles(ctx, args)
         return super().parse_args(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the sub-commands, those of other modules included."""
+        return sorted({*self.commands, *(LAZY_COMMANDS if ctx.parent is None else ())})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A sub-command; its module is imported now."""
+        if ctx.parent is not None or cmd_name not in LAZY_COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        target, text = LAZY_COMMANDS[cmd_name]
+        module, _, attribute = target.partition(":")
+        called = getattr(importlib.import_module(module), attribute)
+        return called if isinstance(called, click.Command) else _passing_on(cmd_name, called, text)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of sub-commands, without importing them."""
+        rows = []
+        for name in self.list_commands(ctx):
+            lazy = LAZY_COMMANDS.get(name) if ctx.parent is None else None
+            rows.append((name, lazy[1] if lazy else self.commands[name].get_short_help_str(100)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and ctx.parent is None:
+        if ctx.parent is None and args[0] not in self.list_commands(ctx):
             ctx.fail(f"no command {args[0]!r}; to migrate a project: transplt -i {args[0]} -o OUT")
         return super().resolve_command(ctx, args)
 
@@ -150,6 +198,7 @@ def migrate(options: dict[str, Any]) -> int:
             rules=tuple(Path(rule) for rule in options["rules"]),
             exclude=tuple(options["exclude"]),
             torch_version=options["torch_version"],
+            style=options["style"],
             specify_device=options["specify_device"] or None,
             similar=options["similar"] or None,
             unsafe_fixes=options["unsafe_fixes"] or None,
@@ -226,27 +275,6 @@ def validate(files: tuple[str, ...]) -> int:
         else:
             click.echo(f"{name}: valid")
     return USAGE if wrong else DONE
-
-
-def _passed_on(name: str, target: str, text: str) -> None:
-    """Adds a sub-command that lives in another module and parses its own arguments: imported when it is called."""
-
-    @main.command(
-        name,
-        help=text,
-        add_help_option=False,
-        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    )
-    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    def command(arguments: tuple[str, ...]) -> int:
-        module, _, attribute = target.partition(":")
-        called = getattr(importlib.import_module(module), attribute)
-        if isinstance(called, click.Command):
-            return called.main(list(arguments), prog_name=f"transplt {name}", standalone_mode=False) or DONE
-        return int(called(list(arguments)) or DONE)
-
-
-_passed_on("run", "transplt.emulator.command:run_command", "Run a script on the emulated NPU.")
 
 
 def entry_point() -> int:

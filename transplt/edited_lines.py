@@ -11,15 +11,19 @@ from transplt.finding import Finding
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def edited_lines(findings: Iterable[Finding]) -> tuple[int, ...]:
-    """The lines of the output, counted from 1, that hold an applied edit. A deletion marks the line it closes up to."""
-    edits = sorted(
+def edits_in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The applied edits, by place; what goes in at one place stays in its order."""
+    return sorted(
         (finding for finding in findings if finding.applied and finding.edit is not None),
         key=lambda finding: (finding.span.start, finding.span.end),
     )
+
+
+def edited_lines(findings: Iterable[Finding]) -> tuple[int, ...]:
+    """The lines of the output, counted from 1, that hold an applied edit. A deletion marks the line it closes up to."""
     lines: set[int] = set()
     shift = 0
-    for finding in edits:
+    for finding in edits_in_order(findings):
         assert finding.edit is not None
         before = len(_LINE_END.findall(finding.edit.before))
         after = len(_LINE_END.findall(finding.edit.after))

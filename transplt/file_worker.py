@@ -14,9 +14,10 @@ from typing import Any, Protocol, cast
 from transplt.edited_lines import edited_lines
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
-from transplt.files.tokens import scan_other_file
+from transplt.files.tokens import OtherFile, scan_other_file
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
 from transplt.mirror import WHOLE_FILE_BYTES, copy_large_file, read_file, write_file
+from transplt.patch import unified_diff
 from transplt.run_result import FileRecord
 from transplt.settings import Settings
 from transplt.tokens import find_tokens
@@ -45,7 +46,7 @@ class Unread:
 class FileWorker:
     """State of one worker process: where files come from and go to, and what the project says.
 
-    `out` is None when nothing is written and the caller wants the new bytes (`check`).
+    `out` is empty when nothing is written. With `patches` the record of a changed file holds its unified diff.
     """
 
     root: str
@@ -54,6 +55,7 @@ class FileWorker:
     target: TorchTarget
     engine: str = "transplt.engine"
     project: Any = None
+    patches: bool = False
     _read: dict[str, bytes] = field(default_factory=dict)
 
     def load(self) -> Engine:
@@ -85,25 +87,31 @@ class FileWorker:
         except OSError as error:
             return Unread(entry.path, reason(error))
         if not entry.is_python:
-            digest = write_file(self.out, entry.path, data, entry.mode)
+            digest = self._store(entry, data)
             finding = internal_finding(entry.path, why)
             return FileRecord(entry.path, FileKind.BINARY.value, digest, (finding,), status=Status.INTERNAL)
-        return self._write(entry, internal_result(entry.path, data, why))
+        return self._write(entry, data, internal_result(entry.path, data, why))
 
     def _python(self, entry: Entry) -> FileRecord:
         data = self._read.pop(entry.path, None)
         if data is None:
             data = read_file(f"{self.root}/{entry.path}")
+        return self._write(entry, data, self.migrate(entry.path, data))
+
+    def migrate(self, path: str, data: bytes) -> FileResult:
+        """What the engine makes of a Python file; a finding says so when it fails."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = self.load().migrate_source(data, entry.path, self.settings, self.project)
+                return self.load().migrate_source(data, path, self.settings, self.project)
         except Exception as error:
-            result = internal_result(entry.path, data, f"it ended with {_where(error)}")
-        return self._write(entry, result)
+            return internal_result(path, data, f"it ended with {_where(error)}")
 
-    def _write(self, entry: Entry, result: FileResult) -> FileRecord:
-        digest = write_file(self.out, entry.path, result.data, entry.mode)
+    def _store(self, entry: Entry, data: bytes) -> str:
+        return write_file(self.out, entry.path, data, entry.mode) if self.out else ""
+
+    def _write(self, entry: Entry, data: bytes, result: FileResult) -> FileRecord:
+        digest = self._store(entry, result.data)
         return FileRecord(
             path=entry.path,
             kind=FileKind.PYTHON.value,
@@ -113,18 +121,17 @@ class FileWorker:
             status=result.status,
             changed=result.changed,
             edited_lines=edited_lines(result.findings),
+            patch=unified_diff(entry.path, data, result.data, result.findings) if self.patches else b"",
         )
 
     def _other(self, entry: Entry) -> FileRecord:
         source = f"{self.root}/{entry.path}"
         if entry.size > WHOLE_FILE_BYTES:
-            digest = copy_large_file(source, self.out, entry.path, entry.mode)
+            digest = copy_large_file(source, self.out, entry.path, entry.mode) if self.out else ""
             return FileRecord(entry.path, FileKind.BINARY.value, digest)
         data = read_file(source)
-        digest = write_file(self.out, entry.path, data, entry.mode)
-        kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(entry.path, data)
-        codes = self._ignored_codes(entry.path)
-        other = scan_other_file(data, entry.path, kind, self.target, codes)
+        digest = self._store(entry, data)
+        kind, other = self.scan_other(entry.path, data)
         return FileRecord(
             path=entry.path,
             kind=kind.value,
@@ -134,10 +141,16 @@ class FileWorker:
             prose=other.prose,
         )
 
+    def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
+        """What a file that is not Python holds."""
+        kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
+        return kind, scan_other_file(data, path, kind, self.target, self._ignored_codes(path))
+
     def _ignored_codes(self, path: str) -> list[str]:
         """Prefixes of the codes that the settings switch off for a file; a pattern without codes means all."""
+        full = self.settings.base + path
         ignores = self.settings.per_file_ignores
-        return [code for pattern, codes in ignores if fnmatch(self.settings.base + path, pattern) for code in codes or ("NPU",)]
+        return [code for pattern, codes in ignores if fnmatch(full, pattern) for code in codes or ("NPU",)]
 
 
 def internal_finding(path: str, why: str) -> Finding:

@@ -19,7 +19,8 @@ class FileRecord:
 
     `path` is relative to the output folder, with forward slashes (bytes that are not UTF-8 as lone surrogates).
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
-    text that nothing runs (README, LICENSE); they are part of `tokens.ignored`.
+    text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a changed
+    file where a report asks for it.
     """
 
     path: str
@@ -31,6 +32,7 @@ class FileRecord:
     changed: bool = False
     edited_lines: tuple[int, ...] = ()
     prose: int = 0
+    patch: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

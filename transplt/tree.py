@@ -74,7 +74,7 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
     make_folders(stage, (path for path, _ in found.folders))
     worker = FileWorker(str(plan.folder), str(stage.folder), plan.settings, plan.torch)
     outcome = _work(worker, found, plan.jobs, progress)
-    unread = [_unread(path, why) for path, why in found.unreadable] + outcome.unread
+    unread = [unread_finding(path, why) for path, why in found.unreadable] + outcome.unread
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
     links = []
@@ -153,12 +153,13 @@ def _join(facts: list[ModuleFacts]) -> ProjectFacts:
 
 def _keep(outcome: _Outcome, record: FileRecord | Unread) -> None:
     if isinstance(record, Unread):
-        outcome.unread.append(_unread(record.path, record.why))
+        outcome.unread.append(unread_finding(record.path, record.why))
     else:
         outcome.records.append(record)
 
 
-def _unread(path: str, why: str) -> Finding:
+def unread_finding(path: str, why: str) -> Finding:
+    """The finding for what could not be opened."""
     return Finding(
         path=path,
         span=TOP,

@@ -1,0 +1,126 @@
+"""The work on one file of a check: the same engine as a migration, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from transplt.checking.inputs import path_from_here
+from transplt.edited_lines import edits_in_order
+from transplt.errors import reason
+from transplt.file_worker import FileWorker, Unread, internal_result
+from transplt.finding import FileResult, Finding, Span, Status
+from transplt.mirror import WHOLE_FILE_BYTES, read_file
+from transplt.patch import unified_diff
+from transplt.source import Source, UnreadableSource, line_starts, read_source
+from transplt.walk import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """What a check found in one file; `path` is relative to its project.
+
+    Without `fix` the findings hold the edits that could be made (`applied` is False). With it, `data` is the new
+    content of a file that changes, `before` the content it was made from, `fixed` the number of edits in it, and the
+    findings are what is left, at their places in the new content. `lines` are those around the findings.
+    """
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    status: Status = Status.OK
+    lines: tuple[tuple[int, str], ...] = ()
+    data: bytes | None = None
+    before: bytes = b""
+    fixed: int = 0
+    patch: bytes = b""
+
+
+@dataclass(slots=True)
+class CheckWorker(FileWorker):
+    """State of one worker process of a check."""
+
+    fix: bool = False
+    diff: bool = False
+    #: The content of the one file that does not lie on a disk (standard input).
+    given: bytes | None = None
+
+    def finish(self, entry: Entry) -> CheckedFile | Unread:  # type: ignore[override]
+        """Looks at one file."""
+        try:
+            if not entry.is_python and entry.size > WHOLE_FILE_BYTES:
+                return CheckedFile(entry.path)
+            data = self._read.pop(entry.path, None) or self.given
+            if data is None:
+                data = read_file(f"{self.root}/{entry.path}")
+        except OSError as error:
+            return Unread(entry.path, reason(error))
+        if entry.is_python:
+            return self._result(data, self.migrate(entry.path, data))
+        _, other = self.scan_other(entry.path, data)
+        return self._result(data, FileResult(entry.path, data, other.findings, other.tokens))
+
+    def copy(self, entry: Entry, why: str) -> CheckedFile | Unread:  # type: ignore[override]
+        """For a file on which transplt itself failed."""
+        try:
+            data = read_file(f"{self.root}/{entry.path}")
+        except OSError as error:
+            return Unread(entry.path, reason(error))
+        return self._result(data, internal_result(entry.path, data, why))
+
+    def _result(self, data: bytes, result: FileResult) -> CheckedFile:
+        patch = b""
+        if self.diff:
+            name = path_from_here(self.root, result.path) or result.path
+            patch = unified_diff(name, data, result.data, result.findings)
+        if self.fix and result.changed:
+            new = decoded(result.data)
+            findings = moved(result.findings, new)
+            fixed = len(edits_in_order(result.findings))
+            lines = frames(new, findings)
+            return CheckedFile(result.path, findings, result.status, lines, result.data, data, fixed, patch)
+        findings = tuple(replace(each, applied=False) if each.applied else each for each in result.findings)
+        return CheckedFile(result.path, findings, result.status, frames(decoded(data), findings), patch=patch)
+
+
+def decoded(data: bytes) -> Source:
+    """The text of a file; what cannot be decoded shows as replacement characters."""
+    try:
+        return read_source(data)
+    except UnreadableSource:
+        utf8 = data.decode("utf-8", "replace").encode("utf-8")
+        return Source(utf8, line_starts=line_starts(utf8))
+
+
+def frames(source: Source, findings: Sequence[Finding]) -> tuple[tuple[int, str], ...]:
+    """(line number, text) of the lines around the open findings."""
+    wanted: set[int] = set()
+    for finding in findings:
+        if not finding.ignored:
+            last = min(finding.span.end_line, finding.span.line + 2)
+            wanted.update(range(finding.span.line - 1, last + 2))
+    return tuple((line, source.line_text(line)) for line in sorted(wanted) if 0 < line <= len(source.line_starts))
+
+
+def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:
+    """What is left once the edits among `findings` are made, at its places in the new text."""
+    edits = edits_in_order(findings)
+    left = []
+    for finding in findings:
+        if finding.applied:
+            continue
+        start = end = 0
+        for edit in edits:
+            assert edit.edit is not None
+            grown = len(edit.edit.after.encode()) - (edit.span.end - edit.span.start)
+            if edit.span.end <= finding.span.start:
+                start += grown
+            if edit.span.start < finding.span.end or edit.span.end <= finding.span.start:
+                end += grown
+        left.append(replace(finding, span=_clamped(new, finding.span, start, end)))
+    return tuple(left)
+
+
+def _clamped(new: Source, span: Span, start: int, end: int) -> Span:
+    size = len(new.utf8)
+    first = min(max(span.start + start, 0), size)
+    return new.span(first, min(max(span.end + end, first), size))

@@ -1,0 +1,41 @@
+"""--select and --ignore: prefixes of codes, as the patterns of `Settings.per_file_ignores` that switch the rest off."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from transplt.errors import UsageError
+
+_PREFIX = re.compile(r"NPU[0-9]{0,3}")
+
+
+def parse_codes(values: Sequence[str], option: str) -> tuple[str, ...]:
+    """The prefixes in `values`, which may hold several with commas between. UsageError for what is none."""
+    from transplt.diagnostics import all_codes
+
+    found = tuple(word.upper() for value in values for word in value.replace(",", " ").split())
+    for prefix in found:
+        if not _PREFIX.fullmatch(prefix):
+            close = difflib.get_close_matches(prefix, all_codes(), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UsageError(f"{option}: {prefix} is no prefix of a code such as NPU2 or NPU201{hint}")
+        if not prefix.startswith("NPU0") and not any(code.startswith(prefix) for code in all_codes()):
+            raise UsageError(f"{option}: no code starts with {prefix}")
+    return found
+
+
+def switched_off(select: Sequence[str], ignore: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Entries for `Settings.per_file_ignores`: all that is not selected, and all that is ignored."""
+    codes = (*(_others("NPU", select) if select else ()), *ignore)
+    return (("*", codes),) if codes else ()
+
+
+def _others(prefix: str, selected: Sequence[str]) -> tuple[str, ...]:
+    """The shortest prefixes below `prefix` that hold no selected code."""
+    if any(prefix.startswith(wanted) for wanted in selected):
+        return ()
+    if not any(wanted.startswith(prefix) for wanted in selected):
+        return (prefix,)
+    return tuple(code for digit in "0123456789" for code in _others(prefix + digit, selected))

@@ -1,0 +1,78 @@
+"""Writes the edits of `check --fix` into the files: whole files or not at all, and only what git can undo."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from transplt.checking.check_run import Change
+from transplt.errors import CannotFinish, UsageError, reason, shown
+from transplt.git_index import find_repository
+
+
+def refuse_uncommitted(changes: Iterable[Change]) -> None:
+    """UsageError when a repository around the files has changes that are not committed, or a file is not tracked."""
+    by_top: dict[Path, list[Path]] = {}
+    for change in changes:
+        top = find_repository(change.file.parent)
+        if top is not None:
+            by_top.setdefault(top, []).append(change.file)
+    for top, files in sorted(by_top.items()):
+        dirty = uncommitted(top, files)
+        if dirty:
+            names = ", ".join(shown(name) for name in dirty[:3]) + (" ..." if len(dirty) > 3 else "")
+            raise UsageError(
+                f"the git tree {shown(top)} has changes that are not committed ({names}); "
+                "commit them, or give --allow-dirty"
+            )
+
+
+def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
+    """Tracked files of the repository that differ from HEAD, and those of `files` that it does not track."""
+    command = ["git", "-C", str(top), "-c", "core.fsmonitor=false", "status", "--porcelain", "-z", "--no-renames"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise UsageError(f"git cannot say whether {shown(top)} is clean; give --allow-dirty to go on") from error
+    rows = [(row[:2], os.fsdecode(row[3:])) for row in done.stdout.split(b"\0") if row]
+    ours = [os.path.relpath(file, os.path.realpath(top)).replace(os.sep, "/") for file in files]
+    tracked = [name for state, name in rows if state != b"??"]
+    new = [name for state, name in rows if state == b"??"]
+    untracked = [name for name in ours if any(name == each or name.startswith(each) for each in new)]
+    return sorted({*tracked, *untracked})
+
+
+def write_changes(changes: Iterable[Change]) -> None:
+    """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read."""
+    for change in changes:
+        try:
+            if change.file.read_bytes() != change.before:
+                raise CannotFinish(f"{shown(change.path)} was changed by somebody else; it is left as it is")
+            replace_file(change.file, change.data)
+        except OSError as error:
+            raise CannotFinish(f"cannot write {shown(change.path)}: {reason(error)}; it is left as it is") from error
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Gives a file a new content at once, with its permission bits and, where the system allows it, its owner."""
+    info = os.stat(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".transplt", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        if info.st_uid != os.getuid() or info.st_gid != os.getgid():
+            with contextlib.suppress(OSError):
+                os.chown(name, info.st_uid, info.st_gid)
+        os.chmod(name, stat.S_IMODE(info.st_mode))
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,27 @@
+"""The findings of a check in the formats that people, editors and CI systems read."""
+
+from __future__ import annotations
+
+import importlib
+
+from transplt.checking.check_run import CheckResult
+
+#: Format -> module of this package and function in it; a module is imported when its format is asked for.
+FORMATS = {
+    "text": "text:render_text",
+    "concise": "text:render_concise",
+    "json": "json_document:render_json",
+    "json-lines": "json_document:render_json_lines",
+    "github": "ci_systems:render_github",
+    "gitlab": "ci_systems:render_gitlab",
+    "junit": "ci_systems:render_junit",
+    "sarif": "sarif:render_sarif",
+}
+
+
+def render(result: CheckResult, name: str, *, color: bool = False, verbose: bool = False) -> str:
+    """The findings in one format; `color` and `verbose` (also what is only worth knowing) matter to text alone."""
+    module, _, function = FORMATS[name].partition(":")
+    renderer = getattr(importlib.import_module(f"transplt.report.formats.{module}"), function)
+    text: str = renderer(result, color, verbose) if module == "text" else renderer(result)
+    return text

@@ -1,0 +1,58 @@
+"""Findings as JSON, with their edits; docs/json.md describes it, `rules/check_schema.json` is its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import transplt
+from transplt.checking.check_run import CheckResult, Item
+
+FORMAT = 1
+
+
+def render_json(result: CheckResult) -> str:
+    """One document: the tool, a summary, the findings."""
+    table = {
+        "tool": "transplt",
+        "version": transplt.__version__,
+        "format": FORMAT,
+        "summary": {
+            "files": result.files,
+            "findings": len(result.new),
+            "known": len(result.items) - len(result.new),
+            "fixed": result.fixed,
+        },
+        "findings": [finding_table(item) for item in (*result.items, *result.info)],
+    }
+    return json.dumps(table, indent=1) + "\n"
+
+
+def render_json_lines(result: CheckResult) -> str:
+    """One finding a line."""
+    return "".join(json.dumps(finding_table(item)) + "\n" for item in (*result.items, *result.info))
+
+
+def finding_table(item: Item) -> dict[str, Any]:
+    """One finding. Lines and columns count from 1, columns in characters; offsets are bytes of the text as UTF-8."""
+    finding = item.finding
+    span, edit = finding.span, finding.edit
+    return {
+        "path": finding.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "start": span.start,
+        "end": span.end,
+        "code": finding.code,
+        "level": finding.level.value,
+        "effort": finding.effort.value if finding.effort else None,
+        "message": finding.message,
+        "api": finding.api or None,
+        "help": finding.help or None,
+        "fix": item.fix or None,
+        "edit": {"operation": edit.operation.value, "before": edit.before, "after": edit.after} if edit else None,
+        "fingerprint": item.fingerprint,
+        "known": item.known,
+    }

@@ -1,0 +1,147 @@
+"""Findings for a terminal: place, code and message, the source with carets, and what helps."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+import click
+
+from transplt.checking.check_run import CheckResult, Item
+from transplt.finding import Edit, Effort, Operation
+from transplt.report.cell import visible
+
+#: Longer source lines are cut around the place.
+_MOST_COLUMNS = 110
+_EFFORT = {Effort.LOW: "minutes", Effort.MEDIUM: "an hour or two", Effort.HIGH: "a day or more"}
+
+
+def render_text(result: CheckResult, color: bool, verbose: bool) -> str:
+    """One block a finding, an empty line after each."""
+    items = _listed(result, verbose)
+    return "".join("\n".join(_block(item, color)) + "\n\n" for item in items)
+
+
+def render_concise(result: CheckResult, color: bool, verbose: bool) -> str:
+    """One line a finding."""
+    return "".join(_head(item, color) + "\n" for item in _listed(result, verbose))
+
+
+def render_statistics(result: CheckResult) -> str:
+    """One line a code: how many, the code, whether an edit can mend it, its title."""
+    from transplt.report.titles import title
+
+    counts: dict[str, list[Item]] = {}
+    for item in result.new:
+        counts.setdefault(item.finding.code, []).append(item)
+    lines = []
+    for code, items in sorted(counts.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        mark = "[*]" if all(item.fix for item in items) else "[ ]"
+        lines.append(f"{len(items):6} {code} {mark} {title(code)}".rstrip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
+    """What was found, and what --fix can do; `styled` says that the settings or the command name a style."""
+    left, known = len(result.new), len(result.items) - len(result.new)
+    files = f"{result.files} file{'' if result.files == 1 else 's'}"
+    baseline = f", {known} more in the baseline" if known else ""
+    if fixing and result.fixed:
+        yield f"fixed {_many(result.fixed, 'edit')} in {_many(len(result.changes), 'file')}"
+    if not left:
+        yield f"nothing left to do in {files}{baseline}"
+        return
+    yield f"found {_many(left, 'finding')} in {files}{baseline}"
+    safe = sum(item.fix == "safe" for item in result.new)
+    unsafe = sum(item.fix == "unsafe" for item in result.new)
+    style = "" if styled else " --style npu (or portable, see [tool.transplt])"
+    if safe:
+        yield f"[*] {safe} fixable with --fix{style}" + (f", {unsafe} more with --unsafe-fixes" if unsafe else "")
+    elif unsafe:
+        yield f"[*] {unsafe} fixable with --fix --unsafe-fixes{style}"
+    elif not fixing:
+        yield "none of them can be fixed by an edit of transplt"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _listed(result: CheckResult, verbose: bool) -> list[Item]:
+    items = [*result.new, *result.info] if verbose else list(result.new)
+    return sorted(items, key=lambda item: item.finding.sort_key())
+
+
+def _head(item: Item, color: bool) -> str:
+    finding = item.finding
+    path = visible(finding.path)
+    mark = {"safe": "[*] ", "unsafe": "[unsafe] "}.get(item.fix, "")
+    place = f":{finding.span.line}:{finding.span.column}: "
+    if not color:
+        return f"{path}{place}{finding.code} {mark}{visible(finding.message)}"
+    bold, red, cyan = click.style(path, bold=True), click.style(finding.code, fg="red", bold=True), "cyan"
+    return f"{bold}{click.style(place, fg=cyan)}{red} {click.style(mark, fg=cyan)}{visible(finding.message)}"
+
+
+def _block(item: Item, color: bool) -> Iterator[str]:
+    yield _head(item, color)
+    finding = item.finding
+    width = len(str(item.lines[-1][0])) if item.lines else 1
+    if item.lines:
+        yield _gutter("", width, color).rstrip()
+        for number, text in item.lines:
+            first = finding.span.column if number == finding.span.line else 1
+            last = finding.span.end_column if number == finding.span.end_line else len(text) + 1
+            marked = finding.span.line <= number <= finding.span.end_line
+            shown, start, length = _cut(text, first - 1, max(last - 1, first - 1), marked)
+            yield (_gutter(str(number), width, color) + shown).rstrip()
+            if marked and (shown.strip() or number == finding.span.line):
+                carets = "^" * max(length, 1)
+                label = f" {finding.code}" if number == min(finding.span.end_line, item.lines[-1][0]) else ""
+                line = " " * start + (click.style(carets, fg="red", bold=True) if color else carets) + label
+                yield _gutter("", width, color) + line
+        yield _gutter("", width, color).rstrip()
+    pad = " " * width
+    if finding.edit is not None and item.fix:
+        yield f"{pad} = {_edit(finding.edit)}"
+    if finding.help:
+        effort = f" (effort: {_EFFORT[finding.effort]})" if finding.effort and not item.fix else ""
+        yield f"{pad} = help: {visible(finding.help)}{effort}"
+
+
+def _edit(edit: Edit) -> str:
+    before, after = visible(edit.before), visible(edit.after.rstrip("\r\n"))
+    if edit.operation is Operation.INSERT:
+        return f"insert: {after}"
+    return f"delete: {before}" if edit.operation is Operation.DELETE else f"edit: {before} -> {after}"
+
+
+def _gutter(number: str, width: int, color: bool) -> str:
+    text = f"{number:>{width}} | "
+    return click.style(text, fg="blue", bold=True) if color else text
+
+
+def _cut(text: str, first: int, last: int, marked: bool) -> tuple[str, int, int]:
+    """A source line as shown, and where the carets start and how long they are, in terminal columns."""
+    last = min(max(last, first), len(text))
+    if marked and first == 0 and last == len(text):
+        first = len(text) - len(text.lstrip())
+    begin = max(0, first - _MOST_COLUMNS // 2) if len(text) > _MOST_COLUMNS else 0
+    piece = text[begin : begin + _MOST_COLUMNS]
+    lead = "..." if begin else ""
+    shown = lead + _plain(piece) + ("..." if begin + _MOST_COLUMNS < len(text) else "")
+    start = len(lead) + _columns(_plain(text[begin:first]))
+    return shown, start, _columns(_plain(text[first : min(last, begin + _MOST_COLUMNS)]))
+
+
+def _plain(text: str) -> str:
+    return visible(text.replace("\t", "    "))
+
+
+def _columns(text: str) -> int:
+    """Width on a terminal: East Asian characters take two columns, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
