@@ -30,7 +30,7 @@ def where(text: str) -> list[tuple[str, str]]:
         ("r'\\\\' cuda", [("cuda", "code")]),
         ("b'cuda' + Rb\"nccl\"", [("cuda", "string"), ("nccl", "string")]),
         ("'#cuda' #'cuda", [("cuda", "string"), ("cuda", "comment")]),
-        ("f'{cuda}' cuda", [("cuda", "string"), ("cuda", "code")]),
+        ("f'{cuda}' cuda", [("cuda", "code"), ("cuda", "code")]),
         ("f'{{cuda' cuda", [("cuda", "string"), ("cuda", "code")]),
         ("f'{x[\"cuda\"]}' cuda", [("cuda", "string"), ("cuda", "code")]),
         ("f'{x['cuda']}' cuda", [("cuda", "string"), ("cuda", "code")]),
