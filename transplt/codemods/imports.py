@@ -280,9 +280,11 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     if name == local:
         return _Moved(module, name, None, rule)
     binding = _binding_of(scope, local, node)
-    if binding is not None and _may_rename(work, scope, local, name):
+    if binding is not None and _may_rename(work, scope, local, name, rule.user):
         work.renamed[binding] = name
         return _Moved(module, name, None, rule)
+    if binding is not None:
+        work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
     work.keep(alias, "the local name of an import stays: it is used where it cannot be followed")
     return _Moved(module, name, local, rule)
 
@@ -294,9 +296,9 @@ def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | Non
     return None
 
 
-def _may_rename(work: Work, scope: Scope, local: str, new: str) -> bool:
+def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bool:
     """A local name may change when one import binds it, the new name is free, and no other file can see it."""
-    if len(scope.bindings.get(local, ())) != 1 or not mentions_cuda(local.encode().lower()):
+    if len(scope.bindings.get(local, ())) != 1 or not (user or mentions_cuda(local.encode().lower())):
         return False
     if new in work.scan.names or any(new in other.bindings for other in work.scan.scopes.values()):
         return False

@@ -30,7 +30,7 @@ def plan(work: Work) -> None:
             if key not in seen:
                 seen[key] = work.names.resolve(name, scope)
             base = seen[key]
-            if base is not None and base.split(".", 1)[0] in work.rules.roots:
+            if base is not None and (work.renamed or base.split(".", 1)[0] in work.rules.roots):
                 _reference(work, node, base)
 
 

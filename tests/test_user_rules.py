@@ -1,0 +1,285 @@
+"""The users' rules end to end: names, modules, arguments, and who wins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.harness import clean
+from transplt.engine import migrate_source
+from transplt.finding import FileResult, Level
+from transplt.rulefile import problems
+from transplt.settings import Settings
+
+LINE = "import torch_npu  # noqa: F401\n"
+
+
+def run(source: str, *files: dict[str, Any], **settings: Any) -> FileResult:
+    """Migrate a file under rule files, each given as the value of its key `rules`."""
+    texts = [json.dumps({"rules": rules}) for rules in files]
+    for text in texts:
+        assert [str(problem) for problem in problems("mine.json", text)] == []
+    chosen = Settings(user_rules=tuple((f"r{i}.json", text) for i, text in enumerate(texts)), **settings)
+    result = migrate_source(clean(source).encode(), "m.py", chosen)
+    compile(result.data, "m.py", "exec")
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
+    return result
+
+
+def name(old: str, new: str, **more: Any) -> dict[str, Any]:
+    return {"FuncNameModifyRule": [{"old_name": old, "new_name": new, **more}]}
+
+
+def argument(func: str, index: int, new: str, **more: Any) -> dict[str, Any]:
+    return {"ArgsModifyRule": [{"func_name": func, "arg_idx": index, "arg_new": new, **more}]}
+
+
+def module(old: str, new: str, parent: str = "") -> dict[str, Any]:
+    return {"ModuleNameModifyRule": [{"old_name": old, "new_name": new, "parent_module": parent}]}
+
+
+def after(source: str, *files: dict[str, Any], **settings: Any) -> str:
+    return run(source, *files, **settings).data.decode()
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("func()\n", "new_func()\n"),
+        ("a.func(1)\n", "a.new_func(1)\n"),
+        ("a().b[0].func(1)\n", "a().b[0].new_func(1)\n"),
+        ("a.func.func(func())\n", "a.func.new_func(new_func())\n"),
+        ("x = func\n", "x = func\n"),
+        ("my_func(); func_x()\n", "my_func(); func_x()\n"),
+        ("from lib import func\nfunc()\n", "from lib import new_func\nnew_func()\n"),
+        ("from lib import func\nx = func, func()\n", "from lib import new_func\nx = new_func, new_func()\n"),
+        ("from lib import func\nx = func\n", "from lib import func\nx = func\n"),
+        (
+            "from lib import func\nfunc()\n__all__ = ['func']\n",
+            "from lib import new_func as func\nfunc()\n__all__ = ['func']\n",
+        ),
+        ("from lib import func as f\nf()\n", "from lib import func as f\nf()\n"),
+        ("a.func(  # why\n    1,\n)\n", "a.new_func(  # why\n    1,\n)\n"),
+    ],
+)
+def test_an_undotted_name_is_the_last_name_of_a_call(before: str, expected: str) -> None:
+    assert after(before, name("func", "new_func")) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("import lib\nlib.a.f(1)\n", "import lib\nlib.a.g(1)\n"),
+        ("import lib.a\nlib.a.f\n", "import lib.a\nlib.a.g\n"),
+        ("import lib.a as x\nx.f()\n", "import lib.a as x\nx.g()\n"),
+        ("from lib import a\na.f()\n", "from lib import a\na.g()\n"),
+        ("from lib.a import f as h\nh()\n", "from lib.a import g as h\nh()\n"),
+        ("from lib.a import (\n    e,\n    f,  # two\n)\n", "from lib.a import (\n    e,\n    g,  # two\n)\n"),
+        ("import lib\n@lib.a.f\ndef x(): pass\n", "import lib\n@lib.a.g\ndef x(): pass\n"),
+        ("import lib\nlib.a.f.more()\n", "import lib\nlib.a.g.more()\n"),
+        ("import lib\nlib.a.ff()\n", "import lib\nlib.a.ff()\n"),
+        ("import other as lib\nlib.a.f()\n", "import other as lib\nlib.a.f()\n"),
+        ("import lib\ndef x(lib):\n    lib.a.f()\n", "import lib\ndef x(lib):\n    lib.a.f()\n"),
+        ("lib.a.f()\n", "lib.a.f()\n"),
+    ],
+)
+def test_a_dotted_name_is_a_full_name(before: str, expected: str) -> None:
+    assert after(before, name("lib.a.f", "lib.a.g")) == expected
+
+
+def test_the_module_in_front_of_a_users_name_follows_its_own_rule() -> None:
+    rule = name("synchronize", "sync_all")
+    assert after("import torch\ntorch.cuda.synchronize()\n", rule) == f"import torch\n{LINE}torch.npu.sync_all()\n"
+    assert after("import torch\ntorch.cuda.empty_cache()\n", rule) == f"import torch\n{LINE}torch.npu.empty_cache()\n"
+    assert after("stream.synchronize()\n", rule) == "stream.sync_all()\n"
+    aliased = after("import torch.cuda as tc\ntc.synchronize()\n", rule)
+    assert aliased == f"{LINE}import torch.npu as tc\ntc.sync_all()\n"
+    imported = after("from torch.cuda import synchronize\nsynchronize()\n", rule)
+    assert imported == f"{LINE}from torch.npu import sync_all\nsync_all()\n"
+
+
+def test_a_dotted_new_name_replaces_the_callee_and_is_imported() -> None:
+    rule = name("torch.cuda.empty_cache", "gc.collect")
+    assert after("import torch\ntorch.cuda.empty_cache()\n", rule) == "import torch\nimport gc\ngc.collect()\n"
+    assert after("import gc, torch\ntorch.cuda.empty_cache()\n", rule) == "import gc, torch\ngc.collect()\n"
+    deep = name("func", "pkg.sub.new")
+    assert after("a.func(1)\n", deep) == "import pkg.sub\npkg.sub.new(1)\n"
+
+
+def test_a_name_that_is_bound_here_is_not_imported_again() -> None:
+    rule = name("func", "pkg.new")
+    assert after("from my import pkg\nfunc()\n", rule) == "from my import pkg\npkg.new()\n"
+
+
+# --- modules ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("import lib.ops\nlib.ops.f()\n", "import lib.fast\nlib.fast.f()\n"),
+        ("import lib.ops as o\no.f()\n", "import lib.fast as o\no.f()\n"),
+        ("from lib import ops as o\no.f()\n", "from lib import fast as o\no.f()\n"),
+        ("from lib.ops import f\nf()\n", "from lib.fast import f\nf()\n"),
+        ("from lib.ops.deep import f\nf()\n", "from lib.fast.deep import f\nf()\n"),
+        ("import other.ops\nother.ops.f()\n", "import other.ops\nother.ops.f()\n"),
+        ("from .lib.ops import f\n", "from .lib.ops import f\n"),
+        ("def g():\n    from lib.ops import f\n    f()\n", "def g():\n    from lib.fast import f\n    f()\n"),
+        (
+            "try:\n    from lib.ops import f\nexcept ImportError:\n    f = None\n",
+            "try:\n    from lib.fast import f\nexcept ImportError:\n    f = None\n",
+        ),
+    ],
+)
+def test_modules_move_with_their_uses(before: str, expected: str) -> None:
+    assert after(before, module("ops", "fast", "lib")) == expected
+
+
+def test_a_top_level_module() -> None:
+    assert after("import old\nold.f()\n", module("old", "new")) == "import new\nnew.f()\n"
+    assert after("import old as o\no.f()\n", module("old", "new")) == "import new as o\no.f()\n"
+    assert after("from old.a import b\n", module("old", "new")) == "from new.a import b\n"
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("f(1, 2)\n", "f(1, new)\n"),
+        ("a.f(1, 2, 3)\n", "a.f(1, new, 3)\n"),
+        ("f(1)\n", "f(1)\n"),
+        ("f(1, *rest)\n", "f(1, *rest)\n"),
+        ("f(*rest, 2)\n", "f(*rest, 2)\n"),
+        ("f(1, 2, *rest)\n", "f(1, new, *rest)\n"),
+        ("f(1, key=2)\n", "f(1, key=2)\n"),
+        ("f(1, new)\n", "f(1, new)\n"),
+        ("f(\n    1,  # one\n    2,  # two\n    3,\n)\n", "f(\n    1,  # one\n    new,  # two\n    3,\n)\n"),
+        ("f(1, (\n    2\n))\n", "f(1, new)\n"),
+        ("f(f(1, 2), 2)\n", "f(f(1, new), new)\n"),
+    ],
+)
+def test_an_argument_where_it_stands(before: str, expected: str) -> None:
+    assert after(before, argument("f", 1, "new")) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("f(1, key=2)\n", "f(1, key=new)\n"),
+        ("f(1, 2, key=3)\n", "f(1, new, key=3)\n"),
+        ("f(key = 2)\n", "f(key = new)\n"),
+        ("f(*a, key=2)\n", "f(*a, key=new)\n"),
+        ("f(**a)\n", "f(**a)\n"),
+        ("f(other=2)\n", "f(other=2)\n"),
+    ],
+)
+def test_an_argument_by_keyword(before: str, expected: str) -> None:
+    assert after(before, argument("f", 1, "new", arg_keyword="key")) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("f(1, 2)\n", "f(1)\n"),
+        ("f(1, 2, 3)\n", "f(1, 3)\n"),
+        ("f(1, 2,)\n", "f(1,)\n"),
+        ("f(\n    1,\n    2,\n    3,\n)\n", "f(\n    1,\n    3,\n)\n"),
+        ("f(1, 2, key=3)\n", "f(1, key=3)\n"),
+    ],
+)
+def test_an_empty_text_deletes(before: str, expected: str) -> None:
+    assert after(before, argument("f", 1, "")) == expected
+
+
+def test_the_only_argument_goes() -> None:
+    assert after("f(1)\ng()\n", argument("f", 0, "")) == "f()\ng()\n"
+    assert after("f(key=1)\n", argument("f", 0, "", arg_keyword="key")) == "f()\n"
+
+
+def test_comments_of_a_deleted_argument_survive() -> None:
+    result = after("f(\n    1,  # first\n    2,  # second\n    3,  # third\n)\n", argument("f", 1, ""))
+    compile(result, "m.py", "exec")
+    assert "2," not in result
+    assert all(word in result for word in ("# first", "# second", "# third"))
+
+
+@pytest.mark.parametrize("effect", ["g()", "await g()", "(yield)", "(y := 2)", "[g() for x in y]"])
+def test_a_replaced_argument_with_effects_is_a_finding_too(effect: str) -> None:
+    result = run(f"async def h():\n    f(1, {effect})\n" if "await" in effect else f"def h():\n    f(1, {effect})\n",
+                 argument("f", 1, "new"))
+    assert b"f(1, new)" in result.data
+    (said,) = [finding for finding in result.findings if not finding.applied]
+    assert (said.level, said.code) == (Level.MANUAL, "NPU001")
+
+
+@pytest.mark.parametrize("plain", ["2", "'text'", "x.y", "[1, 2]", "lambda: 1"])
+def test_plain_values_have_no_effects(plain: str) -> None:
+    result = run(f"f(1, {plain})\n", argument("f", 1, "new"))
+    assert [finding.applied for finding in result.findings] == [True]
+
+
+def test_several_arguments_of_one_call() -> None:
+    rules = {
+        "ArgsModifyRule": [
+            {"func_name": "lib.f", "arg_idx": 0, "arg_new": "'a'"},
+            {"func_name": "lib.f", "arg_idx": 2, "arg_new": "c.d(e)"},
+        ]
+    }
+    assert after("import lib as l\nl.f(1, 2, 3)\n", rules) == "import lib as l\nl.f('a', 2, c.d(e))\n"
+
+
+def test_the_rest_of_the_expression_still_follows_the_built_in_rules() -> None:
+    source = "import torch\nf(x.cuda(), torch.cuda.current_device())\n"
+    assert after(source, argument("f", 1, "0")) == f"import torch\n{LINE}f(x.npu(), 0)\n"
+
+
+# --- who wins --------------------------------------------------------------------------------------------------------
+
+
+def test_user_rules_win_over_built_in_ones() -> None:
+    source = "import torch\ntorch.cuda.synchronize()\ntorch.cuda.empty_cache()\n"
+    rule = name("torch.cuda.synchronize", "torch.npu.wait_for_all")
+    assert after(source, rule) == f"import torch\n{LINE}torch.npu.wait_for_all()\ntorch.npu.empty_cache()\n"
+    moved = module("cuda", "xpu", "torch")
+    assert "npu" not in after("import torch\ntorch.cuda.synchronize()\n", moved)
+    assert "torch.xpu.synchronize()" in after("import torch\ntorch.cuda.synchronize()\n", moved)
+
+
+def test_a_later_file_wins() -> None:
+    assert after("import lib\nlib.f()\n", name("lib.f", "lib.g"), name("lib.f", "lib.h")) == "import lib\nlib.h()\n"
+    assert after("f(1)\n", argument("f", 0, "2"), argument("f", 0, "3")) == "f(3)\n"
+
+
+def test_the_longest_name_answers() -> None:
+    rules = {
+        "FuncNameModifyRule": [{"old_name": "lib.a.f", "new_name": "lib.a.g"}],
+        "ModuleNameModifyRule": [{"old_name": "a", "new_name": "b", "parent_module": "lib"}],
+    }
+    assert after("import lib\nlib.a.f(), lib.a.x()\n", rules) == "import lib\nlib.a.g(), lib.b.x()\n"
+
+
+def test_rules_hold_for_versions() -> None:
+    rule = name("lib.f", "lib.g", versions=">=2.6")
+    assert after("import lib\nlib.f()\n", rule, torch_version="2.5") == "import lib\nlib.f()\n"
+    assert after("import lib\nlib.f()\n", rule, torch_version="2.6") == "import lib\nlib.g()\n"
+
+
+def test_records() -> None:
+    result = run("import lib\nlib.f()\n", name("lib.f", "lib.g", message="f is g now"))
+    (record,) = result.findings
+    assert (record.code, record.applied, record.level) == ("NPU002", True, Level.SAFE)
+    assert record.edit is not None and (record.edit.before, record.edit.after) == ("f", "g")
+
+
+def test_a_users_own_unsupported_name() -> None:
+    result = run("import lib\nlib.f()\n", {"UnsupportedRule": [{"name": "lib.f", "help": "use g"}]})
+    (record,) = result.findings
+    assert (record.code, record.level, record.help, result.changed) == ("NPU004", Level.MANUAL, "use g", False)
