@@ -40,6 +40,8 @@ def migrate_options(function: _F) -> _F:
             click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
             click.option("--copy-all", is_flag=True, help="Copy files over 10 MB too."),
             click.option("--unsafe-fixes", is_flag=True, help="Apply edits that may change what the program does."),
+            click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
+            click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
             click.option("--annotate", is_flag=True, help="Mark what is left with a comment in the output."),
             click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none)."),
             click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left."),
@@ -189,8 +191,10 @@ def migrate(options: dict[str, Any]) -> int:
     from transplt.plan import Options, make_plan
     from transplt.pool import collect_rarely
     from transplt.report.console import progress_bar, summary
-    from transplt.tree import migrate_tree
+    from transplt.tree import diff_tree, migrate_tree
 
+    if options["diff"] and options["report_only"]:
+        raise UsageError("--diff writes nothing, and --report-only writes reports: give one of them")
     plan = make_plan(
         Options(
             source=Path(options["source"]),
@@ -207,11 +211,15 @@ def migrate(options: dict[str, Any]) -> int:
             force=options["force"],
             discard_edits=options["discard_edits"],
             jobs=options["jobs"],
+            report_only=options["report_only"],
         )
     )
     collect_rarely()
     with progress_bar(not options["quiet"]) as progress:
-        result = migrate_tree(plan, progress)
+        result = diff_tree(plan, progress) if options["diff"] else migrate_tree(plan, progress)
+    if options["diff"]:
+        sys.stdout.buffer.write(b"".join(record.patch for record in result.files))
+        sys.stdout.buffer.flush()
     if not options["quiet"]:
         for line in summary(result, options["verbose"]):
             say(line)

@@ -37,6 +37,7 @@ class Options:
     force: bool = False
     discard_edits: bool = False
     jobs: int | None = None
+    report_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Plan:
     force: bool
     discard_edits: bool
     jobs: int | None
+    report_only: bool = False
 
     @property
     def single(self) -> bool:
@@ -87,6 +89,7 @@ def make_plan(options: Options) -> Plan:
         force=options.force,
         discard_edits=options.discard_edits,
         jobs=options.jobs,
+        report_only=options.report_only,
     )
 
 

@@ -19,8 +19,8 @@ class FileRecord:
 
     `path` is relative to the output folder, with forward slashes (bytes that are not UTF-8 as lone surrogates).
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
-    text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a changed
-    file where a report asks for it.
+    text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a
+    changed file, where something asks for it.
     """
 
     path: str
@@ -46,8 +46,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished migration. `files` and `left_out` are sorted by path; `unread` are findings about what could not be
-    opened at all, `large` the left out files over the size limit."""
+    """A finished migration, of which `written` says what went to the output: `all`, `reports` or `nothing`.
+
+    `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
+    left out files over the size limit.
+    """
 
     name: str
     source: Path
@@ -60,6 +63,7 @@ class RunResult:
     large: tuple[LeftOut, ...] = ()
     unread: tuple[Finding, ...] = ()
     reports: dict[str, str] = field(default_factory=dict)
+    written: str = "all"
 
     @property
     def findings(self) -> list[Finding]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.file_worker import TOP, FileWorker, Unread
@@ -45,6 +45,13 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     return result
 
 
+def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
+    """What the plan would do, with the patch of every file that would change; nothing is written."""
+    found = _inventory(plan)
+    worker = FileWorker(str(plan.folder), "", plan.settings, plan.torch, patches=True)
+    return _result(plan, found, _work(worker, found, plan.jobs, progress), "nothing")
+
+
 _NOTHING = "; nothing was left behind"
 
 
@@ -71,31 +78,22 @@ def _inventory(plan: Plan) -> Inventory:
 
 
 def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:
-    make_folders(stage, (path for path, _ in found.folders))
-    worker = FileWorker(str(plan.folder), str(stage.folder), plan.settings, plan.torch)
+    if not plan.report_only:
+        make_folders(stage, (path for path, _ in found.folders))
+        for path, target in found.links.items():
+            os.symlink(target, stage.folder / path)
+    worker = FileWorker(str(plan.folder), "" if plan.report_only else str(stage.folder), plan.settings, plan.torch)
     outcome = _work(worker, found, plan.jobs, progress)
-    unread = [unread_finding(path, why) for path, why in found.unreadable] + outcome.unread
-    if plan.single and unread:
-        raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
-    links = []
-    for path, target in found.links.items():
-        os.symlink(target, stage.folder / path)
-        links.append(path)
-    result = RunResult(
-        name=plan.source.stem if plan.single else plan.source.name,
-        source=plan.source,
-        output=plan.target,
-        settings=plan.settings,
-        target=plan.torch,
-        files=tuple(sorted(outcome.records, key=lambda record: record.path)),
-        links=tuple(sorted(links)),
-        left_out=tuple(found.left_out),
-        large=tuple(found.large),
-        unread=tuple(sorted(unread, key=Finding.sort_key)),
-    )
-    taken = {entry.path for entry in found.files} | set(links) | {path for path, _ in found.folders}
+    result = _result(plan, found, outcome, "reports" if plan.report_only else "all")
+    taken = set[str]()
+    if not plan.report_only:
+        taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
     result, reports = write_reports(result, stage.folder, taken)
     (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
+    if plan.report_only:
+        kept = replace(result, files=(), links=(), large=())
+        write_file(str(stage.folder), MANIFEST, manifest_text(kept, reports).encode("ascii"), 0o644)
+        return result
     if result.large:
         names = b"".join(b"./" + os.fsencode(item.path) + b"\0" for item in result.large)
         write_file(str(stage.folder), LEFT_OUT, names, 0o644)
@@ -103,6 +101,25 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
     top = 0o755 if plan.single else stat.S_IMODE(os.stat(plan.source).st_mode)
     set_folder_modes(stage, found.folders, top)
     return result
+
+
+def _result(plan: Plan, found: Inventory, outcome: _Outcome, written: str) -> RunResult:
+    unread = [unread_finding(path, why) for path, why in found.unreadable] + outcome.unread
+    if plan.single and unread:
+        raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
+    return RunResult(
+        name=plan.source.stem if plan.single else plan.source.name,
+        source=plan.source,
+        output=plan.target,
+        settings=plan.settings,
+        target=plan.torch,
+        files=tuple(sorted(outcome.records, key=lambda record: record.path)),
+        links=tuple(sorted(found.links)),
+        left_out=tuple(found.left_out),
+        large=tuple(found.large),
+        unread=tuple(sorted(unread, key=Finding.sort_key)),
+        written=written,
+    )
 
 
 @dataclass(slots=True)
@@ -141,8 +158,9 @@ def _work(worker: FileWorker, found: Inventory, jobs: int | None, progress: Prog
                 _keep(outcome, record)
     for entry in found.files:
         if entry.path in lost:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{worker.out}/{entry.path}")
+            if worker.out:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(f"{worker.out}/{entry.path}")
             _keep(outcome, worker.copy(entry, lost[entry.path]))
     return outcome
 

@@ -79,12 +79,16 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
     target, tokens = result.target, result.tokens
     npu = f"torch_npu {target.torch_npu}" if target.torch_npu else "the torch_npu of the same version"
     cann = f", CANN {target.cann}" if target.cann else ""
-    yield f"migrated to {shown(result.output)}"
+    yield {
+        "all": f"migrated to {shown(result.output)}",
+        "reports": f"reports only, in {shown(result.output)}",
+        "nothing": "nothing was written",
+    }[result.written]
     yield f"  for torch {target.version} ({visible(target.why)}) with {npu}{cann}"
     failed = len(result.failed) + len(result.unread)
     yield (
         f"  {_many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "
-        f"{_many(len(result.files), 'file')} in the output"
+        f"{_many(len(result.files), 'file')} {'in the output' if result.written == 'all' else 'looked at'}"
     )
     yield f"  {_many(len(result.edits), 'edit')}, {_many(len(result.open_findings), 'finding')} for a person"
     yield from _codes(result)
@@ -110,7 +114,8 @@ def _residue(result: RunResult) -> str:
     if left or result.open_findings:
         tokens = f"{_many(left, 'token')} and {_many(len(result.open_findings), 'finding')}"
         unsure = "" if result.complete else ", and what is in the files that failed"
-        return f"  left: {tokens} to look at{unsure} (see {reports})"
+        see = f" (see {reports})" if result.written != "nothing" else ""
+        return f"  left: {tokens} to look at{unsure}{see}"
     if not result.complete:
         return "  left: what is in the files that failed"
     return "  0 left in the files that were read" if result.large else "  0 left"
@@ -137,8 +142,10 @@ def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
     if result.large:
         size = sum(item.size for item in result.large) / 1e6
         files = f"{_many(len(result.large), 'file')}, {size:.0f} MB"
-        yield f"  left out, larger than 10 MB and read by no rule: {files}; to bring them:"
-        yield f"    {bring_command(result)}"
+        how = "; to bring them:" if result.written == "all" else ""
+        yield f"  left out, larger than 10 MB and read by no rule: {files}{how}"
+        if how:
+            yield f"    {bring_command(result)}"
 
 
 def bring_command(result: RunResult) -> str:
