@@ -222,6 +222,37 @@ def test_prose_stays() -> None:
     )
 
 
+@pattern("P62")
+def test_command_in_a_variable() -> None:
+    check_rewrite(
+        """
+        import subprocess
+        def launch(gpu):
+            command = f"CUDA_VISIBLE_DEVICES={gpu} python train.py"
+            subprocess.run(command, shell=True)
+        """,
+        """
+        import subprocess
+        def launch(gpu):
+            command = f"ASCEND_RT_VISIBLE_DEVICES={gpu} python train.py"
+            subprocess.run(command, shell=True)
+        """,
+    )
+
+
+@pattern("P62", "P70")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'command = f"CUDA_VISIBLE_DEVICES={gpu} python train.py"\nprint(command)\nqueue.put(command)',
+        'script = "#!/bin/bash\\nexport CUDA_VISIBLE_DEVICES=0\\npython train.py"\nopen("a.sh", "w").write(script)',
+        'launch(["env", "CUDA_VISIBLE_DEVICES=0", "python"])',
+    ],
+)
+def test_commands_that_go_elsewhere(line: str) -> None:
+    check_noop(f"{line}\n", open_codes=["NPU221"])
+
+
 @pattern("P63")
 def test_two_variables_in_one_command() -> None:
     check_noop(

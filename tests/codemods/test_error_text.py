@@ -47,6 +47,10 @@ def handler(test: str) -> str:
             'if "a" in str(e) or "CUDA out of memory" in str(e) or "NPU out of memory" in str(e):',
         ),
         (
+            'if "CUDA" in e.args[0] and "out of memory" in e.args[0]:',
+            'if ("CUDA" in e.args[0] or "NPU" in e.args[0]) and "out of memory" in e.args[0]:',
+        ),
+        (
             'if ("CUDA out of memory" in str(e)):',
             'if ("CUDA out of memory" in str(e) or "NPU out of memory" in str(e)):',
         ),

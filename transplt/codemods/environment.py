@@ -12,6 +12,7 @@ import re
 import libcst as cst
 
 from transplt.codemods.strings import one_plain_literal
+from transplt.destinations import places
 from transplt.environment_facts import Variable, conditional, refused, variables
 from transplt.finding import Effort, Level
 from transplt.flow import whole_value
@@ -175,13 +176,19 @@ def names_environment(work: Work, node: ast.expr) -> bool:
 
 def _all_name_environment(work: Work, target: ast.Name) -> bool:
     """True when a variable is read, and only where an environment name stands."""
+    reads = _reads(work, target)
+    return bool(reads) and all(not isinstance(parent(r), ast.Assign) and names_environment(work, r) for r in reads)
+
+
+def _reads(work: Work, target: ast.Name) -> list[ast.Name]:
+    """Where the variable of an assignment is read in its file."""
     owner = work.scan.scope_of(target)
     reads = []
     for name in work.scan.names.get(target.id, ()):
         found = work.names.lookup(target.id, work.scan.scope_of(name))
         if found is not None and found[0] is owner:
             reads.append(name)
-    return bool(reads) and all(not isinstance(parent(r), ast.Assign) and names_environment(work, r) for r in reads)
+    return reads
 
 
 def is_environment(work: Work, node: ast.expr) -> bool:
@@ -318,7 +325,10 @@ def _command(work: Work, node: ast.Constant) -> None:
     outer: ast.expr = above if isinstance(above, ast.JoinedStr) else node
     text = whole_value(outer)
     names = [name for name in _ASSIGNMENT.findall(text) if name in variables() and variables()[name].npu]
-    if id(outer) in work.taken or not names or "\n" in text or not _runs(work, outer):
+    if id(outer) in work.taken or not names or isinstance(parent(outer), ast.Expr):
+        return
+    runs = "\n" not in text and _runs(work, outer)
+    if not runs and {place.kind for place in places(work.flow, outer)} <= {"prose", "flag"}:
         return
     if not work.take(outer):
         return
@@ -326,7 +336,7 @@ def _command(work: Work, node: ast.Constant) -> None:
     value = text.partition(f"{variable.name}=")[2].split(" ")[0].strip("\"'")
     reason = "" if "{" in value or "%" in value else objection(work, variable, ast.Constant(value))
     source = work.source.slice(*work.source.extent(outer))
-    if len(names) > 1 or reason or not one_plain_literal(outer, source, [variable.name]):
+    if not runs or len(names) > 1 or reason or not one_plain_literal(outer, source, [variable.name]):
         help_ = reason or "; ".join(f"{name} becomes {variables()[name].npu}" for name in names)
         work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
         return
@@ -350,6 +360,9 @@ def _runs(work: Work, node: ast.expr) -> bool:
         isinstance(above, ast.Attribute) and above.attr == "format"
     ) or (isinstance(above, ast.Call) and above.func is current):
         current, above = above, parent(above)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        reads = _reads(work, above.targets[0])
+        return bool(reads) and all(not isinstance(parent(r), ast.Assign) and _runs(work, r) for r in reads)
     if not isinstance(above, ast.Call) or current not in above.args[:1]:
         return False
     return (work.names.qualified(above.func) or "") in _PROCESS

@@ -42,6 +42,8 @@ def plan(work: Work) -> None:
             continue
         if (matched := _MEMORY.fullmatch(value)) is not None:
             _memory(work, node, matched.group(1))
+        elif _word_of_memory(work, node):
+            continue
         elif ((_ERROR.search(value) and _is_needle(node)) or _word_in_error(work, node)) and work.take(node):
             work.note(
                 node,
@@ -83,8 +85,28 @@ def _word_in_error(work: Work, node: ast.Constant) -> bool:
             found = found.value
     if not isinstance(found, ast.Name):
         return False
+    if found.id in ("error", "err", "exc", "exception"):
+        return True
     known = work.names.lookup(found.id, work.scan.scope_of(found))
     return known is not None and any(isinstance(binding.node, ast.ExceptHandler) for binding in known[1])
+
+
+def _word_of_memory(work: Work, node: ast.Constant) -> bool:
+    """`"CUDA" in text and "out of memory" in text`: the word gets its partner, the rest holds for both."""
+    above = parent(node)
+    over = parent(above)
+    if not isinstance(above, ast.Compare) or not isinstance(over, ast.BoolOp) or not isinstance(over.op, ast.And):
+        return False
+    others = [value.left for value in over.values if isinstance(value, ast.Compare) and value is not above]
+    memory = any(isinstance(o, ast.Constant) and "out of memory" in str(o.value).lower() for o in others)
+    text = work.source.slice(*work.source.extent(node))
+    if not memory or not _word_in_error(work, node) or not _repeatable(above) or text.lower().count("cuda") != 1:
+        return False
+    if isinstance(above.ops[0], ast.In) and work.take(node):
+        work.keep(node, "the NPU's text is looked for beside it")
+        _compare(work, above, text.replace("CUDA", "NPU").replace("cuda", "npu"))
+        return True
+    return False
 
 
 def _memory(work: Work, node: ast.Constant, word: str) -> None:
