@@ -62,6 +62,7 @@ class ProjectFacts:
     kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     portable: bool = False
+    packages: frozenset[str] = frozenset()  # names under which the project itself is imported
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -71,6 +72,7 @@ class ProjectFacts:
         for item in every:
             joined.modules.setdefault(item.module, item.path)
         joined.suffixes = _suffixes(joined.modules)
+        joined.packages = _packages(joined.modules)
         used: set[str] = set()
         defined: set[str] = set()
         for item in every:
@@ -112,6 +114,17 @@ class ProjectFacts:
             head, _, last = head.rpartition(".")
             tail.append(last)
         return name
+
+
+def _packages(modules: dict[str, str]) -> frozenset[str]:
+    """Modules and packages at the top, and packages in a folder that is no package itself, such as `src`."""
+    found = {module for module in modules if "." not in module}
+    for module in modules:
+        first, _, rest = module.partition(".")
+        package, dot, _ = rest.partition(".")
+        if dot and first not in modules and f"{first}.{package}" in modules:
+            found.add(package)
+    return frozenset(found)
 
 
 def _is_torch(target: str) -> bool:

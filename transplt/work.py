@@ -103,12 +103,7 @@ class Work:
 
     def defines_package(self, name: str) -> bool:
         """True when the project has a package or a top-level module of that name, also below a folder such as src."""
-        known = self.project.canonical(name)
-        if known in self.project.modules and known == name:
-            return True
-        return known.count(".") <= name.count(".") + 1 and any(
-            module.startswith(f"{known}.") for module in self.project.modules
-        )
+        return name.partition(".")[0] in self.project.packages
 
     def keep(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str) -> None:
         """Leave the CUDA words of a node as they are, for a reason."""

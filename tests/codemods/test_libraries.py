@@ -117,6 +117,7 @@ def test_arguments_that_stay(argument: str) -> None:
         'L.Trainer(accelerator="gpu", devices=2)',
         'L.Trainer(accelerator="cuda")',
         "L.Trainer(gpus=2)",
+        'L.Trainer(accelerator="cuda" if on else "cpu")',
         'L.Fabric(accelerator="cuda")',
     ],
 )

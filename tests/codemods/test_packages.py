@@ -68,3 +68,17 @@ def test_imports_that_may_fail_are_remarks(source: str) -> None:
 )
 def test_imports_that_have_to_work(source: str) -> None:
     assert levels(source) == [Level.MANUAL]
+
+
+@pattern("P54", "P57")
+@pytest.mark.parametrize("path", ["triton/__init__.py", "src/triton/__init__.py", "triton.py"])
+def test_a_package_of_the_project_itself(path: str) -> None:
+    files = {path: "", path.replace("__init__", "ops") if "__init__" in path else "ops.py": ""}
+    assert not migrate("import triton\n", files=files).findings
+
+
+@pattern("P54", "P57")
+@pytest.mark.parametrize("path", ["triton/bench.py", "examples/triton.py", "mine/triton/ops.py"])
+def test_a_folder_or_script_of_the_same_name_is_not_the_package(path: str) -> None:
+    files = {path: "", "mine/__init__.py": ""}
+    assert [finding.code for finding in migrate("import triton\n", files=files).findings] == ["NPU512"]

@@ -98,6 +98,8 @@ def test_a_module_under_another_name() -> None:
         'handler = torch.profiler.tensorboard_trace_handler("log", "w", True)',
         'handler = torch.profiler.tensorboard_trace_handler("log", use_gzip=True)',
         "other = torch.profiler.ProfilerActivity.XPU",
+        "kernels = project.collect(prof)",
+        "def last(prof):\n    return prof",
     ],
 )
 def test_what_keeps_the_profiler_where_it_is(rest: str) -> None:
@@ -214,3 +216,19 @@ def test_the_names_exist_in_every_version(name: str) -> None:
     table = read_table("support/npu_names.json")
     every = ",".join(str(index) for index in range(len(table["versions"])))
     assert name in table["names"][every]
+
+
+@pattern("P59")
+def test_a_profiler_handed_to_a_function_of_the_file_moves() -> None:
+    result = migrate(
+        """
+        import torch
+
+        def train(prof):
+            prof.step()
+
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as prof:
+            train(prof)
+        """
+    )
+    assert b"torch_npu.profiler.ProfilerActivity.NPU" in result.data

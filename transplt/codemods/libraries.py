@@ -103,12 +103,12 @@ def _lightning(work: Work, call: ast.Call) -> None:
     if full is not None and full.split(".")[0] not in _LIGHTNING:
         return
     accelerator = keyword_of(call, "accelerator")
-    named = accelerator.value if isinstance(accelerator, ast.Constant) else ""
-    if keyword_of(call, "gpus") is None and named not in ("gpu", "cuda"):
+    words = [] if accelerator is None else [node for node in ast.walk(accelerator) if isinstance(node, ast.Constant)]
+    named = [node for node in words if node.value in ("gpu", "cuda")]
+    if keyword_of(call, "gpus") is None and not named:
         return
-    for node in ast.walk(call):
-        if isinstance(node, ast.Constant) and node.value in ("gpu", "cuda"):
-            work.take(node)
+    for node in named:
+        work.take(node)
     work.note(
         call,
         "NPU145",

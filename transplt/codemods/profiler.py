@@ -138,6 +138,8 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
         if work.scan.attributes.get(method):
             return f"torch_npu.profiler.profile has no {method}"
     bound = _bound(calls)
+    if (taker := _taker(work, bound)) is not None:
+        return f"the profiler is handed to {taker}, which may read tables that torch_npu.profiler.profile has not"
     events = [node.value for node in work.scan.attributes.get("events", ())]
     if any(isinstance(value, ast.Name) and value.id in bound for value in events):
         return "torch_npu.profiler.profile has no events"
@@ -158,6 +160,23 @@ def _bound(calls: list[ast.Call]) -> set[str]:
         elif isinstance(above, ast.Assign):
             found.update(target.id for target in above.targets if isinstance(target, ast.Name))
     return found
+
+
+def _taker(work: Work, bound: set[str]) -> str | None:
+    """What outside of this file gets a profiler: a function of another file, or the caller of one that returns it."""
+    for name in sorted(bound):
+        for node in work.scan.names.get(name, ()):
+            above = parent(node)
+            if isinstance(above, (ast.Return, ast.Yield)):
+                return "the caller"
+            if isinstance(above, ast.keyword):
+                above = parent(above)
+            if isinstance(above, ast.Call) and node is not above.func:
+                func = above.func
+                here = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
+                if here is None or any(binding.kind != "def" for binding in here[1]):
+                    return work.source.slice(*work.source.extent(func))
+    return None
 
 
 # --- torch.autograd.profiler ---------------------------------------------------------------------------------------
