@@ -13,7 +13,14 @@ from collections.abc import Iterator
 
 from transplt.destinations import places, store_slots
 from transplt.names import Names
-from transplt.positions import BACKEND_POSITIONS, DEVICE_KEYWORDS, TORCH_POSITIONS
+from transplt.positions import (
+    ABSL_CALLS,
+    BACKEND_POSITIONS,
+    DEVICE_KEYWORDS,
+    OBJECTS,
+    PARSER_CALLS,
+    TORCH_POSITIONS,
+)
 from transplt.project import ProjectFacts, unify_attributes
 from transplt.scan import Scan, Scope, module_name, parent
 from transplt.slots import (
@@ -33,6 +40,8 @@ _POSITION_NAMES = {name.rpartition(".")[2] for name in [*TORCH_POSITIONS, *BACKE
 #: Strings that name a device or a backend: what the decisions of `codemods.strings` are about.
 DEVICE_STRING = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?", re.I)
 BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
+#: Calls that keep a value under a name: flags, namespaces, fields.
+_HOLDERS = PARSER_CALLS | ABSL_CALLS | OBJECTS | {"Option", "parametrize", "append", "extend", "setdefault"}
 _READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
 
 __all__ = [
@@ -57,6 +66,9 @@ def build_flow(scan: Scan, names: Names, project: ProjectFacts) -> Flow:
         _return(flow, statement)
     for compare in scan.compares:
         _compare(flow, compare)
+    for function in scan.functions:
+        if function.args.defaults or function.args.kw_defaults:
+            _defaults(flow, function)
     for node in scan.classes:
         _fields(flow, node)
     for literal, _ in literals_of(scan):
@@ -170,17 +182,34 @@ def _destructured(flow: Flow, node: ast.AST, target: ast.Tuple | ast.List) -> No
 
 
 def _link_value(flow: Flow, target: ast.AST, value: ast.expr) -> None:
-    if isinstance(value, ast.Constant):
-        return
-    slot: str | None = None
-    for source in sources(value):
-        if isinstance(source, _READS):
-            read = flow.slot(source)
-            if read is not None:
-                slot = slot or _slot_of_store(flow, target)
-                if slot is None:
-                    return
-                flow.link(slot, read)
+    """Link what is assigned to with what the value is made of; the parts of displays land under their keys."""
+    stack: list[tuple[ast.expr, tuple[int | str | None, ...]]] = [(value, ())]
+    while stack:
+        node, path = stack.pop()
+        if isinstance(node, ast.Constant):
+            continue
+        if isinstance(node, ast.Dict):
+            for key, item in zip(node.keys, node.values, strict=True):
+                if not isinstance(item, ast.Constant):
+                    stack.append((item, (_key(key), *path)))
+            continue
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            whole = isinstance(node, ast.Tuple)
+            stack += [(item, (i if whole else None, *path)) for i, item in enumerate(node.elts)]
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+            stack += [(keyword.value, (keyword.arg, *path)) for keyword in node.keywords]
+        slots: list[str] | None = None
+        for source in sources(node):
+            if isinstance(source, _READS) and (read := flow.slot(source)) is not None:
+                if slots is None:
+                    slots = store_slots(flow, target, path) if isinstance(target, ast.expr) else []
+                for slot in slots:
+                    flow.link(slot, read)
+
+
+def _key(key: ast.expr | None) -> str | None:
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
 
 
 def _link_store(flow: Flow, target: ast.AST, read: str) -> None:
@@ -233,7 +262,13 @@ def _link_arguments(flow: Flow, call: ast.Call) -> None:
     named = [(-1, k.arg, k.value) for k in call.keywords if k.arg is not None and not isinstance(k.value, ast.Constant)]
     if not passed and not named:
         return
-    target = flow.function_key(call.func)
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if last in _HOLDERS:
+        for _, _, value in [*passed, *named]:
+            _link_reached(flow, value)
+        return
+    target = flow.function_key(func)
     if target is None:
         return
     for index, keyword, value in [*passed, *named]:
@@ -242,6 +277,21 @@ def _link_arguments(flow: Flow, call: ast.Call) -> None:
             if isinstance(source, _READS) and (read := flow.slot(source)) is not None:
                 parameter = parameter or flow.parameter_slot(target, keyword, index)
                 flow.link(parameter, read)
+
+
+def _link_reached(flow: Flow, value: ast.expr) -> None:
+    """A value shares the slots that it reaches."""
+    for source in sources(value):
+        if isinstance(source, _READS) and (read := flow.slot(source)) is not None:
+            for place in places(flow, source):
+                if place.kind == "slot":
+                    flow.link(place.detail, read)
+
+
+def _defaults(flow: Flow, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    for default in (*function.args.defaults, *function.args.kw_defaults):
+        if default is not None and not isinstance(default, ast.Constant):
+            _link_reached(flow, default)
 
 
 def _mark_argument(flow: Flow, args: list[ast.expr], positions: tuple[int, ...], mark: str) -> None:
@@ -312,7 +362,8 @@ def export(flow: Flow) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, st
     marks: list[tuple[str, str]] = []
     held = {flow.find(slot) for slot in flow.held}
     for root in {flow.find(slot) for slot in [*flow.roots, *flow.marks]} | held:
-        shared = sorted({member for member in flow.members.get(root, [root]) if member[0] in "gprsn"})
+        members = flow.members.get(root, [root])
+        shared = sorted({member for member in members if member[0] in "gprsnk" and not member.startswith("k:[")})
         if not shared:
             continue
         found = flow.marks_of(root)

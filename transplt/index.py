@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from transplt.destinations import destination
 from transplt.flow import BACKEND, DEVICE, Flow, bases_of, export
@@ -14,14 +15,20 @@ from transplt.scan import Scan, import_base, is_property, module_name
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
 #: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.
 _SINK = re.compile(
-    rb"(?:\.to\(\s*|torch\.device\(\s*|\b(?:device|map_location|device_type|backend)\s*=\s*)([A-Za-z_][\w.]*)"
+    rb"(?:\.to\(\s*|torch\.device\(\s*|\b(?:device|map_location|device_type|backend)\s*=\s*"
+    rb"|(?:autocast|GradScaler|Generator|set_default_device|init_process_group|init_device_mesh)\(\s*"
+    rb"|torch\.(?:jit\.)?load\([^,\n]*,\s*)([A-Za-z_][\w.]*)"
 )
-_PLAIN = re.compile(rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int)$", re.I)
+_PLAIN = re.compile(
+    rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int|enabled)$", re.I
+)
 
 
 #: A module that builds or imports CUDA kernels.
 _KERNELS = re.compile(
-    rb"^\s*(?:import|from)\s+(?:triton|cupy|pycuda|flash_attn|flashinfer)\b|from numba import cuda|cpp_extension|load_inline", re.M
+    rb"^\s*(?:import|from)\s+(?:triton|cupy|pycuda|flash_attn|flashinfer)\b|from numba import cuda|cpp_extension"
+    rb"|load_inline",
+    re.M,
 )
 
 
@@ -54,7 +61,7 @@ def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
         imports=imports,
         stars=tuple(sorted(set(root.stars))),
         defined=tuple(sorted(name for name, found in root.bindings.items() if found[0].kind != "import")),
-        used_from=tuple(sorted(_used_from(scan))),
+        used_from=tuple(sorted(_used_from(scan, flow))),
         links=links,
         marks=marks,
         parameters=_parameters(flow),
@@ -63,17 +70,22 @@ def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
         flags=tuple(sorted(_flags(scan))),
         has_kernels=bool(_KERNELS.search(scan.source.utf8)),
         bases=tuple(sorted(bases_of(flow))),
+        instances=tuple(sorted(_instances(flow))),
         uses_cuda=b"cuda" in scan.source.utf8.lower(),
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
 
 
-def _used_from(scan: Scan) -> set[str]:
-    used = set()
+def _used_from(scan: Scan, flow: Flow) -> set[str]:
+    """Full names that a file takes from other modules; of those it reaches by attributes only the CUDA-bound ones."""
+    used: set[str] = set()
     for node in scan.imports:
         if isinstance(node, ast.ImportFrom):
             base = import_base(scan.path, node)
             used.update(f"{base}.{alias.name}" for alias in node.names)
+    for name, nodes in scan.attributes.items():
+        if "cuda" in name.lower():
+            used.update(full for node in nodes if (full := flow.names.qualified(node)) is not None)
     return used
 
 
@@ -86,6 +98,15 @@ def _parameters(flow: Flow) -> tuple[tuple[str, tuple[str, ...]], ...]:
                 found.append((key, names))
                 break
     return tuple(sorted(found))
+
+
+def _instances(flow: Flow) -> Iterator[tuple[str, str]]:
+    """Module-level names whose only value is a call of a class that may be the project's own."""
+    for name, bindings in flow.scan.root.bindings.items():
+        if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.Name):
+            known = flow.class_named(bindings[0].node)
+            if known is not None:
+                yield f"{flow.module}.{name}", known
 
 
 def _cuda_methods(scan: Scan, flow: Flow) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ class ModuleFacts:
     `imports`: local module-level name -> full name it imports. `stars`: modules it imports everything from.
     `slots`: groups of value slots that share their values, with the marks they carry (see `flow`).
     `cuda_definitions`: (qualified name, kind) of functions, methods, classes and members called cuda or is_cuda.
-    `bases`: (class, base) where the base may be the project's own. `has_kernels`: it builds or imports CUDA kernels.
+    `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
+    `has_kernels`: it builds or imports CUDA kernels.
     `uses_cuda`: it speaks of CUDA; `handles_npu`: it chooses between CUDA and the NPU (see `npu_code`).
     """
 
@@ -39,6 +40,7 @@ class ModuleFacts:
     cuda_data: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     bases: tuple[tuple[str, str], ...] = ()
+    instances: tuple[tuple[str, str], ...] = ()
     has_kernels: bool = False
     uses_cuda: bool = False
     handles_npu: bool = False
@@ -62,6 +64,7 @@ class ProjectFacts:
     kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     portable: bool = False
+    instances: dict[str, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
 
     @classmethod
@@ -81,11 +84,14 @@ class ProjectFacts:
             used.update(joined.canonical(name) for name in item.used_from)
             defined.update(f"{item.module}.{name}" for name in item.defined)
             joined.parameters.update(dict(item.parameters))
+        names_of: dict[str, list[str]] = {}
+        for name in (*defined, *joined.reexports):
+            names_of.setdefault(name.rpartition(".")[0], []).append(name)
         for item in every:
             for star in item.stars:
                 source = joined.canonical(star)
                 if source in joined.modules:
-                    used.update(name for name in defined if name.rpartition(".")[0] == source)
+                    used.update(names_of.get(source, ()))
         joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
         joined.used_names = frozenset(used)
         joined.defined = frozenset(defined)
@@ -93,13 +99,16 @@ class ProjectFacts:
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
         joined.flags = frozenset(name for item in every for name in item.flags)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
+        joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
         return joined
 
     def global_slot(self, known: str) -> str:
         """The slot of a module-level name, or of a class attribute when what is in front of the last dot is a class."""
-        owner = known.rpartition(".")[0]
+        owner, _, name = known.rpartition(".")
+        if owner in self.instances:
+            return f"s:{self.instances[owner]}.{name}"
         return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
 
     def canonical(self, name: str) -> str:

@@ -1,0 +1,497 @@
+"""Device and backend strings follow the data: they move together with all that shares their slot, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, migrate, pattern
+
+_USE = """
+import torch
+def use(x, i, n, cfg, args):
+    {line}
+    return x
+"""
+_USED = """
+import torch
+import torch_npu  # noqa: F401
+def use(x, i, n, cfg, args):
+    {line}
+    return x
+"""
+
+
+def moves(line: str, after: str) -> None:
+    check_rewrite(_USE.format(line=line), _USED.format(line=after))
+
+
+def stays(line: str, *open_codes: str) -> None:
+    check_noop(_USE.format(line=line), open_codes=open_codes)
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        pytest.param("x.to('cuda')", "x.to('npu')", marks=pattern("P23")),
+        pytest.param("x.to('cuda:1', non_blocking=True)", "x.to('npu:1', non_blocking=True)", marks=pattern("P23")),
+        pytest.param("x.to(device='cuda')", "x.to(device='npu')", marks=pattern("P23")),
+        pytest.param("x.to(f'cuda:{i}')", "x.to(f'npu:{i}')", marks=pattern("P24")),
+        pytest.param("x.to('cuda:%d' % i)", "x.to('npu:%d' % i)", marks=pattern("P24")),
+        pytest.param("x.to('cuda:' + str(i))", "x.to('npu:' + str(i))", marks=pattern("P24")),
+        pytest.param("x.to('cuda:{}'.format(i))", "x.to('npu:{}'.format(i))", marks=pattern("P24", "P28")),
+        pytest.param("torch.device('cuda')", "torch.device('npu')", marks=pattern("P26")),
+        pytest.param("torch.device('cuda:0')", "torch.device('npu:0')", marks=pattern("P26")),
+        pytest.param("torch.device('cuda', i)", "torch.device('npu', i)", marks=pattern("P27")),
+        pytest.param("torch.device(type='cuda', index=i)", "torch.device(type='npu', index=i)", marks=pattern("P27")),
+        pytest.param("torch.device(f'cuda:{i}')", "torch.device(f'npu:{i}')", marks=pattern("P28")),
+        pytest.param("torch.device(':'.join(['cuda', str(i)]))", "torch.device(':'.join(['npu', str(i)]))"),
+        pytest.param(
+            "torch.device('cuda' if n else 'cpu')", "torch.device('npu' if n else 'cpu')", marks=pattern("P29")
+        ),
+        pytest.param(
+            "torch.device('cuda' if n and not args.no_cuda else 'cpu')",
+            "torch.device('npu' if n and not args.no_cuda else 'cpu')",
+            marks=pattern("P30", "T6"),
+        ),
+        pytest.param("torch.zeros(2, device='cuda')", "torch.zeros(2, device='npu')", marks=pattern("P31")),
+        pytest.param("torch.zeros(2, **{'device': 'cuda'})", "torch.zeros(2, **{'device': 'npu'})"),
+        pytest.param("torch.zeros(2, **dict(device='cuda'))", "torch.zeros(2, **dict(device='npu'))"),
+        pytest.param("torch.load(x, 'cuda')", "torch.load(x, 'npu')", marks=pattern("P49")),
+        pytest.param(
+            "torch.load(x, map_location='cuda:0')", "torch.load(x, map_location='npu:0')", marks=pattern("P49")
+        ),
+        pytest.param("torch.set_default_device('cuda')", "torch.set_default_device('npu')", marks=pattern("P68")),
+        pytest.param("torch.Generator('cuda')", "torch.Generator('npu')"),
+        pytest.param("torch.Generator(device='cuda')", "torch.Generator(device='npu')"),
+        pytest.param(
+            "init(backend='x', device_type='cuda')", "init(backend='x', device_type='npu')", marks=pattern("P32")
+        ),
+        pytest.param("y = getattr(cfg, 'device', 'cuda')", "y = getattr(cfg, 'device', 'npu')"),
+        pytest.param("y = cfg.get('device', 'cuda')", "y = cfg.get('device', 'npu')"),
+        pytest.param("cfg['device'] = 'cuda'", "cfg['device'] = 'npu'"),
+        pytest.param("x.to(d := 'cuda')", "x.to(d := 'npu')"),
+        pytest.param("d = str('cuda'); x.to(d)", "d = str('npu'); x.to(d)"),
+        pytest.param("d = 'cuda'; e = d; x.to(e)", "d = 'npu'; e = d; x.to(e)"),
+        pytest.param("name, d = 'a', 'cuda'; x.to(d)", "name, d = 'a', 'npu'; x.to(d)"),
+        pytest.param("d = {'where': 'cuda'}; x.to(d['where'])", "d = {'where': 'npu'}; x.to(d['where'])"),
+        pytest.param("for d in ['cpu', 'cuda']: x.to(d)", "for d in ['cpu', 'npu']: x.to(d)"),
+        pytest.param("[x.to(d) for d in ('cpu', 'cuda')]", "[x.to(d) for d in ('cpu', 'npu')]"),
+        pytest.param("for k, d in enumerate(['cuda']): x.to(d)", "for k, d in enumerate(['npu']): x.to(d)"),
+        pytest.param("for k, d in zip([1], ['cuda']): x.to(d)", "for k, d in zip([1], ['npu']): x.to(d)"),
+        pytest.param(
+            "for d in ['cpu'] + (['cuda'] if n else []): x.to(d)", "for d in ['cpu'] + (['npu'] if n else []): x.to(d)"
+        ),
+    ],
+)
+def test_a_string_that_reaches_a_device(line: str, after: str) -> None:
+    moves(line, after)
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        pytest.param("x = x.device.type == 'cuda'", "x = x.device.type == 'npu'", marks=pattern("T2")),
+        pytest.param("x = x.device.type != 'cuda'", "x = x.device.type != 'npu'", marks=pattern("T2")),
+        pytest.param("x = cfg.device == 'cuda'", "x = cfg.device == 'npu'", marks=pattern("T3")),
+        pytest.param("t = x.device.type; x = t == 'cuda'", "t = x.device.type; x = t == 'npu'", marks=pattern("T2")),
+        pytest.param("x = str(x.device) == 'cuda:0'", "x = str(x.device) == 'npu:0'"),
+        pytest.param("x = x.device == torch.device('cuda:0')", "x = x.device == torch.device('npu:0')"),
+        pytest.param("x = cfg.device in ('cuda', 'gpu')", "x = cfg.device in ('npu', 'gpu')", marks=pattern("T4")),
+        pytest.param("x = cfg.device.startswith('cuda')", "x = cfg.device.startswith('npu')", marks=pattern("T4")),
+        pytest.param("x = 'cuda' in cfg.device", "x = 'npu' in cfg.device", marks=pattern("T4")),
+        pytest.param("x = 'cuda' in str(x.device)", "x = 'npu' in str(x.device)", marks=pattern("T4")),
+        pytest.param("x = cfg.device.find('cuda') >= 0", "x = cfg.device.find('npu') >= 0", marks=pattern("T4")),
+        pytest.param("x = cfg.device.upper() == 'CUDA'", "x = cfg.device.upper() == 'NPU'"),
+        pytest.param(
+            "x = cfg.device.split(':')[0] == 'cuda'", "x = cfg.device.split(':')[0] == 'npu'", marks=pattern("T5")
+        ),
+        pytest.param(
+            "x = int(cfg.device.replace('cuda:', ''))", "x = int(cfg.device.replace('npu:', ''))", marks=pattern("T5")
+        ),
+        pytest.param(
+            "x = cfg.device.removeprefix('cuda:')", "x = cfg.device.removeprefix('npu:')", marks=pattern("T5")
+        ),
+        pytest.param("x = cfg.device[len('cuda:'):]", "x = cfg.device[len('npu:'):]", marks=pattern("T5")),
+        pytest.param("self.assertEqual(x.device.type, 'cuda')", "self.assertEqual(x.device.type, 'npu')"),
+        pytest.param(
+            "import re; re.match(r'cuda:(\\d+)', cfg.device)", "import re; re.match(r'npu:(\\d+)', cfg.device)"
+        ),
+    ],
+)
+def test_a_string_that_is_compared_with_a_device(line: str, after: str) -> None:
+    moves(line, after)
+
+
+@pattern("T2")
+def test_match_statements() -> None:
+    check_rewrite(
+        """
+        def f(x, device):
+            match device:
+                case 'cuda' | 'gpu':
+                    return 1
+            match (x, x.device.type):
+                case ('cuda', 'cuda'):
+                    return 2
+        """,
+        """
+        def f(x, device):
+            match device:
+                case 'npu' | 'gpu':
+                    return 1
+            match (x, x.device.type):
+                case ('cuda', 'npu'):
+                    return 2
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+@pattern("T3")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = cfg.impl == 'cuda'",
+        "x = args.mode == 'cuda'",
+        "kernel = 'cuda'",
+        "x = cfg.prefetch_mode in ('cpu', 'cuda')",
+        "x = load('cuda')",
+        "x = [k for k in ('ref', 'cuda') if k in cfg.kernels]",
+    ],
+)
+def test_a_string_that_reaches_no_device_is_reported(line: str) -> None:
+    stays(line, "NPU203")
+
+
+@pattern("T6", "T14")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = cfg['cuda']",
+        "cfg['cuda_rng_state'] = x",
+        "x = cfg.get('cuda')",
+        "print('cuda')",
+        "raise ValueError('cuda')",
+        "x = cfg['states_cuda']",
+        "parser.add_argument('--cuda', action='store_true')",
+        "parser.add_argument('--no-cuda', dest='cuda', action='store_false')",
+        "__all__ = ['cuda']",
+        "x = 'https://docs.nvidia.com/cuda/index.html'",
+        "x = 'nvidia/cuda:11.8'",
+        "x = 'my_cuda_kernel'",
+    ],
+)
+def test_names_keys_and_text_stay_without_a_word(line: str) -> None:
+    stays(line)
+
+
+@pattern("T9")
+@pytest.mark.parametrize("call", ["jax.devices('cuda')", "numba.jit(target='cuda')", "tf.device('cuda')"])
+def test_another_librarys_device(call: str) -> None:
+    check_noop(f"import jax, numba\nimport tensorflow as tf\nx = {call}\n")
+
+
+@pattern("P33", "P37", "T6")
+def test_flags_keep_their_names_and_change_their_values() -> None:
+    check_rewrite(
+        """
+        import argparse, torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--where', default='cuda', choices=['cuda', 'cpu'])
+        parser.add_argument('--no-cuda', action='store_true')
+        parser.add_argument('--dist-backend', default='nccl')
+        parser.add_argument('--mode', default='cuda')
+        args = parser.parse_args()
+        x = torch.zeros(2).to(args.where)
+        if args.where == 'cuda' and args.dist_backend == 'nccl':
+            pass
+        """,
+        """
+        import argparse, torch
+        import torch_npu  # noqa: F401
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--where', default='npu', choices=['npu', 'cpu'])
+        parser.add_argument('--no-cuda', action='store_true')
+        parser.add_argument('--dist-backend', default='hccl')
+        parser.add_argument('--mode', default='cuda')
+        args = parser.parse_args()
+        x = torch.zeros(2).to(args.where)
+        if args.where == 'npu' and args.dist_backend == 'hccl':
+            pass
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+@pattern("P33")
+def test_click_typer_and_absl() -> None:
+    check_rewrite(
+        """
+        import click, torch, typer
+        from absl import flags
+        flags.DEFINE_enum('place', 'cuda', ['cuda', 'cpu'], 'where')
+        torch.zeros(1).to(flags.FLAGS.place)
+        @click.command()
+        @click.option('--where', default='cuda', type=click.Choice(['cuda', 'cpu']))
+        def run(where):
+            torch.zeros(1).to(where)
+        def go(where: str = typer.Option('cuda', '--where')):
+            torch.zeros(1).to(where)
+        """,
+        """
+        import click, torch, typer
+        import torch_npu  # noqa: F401
+        from absl import flags
+        flags.DEFINE_enum('place', 'npu', ['npu', 'cpu'], 'where')
+        torch.zeros(1).to(flags.FLAGS.place)
+        @click.command()
+        @click.option('--where', default='npu', type=click.Choice(['npu', 'cpu']))
+        def run(where):
+            torch.zeros(1).to(where)
+        def go(where: str = typer.Option('npu', '--where')):
+            torch.zeros(1).to(where)
+        """,
+    )
+
+
+@pattern("P35", "T30")
+def test_defaults_fields_and_literal_annotations() -> None:
+    check_rewrite(
+        """
+        import torch
+        from dataclasses import dataclass, field
+        from typing import Literal, Optional
+        @dataclass
+        class Config:
+            where: str = 'cuda'
+            other: str = field(default='cuda')
+            impl: Literal['cuda', 'ref'] = 'cuda'
+        def put(x, place: Optional[Literal['cuda', 'cpu']] = 'cuda', *, backup='cuda:1'):
+            return x.to(place) if x else x.to(backup)
+        c = Config(where='cuda')
+        torch.zeros(1).to(c.where)
+        torch.zeros(1, device=c.other)
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from dataclasses import dataclass, field
+        from typing import Literal, Optional
+        @dataclass
+        class Config:
+            where: str = 'npu'
+            other: str = field(default='npu')
+            impl: Literal['cuda', 'ref'] = 'cuda'
+        def put(x, place: Optional[Literal['npu', 'cpu']] = 'npu', *, backup='npu:1'):
+            return x.to(place) if x else x.to(backup)
+        c = Config(where='npu')
+        torch.zeros(1).to(c.where)
+        torch.zeros(1, device=c.other)
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+@pattern("P31", "T11")
+def test_parametrized_tests_and_fixtures() -> None:
+    check_rewrite(
+        """
+        import pytest, torch
+        @pytest.mark.parametrize('where', ['cpu', 'cuda'])
+        def test_a(where):
+            torch.zeros(1, device=where)
+        @pytest.mark.parametrize('impl, where', [('cuda', 'cuda'), ('ref', 'cpu')])
+        def test_b(impl, where):
+            torch.zeros(1, device=where)
+        @pytest.mark.parametrize(('n', 'where'), [pytest.param(1, 'cuda', id='one')])
+        def test_c(n, where):
+            torch.zeros(n, device=where)
+        @pytest.fixture(params=['cpu', 'cuda'])
+        def device(request):
+            return request.param
+        """,
+        """
+        import pytest, torch
+        import torch_npu  # noqa: F401
+        @pytest.mark.parametrize('where', ['cpu', 'npu'])
+        def test_a(where):
+            torch.zeros(1, device=where)
+        @pytest.mark.parametrize('impl, where', [('cuda', 'npu'), ('ref', 'cpu')])
+        def test_b(impl, where):
+            torch.zeros(1, device=where)
+        @pytest.mark.parametrize(('n', 'where'), [pytest.param(1, 'npu', id='one')])
+        def test_c(n, where):
+            torch.zeros(n, device=where)
+        @pytest.fixture(params=['cpu', 'npu'])
+        def device(request):
+            return request.param
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+@pattern("P36", "P38", "P39", "T24")
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("torch.distributed.init_process_group('nccl')", "torch.distributed.init_process_group('hccl')"),
+        (
+            "torch.distributed.init_process_group(backend='nccl')",
+            "torch.distributed.init_process_group(backend='hccl')",
+        ),
+        (
+            "torch.distributed.init_process_group('cpu:gloo,cuda:nccl')",
+            "torch.distributed.init_process_group('cpu:gloo,npu:hccl')",
+        ),
+        (
+            "b = 'nccl' if n else 'gloo'; torch.distributed.init_process_group(b)",
+            "b = 'hccl' if n else 'gloo'; torch.distributed.init_process_group(b)",
+        ),
+        ("x = torch.distributed.get_backend() == 'nccl'", "x = torch.distributed.get_backend() == 'hccl'"),
+        ("x = args.dist_backend == 'nccl'", "x = args.dist_backend == 'hccl'"),
+        ("torch.distributed.new_group([0], backend='nccl')", "torch.distributed.new_group([0], backend='hccl')"),
+    ],
+)
+def test_backends(line: str, after: str) -> None:
+    moves(line, after)
+
+
+@pattern("T24")
+@pytest.mark.parametrize("line", ["algo = 'nccl'", "x = kvstore('nccl')", "x = cfg.algorithm == 'nccl'"])
+def test_nccl_that_is_no_backend(line: str) -> None:
+    stays(line, "NPU302")
+
+
+@pattern("T24")
+@pytest.mark.parametrize("line", ["x = cfg['nccl']", "print('nccl')", "x = 'nccl_timeout'"])
+def test_nccl_in_names_and_text(line: str) -> None:
+    stays(line)
+
+
+@pattern("P35")
+def test_over_modules() -> None:
+    files = {
+        "config.py": "WHERE = 'cuda'\nclass Paths:\n    PLACE = 'cuda:0'\n",
+        "use.py": (
+            "import config, torch\ndef put(x, place):\n    return x.to(place)\ndef pick():\n    return config.WHERE\n"
+        ),
+    }
+    main = """
+    import torch
+    from config import WHERE, Paths
+    from use import pick, put
+    put(torch.zeros(1), WHERE)
+    put(torch.zeros(1), place=Paths.PLACE)
+    if pick() == 'cuda':
+        pass
+    """
+    result = migrate(main, files=files)
+    assert "if pick() == 'npu':" in result.data.decode()
+    assert (
+        "WHERE = 'npu'"
+        in migrate(files["config.py"], path="config.py", files={"train.py": main, **files}).data.decode()
+    )
+    assert (
+        "PLACE = 'npu:0'"
+        in migrate(files["config.py"], path="config.py", files={"train.py": main, **files}).data.decode()
+    )
+
+
+@pattern("T3")
+def test_classes_do_not_answer_for_each_other() -> None:
+    """`where` is a device in one class and the name of a kernel in the other."""
+    check_rewrite(
+        """
+        import torch
+        class A:
+            def __init__(self):
+                self.where = 'cuda'
+            def put(self, x):
+                return x.to(self.where)
+        class B:
+            def __init__(self):
+                self.where = 'cuda'
+            def kernel(self):
+                return self.where == 'cuda'
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        class A:
+            def __init__(self):
+                self.where = 'npu'
+            def put(self, x):
+                return x.to(self.where)
+        class B:
+            def __init__(self):
+                self.where = 'cuda'
+            def kernel(self):
+                return self.where == 'cuda'
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+@pattern("T3")
+def test_a_base_class_and_its_children_are_one() -> None:
+    check_rewrite(
+        """
+        class Base:
+            def __init__(self):
+                self.where = 'cuda'
+        class Child(Base):
+            def put(self, x):
+                return x.to(self.where) if self.where == 'cuda' else x
+        """,
+        """
+        class Base:
+            def __init__(self):
+                self.where = 'npu'
+        class Child(Base):
+            def put(self, x):
+                return x.to(self.where) if self.where == 'npu' else x
+        """,
+    )
+
+
+@pattern("T6")
+def test_generic_names_tell_nothing() -> None:
+    """That one object's `name` is a device says nothing of another object's."""
+    check_rewrite(
+        """
+        def f(x, opt, kernel, device='cuda'):
+            x.to(opt.name)
+            if kernel.name == 'cuda':
+                return device
+        """,
+        """
+        def f(x, opt, kernel, device='npu'):
+            x.to(opt.name)
+            if kernel.name == 'cuda':
+                return device
+        """,
+        open_codes=["NPU203"],
+    )
+
+
+@pattern("T32")
+@pytest.mark.parametrize("literal", ["'cu' 'da'", "'\\x63uda'"])
+def test_odd_literals_are_reported(literal: str) -> None:
+    stays(f"x.to({literal})  # cuda", "NPU202")
+
+
+@pytest.mark.parametrize("literal", ['"cuda"', "'''cuda'''", "r'cuda'", "u'cuda'", "f'cuda'", '"""cuda:0"""'])
+def test_spellings_of_a_literal(literal: str) -> None:
+    moves(f"x.to({literal})", f"x.to({literal.replace('cuda', 'npu')})")
+
+
+@pattern("T26")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "op.register_dispatch('cuda')(x)",
+        "op.register_kernel('cuda')(x)",
+    ],
+)
+def test_kernels_are_registered_for_a_device(line: str) -> None:
+    stays(line, "NPU208")
