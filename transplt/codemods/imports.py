@@ -193,6 +193,9 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
     writes = any(needs_torch_npu(f"{item.module}.{item.name}") for item in changed)
     differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
     modules = list(dict.fromkeys(item.module for item in moved))
+    if len(work.notes) > notes:
+        # What needs a person goes first: a marker above the statement then stands above its line.
+        modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
     indent = statement_separator(work, node)
     transform: Transform
     if len(modules) == 1:
