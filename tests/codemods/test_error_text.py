@@ -133,6 +133,7 @@ def test_forms_that_are_reported(test: str) -> None:
         'if "CUBLAS_STATUS_ALLOC_FAILED" in str(e):',
         'if "NCCL error" not in str(e):',
         'if any(m in str(e) for m in ["CUDA error", "timeout"]):',
+        'if "For debugging consider passing CUDA_LAUNCH_BLOCKING=1" in str(e):',
         'if "CUDA" in str(e):',
         'if "cuda" in str(e).lower():',
     ],

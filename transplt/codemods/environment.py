@@ -110,7 +110,7 @@ def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, r
     work.note(
         node,
         "NPU221",
-        f"the counterpart of {variable.name} is {variable.npu}, with another value or none for this one",
+        f"{variable.npu}, the counterpart of {variable.name}, does not take this value as it is",
         api=variable.name,
         help=f"{reason}; {variable.note}" if reason != variable.note else reason,
         effort=Effort.LOW,
@@ -328,7 +328,8 @@ def _command(work: Work, node: ast.Constant) -> None:
     if id(outer) in work.taken or not names or isinstance(parent(outer), ast.Expr):
         return
     runs = "\n" not in text and _runs(work, outer)
-    if not runs and {place.kind for place in places(work.flow, outer)} <= {"prose", "flag"}:
+    kinds = {place.kind for place in places(work.flow, outer)}
+    if not runs and (kinds <= {"prose", "flag"} or "compare" in kinds):
         return
     if not work.take(outer):
         return

@@ -22,7 +22,7 @@ _MEMORY = re.compile(r"\W*(?:RuntimeError: )?(cuda)(?: runtime)? out of memory\W
 _ERROR = re.compile(
     r"(?:cuda|cudnn|cublas|nccl|nvml|cufft|cusparse|cusolver)[\s_]*(?:runtime |driver |internal |unhandled )*"
     r"(?:error|out of memory|status_\w+)|CUDNN_STATUS_|CUBLAS_STATUS_|ncclUnhandledCudaError|ncclSystemError|"
-    r"ncclInternalError|cudaError\w*|CUDA_ERROR_\w+",
+    r"ncclInternalError|CUDA_LAUNCH_BLOCKING|cudaError\w*|CUDA_ERROR_\w+",
     re.I,
 )
 _LOOKS = frozenset(
