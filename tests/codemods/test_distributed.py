@@ -29,8 +29,17 @@ AFTER = "import torch\nimport torch_npu  # noqa: F401\nimport torch.distributed 
         ("mesh = dist.init_device_mesh('cuda', (2, 4))", "mesh = dist.init_device_mesh('npu', (2, 4))"),
         ("mesh = dist.DeviceMesh(device_type='cuda', mesh=m)", "mesh = dist.DeviceMesh(device_type='npu', mesh=m)"),
         (
-            "model = FSDP(model, device_id=torch.cuda.current_device())",
-            "model = FSDP(model, device_id=torch.npu.current_device())",
+            "model = MyFSDP(model, device_id=torch.cuda.current_device())",
+            "model = MyFSDP(model, device_id=torch.npu.current_device())",
+        ),
+        (
+            "model = dist.fsdp.FullyShardedDataParallel(model, device_id=torch.cuda.current_device(), limit=1)",
+            "model = dist.fsdp.FullyShardedDataParallel("
+            'model, device_id=torch.device("npu", torch.npu.current_device()), limit=1)',
+        ),
+        (
+            "model = dist.fsdp.FullyShardedDataParallel(model, device_id=torch.device('cuda', rank))",
+            "model = dist.fsdp.FullyShardedDataParallel(model, device_id=torch.device('npu', rank))",
         ),
         (
             "options = dist.ProcessGroupNCCL.Options()\noptions.is_high_priority_stream = True",

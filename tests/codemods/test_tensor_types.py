@@ -163,6 +163,7 @@ def test_the_default_device() -> None:
         "x = x.cuda().double()",
         "x = torch.zeros(3, dtype=torch.float64, device='cuda')",
         "x = torch.zeros(3, device='cuda:0', dtype=torch.double)",
+        "x = torch.tensor([1.0], dtype=torch.float64).cuda()",
         "x = torch.cuda.DoubleTensor(3)",
     ],
 )

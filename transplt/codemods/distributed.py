@@ -1,7 +1,8 @@
 """DataParallel where it is only asked for, and options of NCCL's process groups that HCCL's have not.
 
 ProcessGroupHCCL.Options has is_high_priority_stream, global_ranks_in_group, op_timeout and hccl_config, and takes no
-arguments when it is made (torch_npu/csrc/distributed/Init.cpp). The renames are rules/distributed.json and
+arguments when it is made (torch_npu/csrc/distributed/Init.cpp). FSDP wants `device_id=torch.device("npu", i)`
+(Ascend/pytorch, native API list, torch-distributed-fsdp.md). The renames are rules/distributed.json and
 rules/process_groups.json, backends in strings are `strings`.
 """
 
@@ -9,6 +10,10 @@ from __future__ import annotations
 
 import ast
 
+import libcst as cst
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.work import Work
 
@@ -27,9 +32,17 @@ _FIELDS = {
 }
 
 
+_FSDP = frozenset(
+    f"torch.distributed.fsdp.{name}"
+    for name in ("FullyShardedDataParallel", "fully_sharded_data_parallel.FullyShardedDataParallel")
+)
+
+
 def plan(work: Work) -> None:
     """Claim uses of DataParallel that run as they are, and report what options of process groups lose."""
     _data_parallel(work)
+    if b"device_id" in work.source.utf8:
+        _sharded(work)
     if "Options" in work.scan.attributes:
         _options(work)
 
@@ -43,6 +56,31 @@ def _data_parallel(work: Work) -> None:
     for node in nodes:
         if _only_asks(node) and work.names.qualified(node) in _PARALLEL:
             work.take(node)
+
+
+def _sharded(work: Work) -> None:
+    """`FSDP(..., device_id=torch.cuda.current_device())`: a number there is not said to be one of an NPU."""
+    for call in work.scan.calls:
+        value = keyword_of(call, "device_id") if call.keywords else None
+        if not isinstance(value, ast.Call) or work.names.qualified(call.func) not in _FSDP:
+            continue
+        func = value.func
+        if work.names.qualified(func) != "torch.cuda.current_device" or not isinstance(func, ast.Attribute):
+            continue
+        module = func.value.value if isinstance(func.value, ast.Attribute) else None
+        if module is None or work.names.qualified(module) != "torch" or not work.take(value):
+            continue
+        torch = work.source.slice(*work.source.extent(module))
+        work.changes.append(
+            Change(
+                value,
+                "NPU312",
+                "device_id of FSDP is a number -> a device",
+                lambda node, torch=torch: f'{torch}.device("npu", {cst.Module([]).code_for_node(node)})',  # type: ignore[misc]
+                api="torch.distributed.fsdp.FullyShardedDataParallel",
+                writes_npu=True,
+            )
+        )
 
 
 def _only_asks(node: ast.expr) -> bool:

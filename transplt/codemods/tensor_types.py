@@ -167,7 +167,8 @@ def _doubles(work: Work) -> None:
             if isinstance(keyword, ast.keyword) and keyword.arg == "dtype" and work.names.qualified(node) in _DOUBLE:
                 call = parent(keyword)
                 device = keyword_of(call, "device") if isinstance(call, ast.Call) else None
-                if isinstance(device, ast.Constant) and str(device.value).startswith("cuda"):
+                on_device = isinstance(device, ast.Constant) and str(device.value).startswith("cuda")
+                if on_device or (isinstance(call, ast.Call) and _goes_on(call)):
                     _double(work, node)
 
 
