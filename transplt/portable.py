@@ -34,6 +34,10 @@ ACCELERATOR = {
     "torch.cuda.memory_stats": ("memory_stats", "2.11"),
     "torch.cuda.reset_peak_memory_stats": ("reset_peak_memory_stats", "2.11"),
 }
+#: Changes that keep what is there beside what they add: the text of both memory errors.
+_EVERYWHERE = ("NPU230",)
+#: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
+_ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
 _HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
 _BOTH = "handled for CUDA and NPU alike"
@@ -63,7 +67,7 @@ def adapt(work: Work) -> None:
 
 
 def _portable(work: Work, change: Change) -> Change | None:
-    if change.user:
+    if change.user or change.code in _EVERYWHERE or change.api in _ALIASES:
         return change
     if change.api in ACCELERATOR:
         return _accelerator(work, change)

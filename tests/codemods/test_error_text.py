@@ -191,6 +191,33 @@ def test_exception_type(version: str) -> None:
     )
 
 
+@pattern("T1", "T2")
+def test_both_needles_are_portable() -> None:
+    check_rewrite(
+        """
+        import torch
+        def fits(step):
+            try:
+                step()
+            except torch.cuda.OutOfMemoryError:
+                return False
+            except RuntimeError as e:
+                return "CUDA out of memory" not in str(e)
+        """,
+        """
+        import torch
+        def fits(step):
+            try:
+                step()
+            except torch.OutOfMemoryError:
+                return False
+            except RuntimeError as e:
+                return "CUDA out of memory" not in str(e) and "NPU out of memory" not in str(e)
+        """,
+        style="portable",
+    )
+
+
 @pattern("T1")
 def test_exception_type_before_2_6() -> None:
     check_noop(
