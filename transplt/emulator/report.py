@@ -154,6 +154,10 @@ def _judge(report: Report, outcome: Outcome) -> None:
         )
         if idle and not outcome.code:
             report.notes.append(f"rank {', '.join(idle)} never used the npu")
+    cut = sum(p["status"] == "running" for p in report.processes)
+    if cut:
+        word = "process was" if cut == 1 else "processes were"
+        report.notes.append(f"{cut} {word} stopped before it could report everything")
 
 
 _EXPLANATIONS = {

@@ -13,14 +13,9 @@ import types
 from .config import config
 from .start import when_imported
 
-__all__ = ["load", "ready", "when_imported"]
+__all__ = ["load", "when_imported"]
 
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ready_stubs")
-
-
-def ready() -> list[str]:
-    """The names of the stub files that come with the emulator."""
-    return sorted(name[:-3] for name in os.listdir(_FOLDER) if name.endswith(".py"))
 
 
 def load() -> None:

@@ -48,8 +48,3 @@ def install() -> None:
 
 def find(name: str) -> Callable[..., Any] | None:
     return _table.get(name)
-
-
-def emulated() -> list[str]:
-    """The names of the operators of the chosen version that are emulated."""
-    return sorted(_table)
