@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from transplt.carry_out import carry_out, mentions_literal
 from transplt.codemods.order import plan
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
@@ -13,6 +15,7 @@ from transplt.ruleset import compile_rules
 from transplt.scan import Scan, scan
 from transplt.settings import Settings
 from transplt.source import Source, UnreadableSource, parse, read_source
+from transplt.support.project import concerns, support_facts
 from transplt.tokens import find_tokens
 
 #: Files parsed by `index_source`, kept for `migrate_source` in the same process; bounded by bytes of source.
@@ -30,17 +33,21 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     mentions_cuda = mentions_literal(data, compile_rules(settings))
     if not mentions_cuda:
         _SILENT[path] = hash(data)
-    if not tells_others(data, mentions_cuda):
+    told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data)
+    if not told and not analysed:
         return empty_facts(path)
     try:
         source = read_source(data)
         found = scan(source, parse(source), path)
     except UnreadableSource:
         return empty_facts(path)
-    if mentions_cuda:
+    if mentions_cuda or analysed:
         _remember(path, data, source, found)
-    flow = build_flow(found, Names(found), ProjectFacts())
-    return facts_of(found, flow)
+    facts = empty_facts(path)
+    if told:
+        flow = build_flow(found, Names(found), ProjectFacts(), alone=False)
+        facts = facts_of(found, flow)
+    return replace(facts, support=support_facts(found)) if analysed else facts
 
 
 def _remember(path: str, data: bytes, source: Source, found: Scan) -> None:
@@ -63,9 +70,11 @@ def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectF
     """Rewrite one file. Without `project` only what needs no other file is edited."""
     rules = compile_rules(settings)
     recalled = _recall(path, data)
-    if recalled is None and (_SILENT.pop(path, None) == hash(data) or not mentions_literal(data, rules)):
-        return FileResult(path, data) if _readable(data) is None else _unreadable(data, path)
     project = project or ProjectFacts()
+    if _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules)):
+        if _readable(data) is not None:
+            return _unreadable(data, path)
+        return _analysed(FileResult(path, data), recalled, settings, project)
     try:
         if recalled is None:
             source = read_source(data)
@@ -75,7 +84,19 @@ def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectF
     except UnreadableSource as error:
         return unreadable_result(data, path, error)
     work = plan(source, found, rules, settings, project)
-    return carry_out(data, work)
+    return _analysed(carry_out(data, work), (source, found), settings, project)
+
+
+def _analysed(
+    result: FileResult, recalled: tuple[Source, Scan] | None, settings: Settings, project: ProjectFacts
+) -> FileResult:
+    """The result with the findings of the analysis, where the settings ask for it; `result.data` is not touched."""
+    if not settings.analysis or recalled is None:
+        return result
+    from transplt.support.analysis import add_to, analyse
+
+    source, found = recalled
+    return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))
 
 
 def _readable(data: bytes) -> UnreadableSource | None:

@@ -50,8 +50,8 @@ __all__ = [
 ]
 
 
-def build_flow(scan: Scan, names: Names, project: ProjectFacts) -> Flow:
-    """The flow of one file."""
+def build_flow(scan: Scan, names: Names, project: ProjectFacts, *, alone: bool = True) -> Flow:
+    """The flow of one file. `alone`: without its project the file alone says which attributes are one."""
     flow = Flow(scan, names, project, module_name(scan.path))
     for scope in scan.scopes.values():
         for name, bindings in scope.bindings.items():
@@ -73,7 +73,7 @@ def build_flow(scan: Scan, names: Names, project: ProjectFacts) -> Flow:
         _fields(flow, node)
     for literal, _ in literals_of(scan):
         _literal(flow, literal)
-    if not project.known:
+    if alone and not project.known:
         slots = [*flow.roots, *flow.members, *flow.marks, *flow.held]
         for a, b in unify_attributes(slots, bases_of(flow)):
             flow.link(a, b)

@@ -22,6 +22,7 @@ from transplt.work import Note, Work
 #: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
 NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9])hccl(?![A-Za-z0-9])", re.I)
 _OTHER = re.compile(rb"cuda|nccl|(?<![A-Za-z0-9])(?:xpu|mlu|hpu|musa|gpu)(?![A-Za-z0-9])", re.I)
+_NPU_END = re.compile(rb"npu(?![a-z0-9])")
 _NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
 _TRIPLE = (b'"""', b"'''")
 _EXPRESSIONS = (ast.IfExp, ast.BoolOp, ast.Dict, ast.Tuple, ast.List, ast.Set)
@@ -32,7 +33,11 @@ CODE = "NPU200"
 
 def mentions_npu(utf8: bytes) -> bool:
     """A quick look at the text, comments included."""
-    return NPU.search(utf8) is not None
+    lowered = utf8.lower()
+    if b"torch_npu" in lowered or b"hccl" in lowered:
+        return NPU.search(utf8) is not None
+    # `input` holds the word: a pattern that begins with a literal is fast, so the border before it is looked at here.
+    return any(not lowered[match.start() - 1 : match.start()].isalnum() for match in _NPU_END.finditer(lowered))
 
 
 def is_portable(source: Source, scan: Scan) -> bool:

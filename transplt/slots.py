@@ -60,6 +60,9 @@ class Flow:
     _known: dict[str, frozenset[str]] = field(default_factory=dict)
     _parameters: dict[str, tuple[str, ...]] | None = None
     _classes: dict[str, ast.ClassDef] | None = None
+    _variables: dict[tuple[int, str], str | None] = field(default_factory=dict)
+    _owners: dict[int, str | None] = field(default_factory=dict)
+    _keys: dict[tuple[int, str], str | None] = field(default_factory=dict)
 
     # --- union-find ----------------------------------------------------------------------------------------------
 
@@ -180,6 +183,12 @@ class Flow:
 
     def variable(self, name: str, scope: Scope) -> str | None:
         """The slot of a name seen from a scope."""
+        key = (id(scope), name)
+        if key not in self._variables:
+            self._variables[key] = self._variable(name, scope)
+        return self._variables[key]
+
+    def _variable(self, name: str, scope: Scope) -> str | None:
         found = self.names.lookup(name, scope)
         if found is None:
             for star in self.scan.root.stars:
@@ -213,12 +222,13 @@ class Flow:
 
     def class_of(self, node: ast.AST) -> str | None:
         """Full name of the class in whose method a node stands."""
-        scope: Scope | None = self.scan.scope_of(node)
-        while scope is not None:
-            if scope.kind == "class":
-                return f"{self.module}.{self.scope_path(scope)}"
-            scope = scope.parent
-        return None
+        start = scope = self.scan.scope_of(node)
+        if id(start) not in self._owners:
+            while scope.kind != "class" and scope.parent is not None:
+                scope = scope.parent
+            found = f"{self.module}.{self.scope_path(scope)}" if scope.kind == "class" else None
+            self._owners[id(start)] = found
+        return self._owners[id(start)]
 
     def class_named(self, node: ast.Name) -> str | None:
         """Full name of the class that a name is bound to, or of whose call its only value is; None when unknown."""
@@ -268,17 +278,11 @@ class Flow:
         With `of_instances` also the methods of names that are bound to an instance.
         """
         if isinstance(func, ast.Name):
-            found = self.names.lookup(func.id, self.scan.scope_of(func))
-            if found is None:
-                return None
-            owner, bindings = found
-            for binding in bindings:
-                if binding.kind in ("def", "class"):
-                    path = self.scope_path(owner)
-                    return ".".join(part for part in (self.module, path, func.id) if part)
-                if binding.kind == "import":
-                    return self.own_name(binding.target)
-            return None
+            scope = self.scan.scope_of(func)
+            key = (id(scope), func.id)
+            if key not in self._keys:
+                self._keys[key] = self._key_of_name(func.id, scope)
+            return self._keys[key]
         if isinstance(func, ast.Attribute) and isinstance(func.value, (ast.Name, ast.Attribute)):
             if isinstance(func.value, ast.Name) and func.value.id in SELF:
                 owner_name = self.class_of(func)
@@ -289,6 +293,18 @@ class Flow:
             if of_instances and isinstance(func.value, ast.Name):
                 owner_name = self.class_named(func.value)
                 return f"{owner_name}.{func.attr}" if owner_name is not None else None
+        return None
+
+    def _key_of_name(self, name: str, scope: Scope) -> str | None:
+        found = self.names.lookup(name, scope)
+        if found is None:
+            return None
+        owner, bindings = found
+        for binding in bindings:
+            if binding.kind in ("def", "class"):
+                return ".".join(part for part in (self.module, self.scope_path(owner), name) if part)
+            if binding.kind == "import":
+                return self.own_name(binding.target)
         return None
 
     def parameter_slot(self, target: str, keyword: str | None, index: int) -> str:
@@ -337,19 +353,20 @@ def class_fields(node: ast.ClassDef) -> tuple[str, ...] | None:
 
 def hint_of(slot: str) -> frozenset[str]:
     """What the name of a slot says about its values."""
+    lowered = slot.lower()
+    if "dev" not in lowered and "location" not in lowered and "backend" not in lowered:
+        return _NO_HINT
     found = _HINTS.get(slot)
     if found is None:
         name = slot.partition("<")[0].rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]")
-        marks = set()
-        if DEVICE_WORD.search(name):
-            marks.add(DEVICE)
-        if BACKEND_WORD.search(name):
-            marks.add(BACKEND)
-        found = frozenset(marks)
+        found = frozenset(
+            mark for mark, word in ((DEVICE, DEVICE_WORD), (BACKEND, BACKEND_WORD)) if word.search(name)
+        )
         if len(_HINTS) < 100_000:
             _HINTS[slot] = found
     return found
 
 
+_NO_HINT: frozenset[str] = frozenset()
 #: Answers of `hint_of`; the same names come again and again.
 _HINTS: dict[str, frozenset[str]] = {}
