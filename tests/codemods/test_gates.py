@@ -267,3 +267,11 @@ def test_switches_through_an_alias() -> None:
 )
 def test_questions_to_backends(line: str) -> None:
     check_noop(torch_file(line), open_codes=["NPU506"])
+
+
+@pattern("P67")
+def test_bf16_with_emulation() -> None:
+    line = "bf16 = torch.cuda.is_bf16_supported(including_emulation=False)"
+    check_rewrite(torch_file(line), torch_file(line.replace("torch.cuda", "torch.npu"), npu=True), torch_version="2.9")
+    result = check_noop(torch_file(line), open_codes=["NPU505"], torch_version="2.5")
+    assert "including_emulation" in result.findings[0].message
