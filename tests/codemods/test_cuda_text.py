@@ -1,0 +1,62 @@
+"""Strings that spell no device: kept for a true reason, or reported for what they bind the program to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, pattern
+
+_USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return x\n"
+
+
+@pattern("T26")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ctypes.CDLL('libcudart.so')",
+        "ctypes.cdll.LoadLibrary('/usr/lib/libnccl.so.2')",
+        "x = '-lcublas'",
+        "x = '/usr/local/cuda'",
+        "x = '/usr/local/cuda-11.8/bin'",
+        "x = '-DWITH_CUDA'",
+        "x = ['kernels/cuda/roi_align.cu']",
+        "subprocess.run('make cuda')",
+    ],
+)
+def test_what_binds_a_program_to_cuda_is_reported(line: str) -> None:
+    check_noop(_USE.format(line), open_codes=["NPU208"])
+
+
+@pattern("T28")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "'''Runs on CUDA.'''",
+        "print('CUDA is not available')",
+        "raise RuntimeError('needs a CUDA device')",
+        "x = 'https://developer.nvidia.com/cuda-downloads'",
+        "x = 'nvidia/cuda:11.8.0-devel'",
+        "x = 'my_cuda_op'",
+        "x = cfg['cuda_graph']",
+        "x = 'train/cuda_memory'",
+        "x = 'someone@nvidia.com'",
+        "x = 'CUDA'",
+        "x = f'{x}: CUDA memory'",
+    ],
+)
+def test_text_and_names_stay_without_a_word(line: str) -> None:
+    check_noop(_USE.format(line))
+
+
+@pattern("T28")
+def test_doctests_are_reported() -> None:
+    check_noop(
+        '''
+        def f(x):
+            """Put it there.
+
+            >>> f(x).cuda()
+            """
+        ''',
+        open_codes=["NPU206"],
+    )

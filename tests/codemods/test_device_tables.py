@@ -1,0 +1,117 @@
+"""Tables by device gain a row for the NPU and never lose one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, pattern
+
+
+@pattern("T20")
+def test_a_table_that_is_looked_up_by_device() -> None:
+    check_rewrite(
+        """
+        import torch
+        SYNC = {"cuda": torch.cuda.synchronize, "cpu": None}
+        def f(device):
+            SYNC[device.type]()
+            return {'cuda': 4, 'cpu': 1}[device.type]
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        SYNC = {"cuda": torch.cuda.synchronize, "npu": torch.npu.synchronize, "cpu": None}
+        def f(device):
+            SYNC[device.type]()
+            return {'cuda': 4, 'npu': 4, 'cpu': 1}[device.type]
+        """,
+    )
+
+
+@pattern("T20")
+def test_the_layout_of_the_table_is_kept() -> None:
+    check_rewrite(
+        """
+        import torch
+        LIMITS = {
+            "cpu": 1,  # slow
+            "cuda": 2,
+        }
+        def f(x):
+            return LIMITS.get(x.device.type, 0)
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        LIMITS = {
+            "cpu": 1,  # slow
+            "cuda": 2,
+            "npu": 2,
+        }
+        def f(x):
+            return LIMITS.get(x.device.type, 0)
+        """,
+        codes_applied=["NPU209", "NPU403"],
+    )
+
+
+@pattern("P49", "T16")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{'cuda:0': 'cuda:1'}", "{'cuda:0': 'cuda:1', 'npu:0': 'npu:1'}"),
+        ("{'cuda:0': 'cpu'}", "{'cuda:0': 'cpu', 'npu:0': 'cpu'}"),
+        ("{'cuda:%d' % 0: 'cuda:%d' % rank}", "{'cuda:%d' % 0: 'cuda:%d' % rank, 'npu:%d' % 0: 'npu:%d' % rank}"),
+        ("{f'cuda:{0}': f'cuda:{rank}'}", "{f'cuda:{0}': f'cuda:{rank}', f'npu:{0}': f'npu:{rank}'}"),
+    ],
+)
+def test_map_location(before: str, after: str) -> None:
+    """Checkpoints written on GPUs go on being read, and so are those that the migrated program writes."""
+    check_rewrite(
+        f"""
+        import torch
+        def f(path, rank):
+            map_location = {before}
+            torch.load(path, map_location=map_location)
+            torch.load(path, map_location={before})
+        """,
+        f"""
+        import torch
+        import torch_npu  # noqa: F401
+        def f(path, rank):
+            map_location = {after}
+            torch.load(path, map_location=map_location)
+            torch.load(path, map_location={after})
+        """,
+    )
+
+
+@pattern("T20", "T21")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "t = {'cuda': torch.cuda.synchronize, 'npu': torch.npu.synchronize}",
+        "t = {'cuda': 'nccl', 'npu': 'hccl'}[d.type]",
+    ],
+)
+def test_a_table_with_a_row_for_the_npu_stays(line: str) -> None:
+    check_noop(f"import torch\ndef f(d):\n    {line}\n    return t\n")
+
+
+@pattern("T20")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "t = {'cuda': 1, 'cpu': 2}",
+        "t = {'cuda': 1, 'cpu': 2}[kernel]",
+        "t = {'cuda': build(), 'cpu': None}[d.type]",
+    ],
+)
+def test_a_table_that_nobody_is_seen_to_look_into_is_reported(line: str) -> None:
+    check_noop(f"import torch\ndef f(d, kernel, build):\n    {line}\n    return t\n", open_codes=["NPU213"])
+
+
+@pattern("T14")
+@pytest.mark.parametrize("line", ["t = {'cuda_rng': 1}", "t = {'use_cuda': d}", "t = {'my.cuda': 1}[d.type]"])
+def test_keys_that_spell_no_device_stay(line: str) -> None:
+    check_noop(f"import torch\ndef f(d):\n    {line}\n    return t\n")

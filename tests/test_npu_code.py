@@ -1,0 +1,97 @@
+"""Code that handles the NPU already keeps working on CUDA, CPU and NPU; what is left for CUDA alone is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, codes, migrate, pattern
+
+
+@pattern("T21")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if device.type == 'cuda':\n    torch.cuda.synchronize()\nelif device.type == 'npu':\n    pass",
+        "if device.type == 'npu':\n    torch.npu.synchronize()\nelse:\n    torch.cuda.synchronize()",
+        "if device.type == 'npu':\n    return 1\nreturn torch.cuda.device_count()",
+        "d = 'npu' if is_npu_available() else 'cuda'",
+        "d = is_npu_available() or torch.cuda.is_available()",
+        "d = device.type in ('cuda', 'npu')",
+        "backend = {'cuda': 'nccl', 'npu': 'hccl'}[device.type]",
+        "is_cuda = device.type == 'cuda'\nis_npu = device.type == 'npu'",
+        "if device.startswith('cuda'):\n    torch.cuda.set_device(0)\nif device.startswith('npu'):\n    pass",
+        "match device:\n    case 'cuda':\n        torch.cuda.synchronize()\n    case 'npu':\n        pass",
+    ],
+)
+def test_a_choice_between_cuda_and_npu_stays(body: str) -> None:
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    check_noop(f"import torch\ndef f(device, is_npu_available):\n{lines}\n")
+
+
+@pattern("T21")
+def test_what_is_for_cuda_alone_is_said() -> None:
+    check_noop(
+        """
+        import torch
+        def sync(device):
+            if device.type == 'cuda':
+                torch.cuda.synchronize()
+            elif device.type == 'npu':
+                torch.npu.synchronize()
+            torch.cuda.empty_cache()
+        def other(device='cuda'):
+            return torch.zeros(1, device=device)
+        """,
+        open_codes=["NPU200"],
+    )
+
+
+@pattern("T21")
+def test_code_under_a_condition_that_is_reported_is_not_reported_again() -> None:
+    result = check_noop(
+        """
+        import torch
+        CHOICE = {'cuda': 1, 'npu': 2}
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        """,
+        open_codes=["NPU200"],
+    )
+    assert len(result.findings) == 1
+
+
+@pattern("T21")
+def test_a_project_that_handles_the_npu() -> None:
+    files = {"device.py": "import torch\ndef pick():\n    return 'npu' if has_npu() else 'cuda'\n"}
+    result = migrate("import torch\ntorch.cuda.synchronize()\n", files=files)
+    assert not result.changed
+    assert codes(result, applied=False) == ["NPU200"]
+
+
+@pattern("T21")
+def test_one_portable_file_among_many_leaves_the_others_to_be_migrated() -> None:
+    files = {f"m{i}.py": "import torch\ntorch.cuda.synchronize()\n" for i in range(12)}
+    files["device.py"] = "import torch\ndef pick():\n    return 'npu' if has_npu() else 'cuda'\n"
+    assert migrate("import torch\ntorch.cuda.synchronize()\n", files=files).changed
+
+
+@pattern("T21")
+@pytest.mark.parametrize(
+    "line",
+    ["torch.npu.set_device(0)", "device = 'npu'", "# runs on npu or cuda", "from a import npu", "x = model.input"],
+)
+def test_code_that_makes_no_choice_is_migrated(line: str) -> None:
+    check_rewrite(
+        f"import torch\nimport torch_npu\n{line}\ntorch.cuda.synchronize()\n",
+        f"import torch\nimport torch_npu\n{line}\ntorch.npu.synchronize()\n",
+    )
+
+
+@pattern("T21")
+def test_the_users_own_rules_act_all_the_same() -> None:
+    rules = {"rules": {"FuncNameModifyRule": [{"old_name": "old_name", "new_name": "new_name"}]}}
+    source = "import torch\nA = {'cuda': 1, 'npu': 2}\nout = old_name(A)\n"
+    result = migrate(source, user_rules=(("r.json", json.dumps(rules)),))
+    assert "out = new_name(A)" in result.data.decode()
