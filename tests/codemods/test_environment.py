@@ -197,6 +197,7 @@ def test_names_of_the_project_stay(name: str) -> None:
     [
         'names = ["CUDA_VISIBLE_DEVICES", "RANK"]',
         'config = {"CUDA_VISIBLE_DEVICES": "0"}',
+        'env_info["CUDA_VISIBLE_DEVICES"] = shown',
         'launch(CUDA_VISIBLE_DEVICES="0")',
         'forward("CUDA_VISIBLE_DEVICES")',
     ],
@@ -206,7 +207,7 @@ def test_names_in_uncertain_places_are_reported(line: str) -> None:
 
 
 @pattern("P63")
-@pytest.mark.parametrize("line", ['data.append(("CUDA_HOME", str(home)))', 'shown = ["NCCL_DEBUG", "NCCL_BUFFSIZE"]'])
+@pytest.mark.parametrize("line", ['data.append(("CUDA_HOME", str(home)))', 'env_info["CUDA_HOME"] = CUDA_HOME'])
 def test_names_that_are_not_set(line: str) -> None:
     check_noop(f"{line}\n")
 

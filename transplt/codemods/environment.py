@@ -21,7 +21,9 @@ from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_HOLDER = re.compile(r"(?:^|_)(?:env|environ|environment|envvar)s?(?:_|\d|$)", re.I)
+_HOLDER = re.compile(
+    r"(?:^|_)(?:env|environ|environment|envvar)s?(?:\d|$|_(?!info|report|name|str|text|table|data))", re.I
+)
 #: Variables that mark a dict of upper-case keys as an environment.
 _LAUNCHED = frozenset(
     "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK MASTER_ADDR MASTER_PORT OMP_NUM_THREADS "
