@@ -82,3 +82,21 @@ def test_a_package_of_the_project_itself(path: str) -> None:
 def test_a_folder_or_script_of_the_same_name_is_not_the_package(path: str) -> None:
     files = {path: "", "mine/__init__.py": ""}
     assert [finding.code for finding in migrate("import triton\n", files=files).findings] == ["NPU512"]
+
+
+@pytest.mark.parametrize("line", ["from nvidia.model import Bert", "import nvidia.model"])
+def test_a_module_of_the_project_below_the_name_of_a_package(line: str) -> None:
+    assert not migrate(f"{line}\n", path="bert/train.py", files={"bert/nvidia/model.py": ""}).findings
+    assert migrate(f"{line}\n", path="bert/train.py", files={"bert/nvidia/other.py": ""}).findings
+
+
+@pattern("P56")
+def test_bitsandbytes_through_transformers() -> None:
+    check_noop(
+        """
+        from transformers import BitsAndBytesConfig
+        quantized = BitsAndBytesConfig(load_in_4bit=True)
+        """,
+        open_codes=["NPU510"],
+    )
+    check_noop("import transformers\nq = transformers.BitsAndBytesConfig(load_in_4bit=True)\n", open_codes=["NPU142"])

@@ -21,15 +21,14 @@ SCALERS = frozenset({"torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad
 FORK_RNG = frozenset({"torch.random.fork_rng"})
 #: Functions that take the device first from torch 2.4 on, and how many arguments they have without it.
 STATE = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enabled": 1}
-_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in [*SCALERS, *FORK_RNG, *STATE])
+_WORDS = (b"GradScaler", b"fork_rng", b"autocast_enabled")
 
 
 def plan(work: Work) -> None:
     """Name the NPU where a call of torch means CUDA by default."""
-    scan = work.scan
-    if not any(name in scan.names or name in scan.attributes or _imported(work, name) for name in _LAST_NAMES):
+    if not any(word in work.source.utf8 for word in _WORDS):
         return
-    for call in scan.calls:
+    for call in work.scan.calls:
         full = work.names.qualified(call.func)
         if full in SCALERS:
             _default_device(work, call, full, "device", 0)
@@ -39,10 +38,6 @@ def plan(work: Work) -> None:
             _state(work, call, full)
         elif full in ("functools.partial", "partial") and call.args and _is_scaler(work, call.args[0]):
             _partial(work, call)
-
-
-def _imported(work: Work, name: str) -> bool:
-    return any(binding.target.endswith("." + name) for found in work.scan.root.bindings.values() for binding in found)
 
 
 def _is_scaler(work: Work, node: ast.expr) -> bool:

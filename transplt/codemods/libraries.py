@@ -63,6 +63,8 @@ def _transformers(work: Work, call: ast.Call) -> None:
                 help='write attn_implementation="sdpa", or "flash_attention_2" with transformers 4.51 or newer',
             )
         elif keyword.arg in ("load_in_8bit", "load_in_4bit") and given is True:
+            if isinstance(call.func, ast.Name) and call.func.id == "BitsAndBytesConfig":
+                continue  # reported at its import
             work.note(
                 keyword,
                 "NPU142",

@@ -22,7 +22,10 @@ def plan(work: Work) -> None:
     """Turn the imports that rules report into findings, one for each rule."""
     groups: dict[str, list[tuple[ast.alias | ast.stmt, Rule, str]]] = {}
     for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
-        groups.setdefault(rule.old, []).append((node, rule, api))
+        if _is_own(work, node, api):
+            work.keep(node, "a module of the project's own")
+        else:
+            groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
         needed = [member for member in members if not _can_fail(member[0])]
         node, rule, api = (needed or members)[0]
@@ -35,6 +38,13 @@ def plan(work: Work) -> None:
         for other, _, _ in members:
             if other is not node:
                 work.keep(other, "the package is reported at another import of this file")
+
+
+def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
+    """True when a module below the package lies in the project, as `bert/nvidia/model.py` does for nvidia.model."""
+    above = parent(node)
+    path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
+    return "." in path and any(module.endswith(f".{path}") for module in work.project.modules)
 
 
 def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:
