@@ -20,6 +20,10 @@ from transplt.settings import Settings
 from transplt.tokens import find_tokens
 
 
+#: What the pairs of the running test showed: (codes applied, codes left open). Read by scripts/coverage_table.py.
+RECORDS: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+
+
 def pattern(*names: str) -> pytest.MarkDecorator:
     """Mark a test with the patterns (P1..P75) and traps (T1..T33) it speaks of."""
     return pytest.mark.pattern(*names)
@@ -37,7 +41,13 @@ def migrate(source: str, *, path: str = "train.py", files: Mapping[str, str] | N
     project = ProjectFacts.join(facts)
     result = migrate_source(every[path].encode(), path, chosen, project)
     hold_invariants(every[path], result, chosen, project)
+    record(codes(result, applied=True), codes(result, applied=False))
     return result
+
+
+def record(applied: Iterable[str], left: Iterable[str]) -> None:
+    """Note which codes a pair shows."""
+    RECORDS.append((tuple(applied), tuple(left)))
 
 
 def hold_invariants(source: str, result: FileResult, settings: Settings, project: ProjectFacts) -> None:
