@@ -1,0 +1,124 @@
+"""The hooks, run by the real pre-commit in an environment that it makes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.checking.conftest import FIXED, TRAIN, commit_all, git
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.network,
+    pytest.mark.xdist_group("pre-commit"),
+    pytest.mark.skipif(importlib.util.find_spec("pre_commit") is None, reason="needs pre-commit (the extra `dev`)"),
+]
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as a repository that pre-commit can install from, and its cache beside it."""
+    folder = tmp_path_factory.mktemp("hooks") / "transplt"
+    folder.mkdir()
+    for name in ("transplt", "rules"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
+        shutil.copy(ROOT / name, folder / name)
+    commit_all(folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "proj"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[tool.transplt]\nstyle = "npu"\n')
+    (folder / "README").write_text("cuda\n")
+    commit_all(folder)
+    return folder
+
+
+def pre_commit(hooks: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PYTHONPATH"))}
+    environment |= {
+        "PRE_COMMIT_HOME": str(hooks.parent / "cache"),
+        "PRE_COMMIT_COLOR": "never",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+    command = [sys.executable, "-m", "pre_commit", *arguments]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+
+def run(hooks: Path, project: Path, hook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The hook as a configuration names it; one environment serves all tests."""
+    revision = git(hooks, "rev-parse", "HEAD").strip()
+    config = hooks.parent / "config.yaml"
+    config.write_text(f"repos:\n- repo: {hooks}\n  rev: {revision}\n  hooks:\n  - id: {hook}\n")
+    return pre_commit(hooks, project, "run", "--config", str(config), "--verbose", hook, *arguments)
+
+
+def test_try_repo(hooks: Path, project: Path) -> None:
+    (project / "train.py").write_text(TRAIN)
+    git(project, "add", "train.py")
+    done = pre_commit(hooks, project, "try-repo", str(hooks), "transplt-check", "--verbose")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "train.py:4:24: NPU201 [*] device string" in done.stdout
+
+
+def test_no_matching_file(hooks: Path, project: Path) -> None:
+    done = run(hooks, project, "transplt-check", "--all-files")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "(no files to check)Skipped" in done.stdout
+
+
+def test_check_fails_with_findings_and_torch_is_not_installed(hooks: Path, project: Path) -> None:
+    (project / "train.py").write_text(TRAIN)
+    git(project, "add", "train.py")
+    done = run(hooks, project, "transplt-check")
+    assert done.returncode == 1
+    assert "train.py:4:24: NPU201 [*] device string" in done.stdout
+    installed = {path.name for path in (hooks.parent / "cache").glob("*/py_env-*/lib/python*/site-packages/*")}
+    assert "libcst" in installed and "transplt" in installed
+    assert "torch" not in installed and "numpy" not in installed
+
+
+def test_many_files(hooks: Path, project: Path) -> None:
+    names = [f"package/module_{number:03d}_{'x' * 60}.py" for number in range(300)]
+    (project / "package").mkdir()
+    for name in names:
+        (project / name).write_text("import torch\n")
+    (project / names[7]).write_text(TRAIN)
+    git(project, "add", "-A")
+    done = run(hooks, project, "transplt-check")
+    assert done.returncode == 1
+    assert {line.split(":")[0] for line in done.stdout.splitlines() if ": NPU" in line} == {names[7]}
+
+
+def test_fix_edits_what_is_staged_and_nothing_else(hooks: Path, project: Path) -> None:
+    file = project / "train.py"
+    file.write_text(TRAIN + "\n\n\n\n\n\n\n# end\n")
+    git(project, "add", "train.py")
+    file.write_text(file.read_text().replace("# end", "# end, not staged: torch.cuda"))
+    done = run(hooks, project, "transplt-fix")
+    assert done.returncode == 1
+    assert "files were modified by this hook" in done.stdout
+    assert file.read_text() == FIXED + "\n\n\n\n\n\n\n# end, not staged: torch.cuda\n"
+    assert git(project, "show", ":train.py") == TRAIN + "\n\n\n\n\n\n\n# end\n"
+
+
+def test_fix_without_a_style_says_so(hooks: Path, project: Path) -> None:
+    (project / "pyproject.toml").write_text("")
+    (project / "train.py").write_text(TRAIN)
+    git(project, "add", "-A")
+    done = run(hooks, project, "transplt-fix")
+    assert done.returncode == 1
+    assert "--fix needs to know what to write" in done.stdout
+    assert (project / "train.py").read_text() == TRAIN
