@@ -32,6 +32,7 @@ def rewritten(before: str, after: str, head: str = "import torch", **more: objec
         ("torch.cuda.amp.GradScaler(2.**16)", "torch.npu.amp.GradScaler(2.**16)"),
         ("torch.cuda.amp.GradScaler(1024, 2, 0.5, 100, on)", "torch.npu.amp.GradScaler(1024, 2, 0.5, 100, enabled=on)"),
         ("torch.cuda.amp.GradScaler(enabled=on)", "torch.npu.amp.GradScaler(enabled=on)"),
+        ("torch.cuda.amp.GradScaler(**options)", "torch.npu.amp.GradScaler(**options)"),
         ("autocast = torch.cuda.amp.autocast", "autocast = torch.npu.amp.autocast"),
         (
             "functools.partial(torch.cuda.amp.autocast, enabled=on)",
@@ -265,3 +266,41 @@ def test_states_that_name_their_device(line: str) -> None:
 @pattern("P14")
 def test_before_2_4_the_state_cannot_name_a_device() -> None:
     check_noop("import torch\non = torch.is_autocast_enabled()\n", torch_version="2.3", open_codes=["NPU123"])
+
+
+@pattern("P13", "T15")
+def test_a_subclass_of_the_scaler_names_what_would_shift() -> None:
+    check_rewrite(
+        """
+        import torch
+
+        class Scaler(torch.cuda.amp.GradScaler):
+            def __init__(self, on):
+                super().__init__(1024.0, 2.0, 0.5, 100, on)
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+        class Scaler(torch.npu.amp.GradScaler):
+            def __init__(self, on):
+                super().__init__(1024.0, 2.0, 0.5, 100, enabled=on)
+        """,
+    )
+
+
+@pattern("P13", "T15")
+def test_positional_arguments_in_a_star_are_for_a_person() -> None:
+    check_noop("import torch\nscaler = torch.cuda.amp.GradScaler(*options)\n", open_codes=["NPU505"])
+
+
+@pattern("P13")
+def test_the_module_of_the_scaler() -> None:
+    check_rewrite(
+        "from torch.cuda.amp.grad_scaler import GradScaler, OptState\n",
+        """
+        import torch_npu  # noqa: F401
+        from torch_npu.npu.amp.grad_scaler import GradScaler
+        from torch.amp.grad_scaler import OptState
+        """,
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.arguments import shape
-from transplt.codemods.call_edits import lacks, with_first, with_keyword
+from transplt.codemods.call_edits import lacks, with_first, with_keyword, with_named
 from transplt.rewrite import Change, Transform
 from transplt.rule import version_key
 from transplt.scan import parent
@@ -19,6 +19,8 @@ from transplt.work import Work
 
 SCALERS = frozenset({"torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad_scaler.GradScaler"})
 FORK_RNG = frozenset({"torch.random.fork_rng"})
+#: Scalers whose NPU twin has `dynamic` in front of `enabled`.
+CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
 #: Functions that take the device first from torch 2.4 on, and how many arguments they have without it.
 STATE = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enabled": 1}
 _WORDS = (b"GradScaler", b"fork_rng", b"autocast_enabled")
@@ -38,6 +40,22 @@ def plan(work: Work) -> None:
             _state(work, call, full)
         elif full in ("functools.partial", "partial") and call.args and _is_scaler(work, call.args[0]):
             _partial(work, call)
+    for node in work.scan.classes:
+        if any(work.names.qualified(base) in CUDA_SCALERS for base in node.bases):
+            _subclass(work, node)
+
+
+def _subclass(work: Work, node: ast.ClassDef) -> None:
+    """`super().__init__(scale, growth, backoff, interval, enabled)`: the fifth place is `dynamic` on the NPU."""
+    for call in ast.walk(node):
+        func = call.func if isinstance(call, ast.Call) else None
+        if not isinstance(func, ast.Attribute) or func.attr != "__init__" or not isinstance(func.value, ast.Call):
+            continue
+        assert isinstance(call, ast.Call)
+        if getattr(func.value.func, "id", "") == "super" and shape(call)[0] > 4 and work.take(call):
+            message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
+            api = "torch.cuda.amp.GradScaler"
+            work.changes.append(Change(call, "NPU103", message, with_named(4, "enabled"), api=api))
 
 
 def _is_scaler(work: Work, node: ast.expr) -> bool:

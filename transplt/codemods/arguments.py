@@ -28,7 +28,16 @@ def accepts(rule: Rule, call: ast.Call) -> bool:
     given = shape(call)
     if rule.skip_if is not None and rule.skip_if.holds(*given):
         return False
-    return rule.args is None or not rule.args.rejects(*given)
+    return rule.args is None or not _rejects(rule.args, call)
+
+
+def _rejects(spec: ArgSpec, call: ast.Call) -> bool:
+    """True when a call cannot be carried over; `**options` brings no positional argument that would need a name."""
+    positional, keywords, starred = shape(call)
+    by_place = not (spec.rename or spec.reject or spec.positional_max is not None)
+    if by_place and not any(isinstance(arg, ast.Starred) for arg in call.args):
+        starred = False
+    return spec.rejects(positional, keywords, starred)
 
 
 def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> bool:
@@ -45,7 +54,7 @@ def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> bool:
         return False
     if spec is None:
         return True
-    if spec.rejects(positional, keywords, starred):
+    if _rejects(spec, call):
         work.note(
             func,
             "NPU505",
@@ -132,7 +141,8 @@ def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> None:
             help="check that the program does not need what the old argument did",
             effort=Effort.LOW,
         )
-    what = f"argument {rule.arg_idx} of {full} -> {rule.new}" if rule.new else f"argument {rule.arg_idx} of {full} deleted"
+    becomes = f"-> {rule.new}" if rule.new else "deleted"
+    what = f"argument {rule.arg_idx} of {full} {becomes}"
     work.changes.append(
         Change(
             call,

@@ -47,6 +47,20 @@ def with_keyword(name: str, value: str) -> Transform:
     return transform
 
 
+def with_named(index: int, name: str) -> Transform:
+    """Give the positional argument at a place its name."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        arg = call.args[index]
+        if arg.keyword is not None or any(before.star for before in call.args[: index + 1]):
+            raise CannotRewrite("the argument is not where it is expected")
+        named = arg.with_changes(keyword=cst.Name(name), equal=_TIGHT)
+        return call.with_changes(args=[*call.args[:index], named, *call.args[index + 1 :]])
+
+    return transform
+
+
 def keyword_replaced(old: str, name: str, value: str) -> Transform:
     """Give a keyword argument another name and value where it stands."""
 

@@ -1,0 +1,28 @@
+"""Keys of saved random states: checkpoints are read by them, so they stay."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.scan import parent
+from transplt.work import Work
+
+_GETTERS = frozenset({"get_rng_state", "get_rng_state_all"})
+
+
+def plan(work: Work) -> None:
+    """Keep the key `cuda` of a dict in which random states are gathered."""
+    if b"get_rng_state" not in work.source.utf8:
+        return
+    for node in work.scan.strings:
+        display = parent(node)
+        if isinstance(display, ast.Dict) and _holds_state(display, node) and work.take(node):
+            work.keep(node, "the key of a saved random state: checkpoints are read by it")
+
+
+def _holds_state(display: ast.Dict, key: ast.Constant) -> bool:
+    for name, value in zip(display.keys, display.values, strict=True):
+        if name is key:
+            calls = (node.func for node in ast.walk(value) if isinstance(node, ast.Call))
+            return any(getattr(func, "attr", getattr(func, "id", "")) in _GETTERS for func in calls)
+    return False
