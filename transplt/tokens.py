@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 #: What binds a text to CUDA; any case.
 WORDS = (b"cuda", b"nccl", b"cudnn", b"cublas", b"nvtx", b"nvidia", b"nvcc", b"cupti")
-_WORD = re.compile(b"|".join(sorted(WORDS, key=len, reverse=True)))
+_WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
 _OPEN = re.compile(rb"#[^\r\n]*|([rRbBuUfFtT]{0,3})(\"\"\"|'''|\"|')")
 #: What ends a literal, or is skipped on the way; searched in turn, so that the cost stays linear.
 _STOP = {

@@ -58,7 +58,7 @@ def _indices(work: Work) -> dict[int, ast.expr]:
             found[int(node.value.partition(":")[2])] = node
     for call in work.scan.calls:
         for index in _fixed(work, call):
-            found[index.value] = index
+            found[int(str(index.value))] = index
     return found
 
 
