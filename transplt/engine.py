@@ -37,8 +37,7 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if not told and not analysed:
         return empty_facts(path)
     try:
-        source = read_source(data)
-        found = scan(source, parse(source), path)
+        source, found = _scanned(data, path)
     except UnreadableSource:
         return empty_facts(path)
     if mentions_cuda or analysed:
@@ -76,11 +75,7 @@ def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectF
             return _unreadable(data, path)
         return _analysed(FileResult(path, data), recalled, settings, project)
     try:
-        if recalled is None:
-            source = read_source(data)
-            found = scan(source, parse(source), path)
-        else:
-            source, found = recalled
+        source, found = recalled or _scanned(data, path)
     except UnreadableSource as error:
         return unreadable_result(data, path, error)
     work = plan(source, found, rules, settings, project)
@@ -91,12 +86,20 @@ def _analysed(
     result: FileResult, recalled: tuple[Source, Scan] | None, settings: Settings, project: ProjectFacts
 ) -> FileResult:
     """The result with the findings of the analysis, where the settings ask for it; `result.data` is not touched."""
-    if not settings.analysis or recalled is None:
+    if not settings.analysis or not concerns(result.data):
         return result
     from transplt.support.analysis import add_to, analyse
 
-    source, found = recalled
+    try:
+        source, found = recalled or _scanned(result.data, result.path)
+    except UnreadableSource:
+        return result
     return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))
+
+
+def _scanned(data: bytes, path: str) -> tuple[Source, Scan]:
+    source = read_source(data)
+    return source, scan(source, parse(source), path)
 
 
 def _readable(data: bytes) -> UnreadableSource | None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transplt.support.analysis import FileSupport
 
 
 class Level(str, Enum):
@@ -128,7 +132,8 @@ class FileResult:
     """What `migrate_source` makes of one file. `data` is the new content (the input's when nothing changed).
 
     `findings` are sorted by place and include the applied edits: exactly one record per edit. `reasons` says why the
-    ignored tokens stay, with their number, sorted; the numbers add up to `tokens.ignored`.
+    ignored tokens stay, with their number, sorted; the numbers add up to `tokens.ignored`. `support` is what the file uses
+    of torch, where the settings ask for the analysis.
     """
 
     path: str
@@ -138,3 +143,4 @@ class FileResult:
     status: Status = Status.OK
     changed: bool = False
     reasons: tuple[tuple[str, int], ...] = ()
+    support: FileSupport | None = None

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transplt.support.project import SupportFacts, SupportProject
 
 #: Attribute and key names that say nothing about what they hold: uses of one class tell nothing of another's.
 GENERIC = frozenset(
@@ -25,6 +29,7 @@ class ModuleFacts:
     `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels.
     `uses_cuda`: it speaks of CUDA; `handles_npu`: it chooses between CUDA and the NPU (see `npu_code`).
+    `support`: what it says to the analysis, where that is asked for.
     """
 
     path: str
@@ -44,6 +49,7 @@ class ModuleFacts:
     has_kernels: bool = False
     uses_cuda: bool = False
     handles_npu: bool = False
+    support: SupportFacts | None = None
 
 
 @dataclass(slots=True)
@@ -66,6 +72,7 @@ class ProjectFacts:
     portable: bool = False
     instances: dict[str, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
+    support: SupportProject | None = None  # for the analysis
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -102,6 +109,11 @@ class ProjectFacts:
         joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
+        supported = [item.support for item in every if item.support is not None]
+        if supported:
+            from transplt.support import project
+
+            joined.support = project.join(supported)
         return joined
 
     def global_slot(self, known: str) -> str:

@@ -15,7 +15,8 @@ class Settings:
 
     `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins;
     they were validated before. `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
-    folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash.
+    folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash. `analysis`
+    also looks up what the project uses of torch (transplt.support), for the card `hardware` (A2, A3 or 950DT).
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -27,3 +28,5 @@ class Settings:
     user_rules: tuple[tuple[str, str], ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str = ""
+    analysis: bool = False
+    hardware: str = "A2"

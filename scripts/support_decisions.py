@@ -1,0 +1,327 @@
+"""Decisions of the support analysis that no fact can make; used by `build_api_support.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Entry = dict[str, Any]
+
+#: Entries of the documentation that other entries of it, or the wheels, contradict: left out, so that they are unverified.
+CONTRADICTED = {
+    "torch.optim.Adam.step": "torch.optim.Adam is documented as supported, and is nothing without its step",
+    "torch.optim.Adadelta.step": "torch.optim.Adadelta is documented as supported, and is nothing without its step",
+    "torch.optim.LBFGS.step": "torch.optim.LBFGS is documented as supported, and is nothing without its step",
+    "torch.nn.Module.npu": "defined by torch_npu itself",
+    "torch.profiler.ProfilerActivity.name": "a property of every enumeration",
+    "torch.distributed.fsdp.FullyShardedDataParallel.module": "an attribute of the wrapper",
+    "torch.onnx.OnnxExporterError": "an exception",
+}
+
+#: Calls that are certain to meet a documented limit. `limit` is what the version's limit has to say for it to hold;
+#: `at` is the position of the parameter; `when`: given (and not None), is (one of `values`), not (none of `values`).
+SURE_LIMITS: dict[str, list[Entry]] = {
+    "torch.topk": [{"param": "sorted", "at": 4, "when": "is", "values": [False], "limit": "sorted=False unsupported"}],
+    "torch.Tensor.topk": [
+        {"param": "sorted", "at": 3, "when": "is", "values": [False], "limit": "sorted=False unsupported"}
+    ],
+    "torch.sum": [{"param": "dtype", "at": 9, "when": "given", "limit": "dtype argument unsupported"}],
+    "torch.nn.functional.interpolate": [
+        {"param": "scale_factor", "at": 2, "when": "given", "limit": "scale_factor unsupported"}
+    ],
+    "torch.nn.functional.upsample": [
+        {"param": "mode", "at": 3, "when": "not", "values": ["nearest"], "limit": "mode: nearest only"}
+    ],
+    "torch.nn.LSTM": [
+        {"param": "proj_size", "at": 9, "when": "not", "values": [0], "limit": "proj_size argument unsupported"},
+        {"param": "dropout", "at": 5, "when": "not", "values": [0, 0.0], "limit": "dropout argument unsupported"},
+    ],
+    "torch.nn.GRU": [
+        {"param": "dropout", "at": 5, "when": "not", "values": [0, 0.0], "limit": "dropout argument unsupported"}
+    ],
+    "torch.nn.KLDivLoss": [
+        {"param": "log_target", "at": 3, "when": "is", "values": [True], "limit": "log_target must be False"}
+    ],
+    "torch.nn.functional.kl_div": [
+        {"param": "log_target", "at": 5, "when": "is", "values": [True], "limit": "log_target must be False"}
+    ],
+    "torch.nn.functional.max_pool1d": [
+        {"param": "dilation", "at": 4, "when": "not", "values": [1], "limit": "dilation must be 1"}
+    ],
+    "torch.nn.functional.max_pool2d": [
+        {"param": "dilation", "at": 4, "when": "not", "values": [1, [1, 1]], "limit": "dilation must be 1"}
+    ],
+    "torch.nn.functional.max_pool3d": [
+        {"param": "dilation", "at": 4, "when": "not", "values": [1, [1, 1, 1]], "limit": "dilation must be 1"}
+    ],
+}
+
+_FUSED = "moves the optimizer's work into one kernel a step"
+
+#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/support/affinity.py), and a title.
+AFFINITY: dict[str, Entry] = {
+    "sdpa": {
+        "apis": ["torch.nn.functional.scaled_dot_product_attention"],
+        "title": "attention has a fused NPU operator",
+    },
+    "flash_attn_func": {
+        "apis": ["flash_attn.flash_attn_func", "flash_attn.flash_attn_interface.flash_attn_func"],
+        "title": "flash attention has an NPU operator",
+    },
+    "flash_attn_varlen": {
+        "apis": [
+            "flash_attn.flash_attn_varlen_func",
+            "flash_attn.flash_attn_interface.flash_attn_varlen_func",
+            "flash_attn.flash_attn_unpadded_func",
+            "flash_attn.flash_attn_interface.flash_attn_unpadded_func",
+        ],
+        "title": "flash attention of packed sequences has an NPU operator",
+    },
+    "flash_attn_qkvpacked": {
+        "apis": ["flash_attn.flash_attn_qkvpacked_func", "flash_attn.flash_attn_kvpacked_func"],
+        "title": "flash attention has an NPU operator",
+    },
+    "xformers_mea": {
+        "apis": ["xformers.ops.memory_efficient_attention"],
+        "title": "memory efficient attention has an NPU operator",
+    },
+    "rms_norm": {
+        "apis": [
+            "torch.nn.RMSNorm",
+            "torch.nn.functional.rms_norm",
+            "apex.normalization.FusedRMSNorm",
+            "flash_attn.ops.rms_norm.rms_norm",
+        ],
+        "shape": "rms_norm",
+        "title": "RMS normalisation has a fused NPU operator",
+    },
+    "rope": {
+        "apis": ["flash_attn.layers.rotary.apply_rotary_emb"],
+        "shape": "rotary",
+        "title": "rotary position embedding has a fused NPU operator",
+    },
+    "swiglu": {
+        "apis": ["xformers.ops.SwiGLU", "xformers.ops.swiglu", "flash_attn.ops.activations.swiglu"],
+        "shape": "swiglu",
+        "title": "silu(gate) * up has a fused NPU operator",
+    },
+    "geglu": {"apis": [], "shape": "geglu", "title": "gelu(gate) * hidden has a fused NPU operator"},
+    "fast_gelu": {"apis": [], "shape": "quick_gelu", "title": "x * sigmoid(1.702 * x) has an NPU operator"},
+    "cross_entropy": {
+        "apis": ["flash_attn.losses.cross_entropy.CrossEntropyLoss", "apex.contrib.xentropy.SoftmaxCrossEntropyLoss"],
+        "title": "cross entropy has a fused NPU operator",
+    },
+    "scaled_masked_softmax": {
+        "apis": ["apex.transformer.functional.FusedScaleMaskSoftmax"],
+        "title": "scaled and masked softmax has a fused NPU operator",
+    },
+    "grouped_matmul": {"apis": ["grouped_gemm.ops.gmm"], "title": "grouped matrix products have an NPU operator"},
+    "optim_NpuFusedAdam": {"apis": ["torch.optim.Adam"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedAdamW": {
+        "apis": ["torch.optim.AdamW", "apex.optimizers.FusedAdam", "transformers.AdamW"],
+        "title": f"a fused form {_FUSED}",
+    },
+    "optim_NpuFusedSGD": {"apis": ["torch.optim.SGD", "apex.optimizers.FusedSGD"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedAdadelta": {"apis": ["torch.optim.Adadelta"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedRMSprop": {"apis": ["torch.optim.RMSprop"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedLamb": {"apis": ["apex.optimizers.FusedLAMB"], "title": f"a fused form {_FUSED}"},
+    "optim_NpuFusedRMSpropTF": {"apis": ["timm.optim.RMSpropTF"], "title": f"a fused form {_FUSED}"},
+    "drop_path": {
+        "apis": ["timm.models.layers.DropPath", "timm.layers.DropPath"],
+        "title": "stochastic depth has a form that keeps its random numbers on the NPU",
+    },
+    "roi_align": {"apis": ["detectron2.layers.ROIAlign"], "title": "ROIAlign has an NPU form"},
+    "deform_conv": {
+        "apis": ["mmcv.ops.ModulatedDeformConv2d", "mmcv.ops.DCNv2"],
+        "title": "deformable convolution has an NPU form",
+    },
+    "mx_Voxelization": {"apis": ["mmcv.ops.Voxelization"], "title": "an NPU form is in DrivingSDK"},
+    "mx_dynamic_scatter": {"apis": ["mmcv.ops.DynamicScatter"], "title": "an NPU form is in DrivingSDK"},
+    "mx_furthest_point_sampling": {"apis": ["mmcv.ops.furthest_point_sample"], "title": "an NPU form is in DrivingSDK"},
+    "mx_knn": {"apis": ["mmcv.ops.knn"], "title": "an NPU form is in DrivingSDK"},
+    "mx_three_nn": {"apis": ["mmcv.ops.three_nn"], "title": "an NPU form is in DrivingSDK"},
+    "mx_three_interpolate": {"apis": ["mmcv.ops.three_interpolate"], "title": "an NPU form is in DrivingSDK"},
+    "mx_group_points": {"apis": ["mmcv.ops.grouping_operation"], "title": "an NPU form is in DrivingSDK"},
+    "mx_MultiScaleDeformableAttnFunction": {
+        "apis": ["mmcv.ops.MultiScaleDeformableAttnFunction", "mmcv.ops.multi_scale_deform_attn.MultiScaleDeformableAttnFunction"],
+        "title": "an NPU form is in DrivingSDK",
+    },
+    "mx_modulated_deform_conv2d": {"apis": ["mmcv.ops.modulated_deform_conv2d"], "title": "an NPU form is in DrivingSDK"},
+    "mx_deform_conv2d": {"apis": ["mmcv.ops.deform_conv2d"], "title": "an NPU form is in DrivingSDK"},
+    "mx_box_iou_rotated": {"apis": ["mmcv.ops.box_iou_rotated"], "title": "an NPU form is in DrivingSDK"},
+    "mx_sigmoid_focal_loss": {"apis": ["mmcv.ops.sigmoid_focal_loss"], "title": "an NPU form is in DrivingSDK"},
+    "mx_SparseConv3d": {"apis": ["spconv.pytorch.SparseConv3d"], "title": "an NPU form is in DrivingSDK"},
+    "mx_SubMConv3d": {"apis": ["spconv.pytorch.SubMConv3d"], "title": "an NPU form is in DrivingSDK"},
+    "mx_SparseConvTensor": {"apis": ["spconv.pytorch.SparseConvTensor"], "title": "an NPU form is in DrivingSDK"},
+    "mx_SparseSequential": {"apis": ["spconv.pytorch.SparseSequential"], "title": "an NPU form is in DrivingSDK"},
+    "mx_scatter_max": {"apis": ["torch_scatter.scatter_max"], "title": "an NPU form is in DrivingSDK"},
+    "mx_scatter_mean": {"apis": ["torch_scatter.scatter_mean"], "title": "an NPU form is in DrivingSDK"},
+    "mx_radius": {"apis": ["torch_cluster.radius"], "title": "an NPU form is in DrivingSDK"},
+}
+
+#: Advice by its key in transplt/support/advice.py. `from` names the fact: its section and name.
+ADVICE: dict[str, Entry] = {
+    "float64": {
+        "code": "NPU710",
+        "from": "constraint:fp64",
+        "message": "float64 is not generally available on NPU: several operators refuse it, others hand back float32",
+        "help": "use float32 on the device, or compute in float64 on the CPU",
+    },
+    "minus_infinity": {
+        "code": "NPU711",
+        "from": "constraint:inf_nan_mode",
+        "message": "a mask of -inf: a row that is masked as a whole becomes nan, and with INF_NAN_MODE_ENABLE=0 infinities "
+        "saturate",
+        "help": "use torch.finfo(dtype).min, or give a boolean mask to the fused attention operator",
+    },
+    "dynamic_shape": {
+        "code": "NPU712",
+        "from": "constraint:dynamic_shape",
+        "message": "the shape of this result depends on the data: every new shape may be compiled again",
+        "help": "keep jit_compile=False (the default on A2/A3) or use a form of fixed shape such as torch.where; "
+        "`transplt run --shapes` shows which operators really see changing shapes",
+    },
+    "host_sync": {
+        "code": "NPU713",
+        "from": "api:TASK_QUEUE_ENABLE",
+        "message": "a copy to the host in the training loop waits for all that was queued on the device",
+        "help": "collect values on the device and read them every so many steps",
+    },
+    "last_batch": {
+        "code": "NPU714",
+        "from": "constraint:drop_last",
+        "message": "a shuffled DataLoader without drop_last=True: the last batch of an epoch has another shape",
+        "help": "pass drop_last=True for training where jit_compile=True or graphs are used",
+    },
+    "pin_memory": {
+        "code": "NPU720",
+        "from": "api:torch.utils.data.DataLoader",
+        "message": "DataLoader without pin_memory=True copies from pageable memory",
+        "help": "pass pin_memory=True, and non_blocking=True where batches go to the device",
+    },
+    "workers": {
+        "code": "NPU720",
+        "from": "api:torch.utils.data.DataLoader",
+        "message": "DataLoader with num_workers=0 loads in the process that feeds the device",
+        "help": "pass num_workers above 0; a worker must not make NPU tensors",
+    },
+    "ddp": {
+        "code": "NPU721",
+        "from": "api:torch.nn.parallel.DistributedDataParallel",
+        "message": "DistributedDataParallel sends gradients in buckets of 25 MB",
+        "help": "try bucket_cap_mb=500, and model.no_sync() while gradients are accumulated",
+    },
+    "debug_switch": {
+        "code": "NPU722",
+        "from": "api:torch.autograd.set_detect_anomaly",
+        "message": "a debug switch that slows every step",
+        "help": "remove it from training runs",
+    },
+    "channels_last": {
+        "code": "NPU723",
+        "from": "constraint:channels_last",
+        "message": "the memory format channels_last is not supported on NPU",
+        "help": "leave the memory format out, or use torch.contiguous_format",
+    },
+    "fork": {
+        "code": "NPU724",
+        "from": "constraint:spawn",
+        "message": "a forked process cannot initialise the NPU again",
+        "help": 'start processes with the method "spawn"',
+    },
+    "overflow": {
+        "code": "NPU715",
+        "from": "api:torch.baddbmm",
+        "message": "torch.baddbmm can overflow in float16 on NPU",
+        "help": "split it into torch.bmm and an addition",
+    },
+    "deterministic": {
+        "code": "NPU725",
+        "from": "constraint:deterministic",
+        "message": "deterministic algorithms on NPU hold for the thread that sets them first, and do not cover collectives",
+        "help": "set it in the training process itself, and HCCL_DETERMINISTIC=true for reductions across devices",
+    },
+    "environment": {
+        "code": "NPU730",
+        "from": "api:TASK_QUEUE_ENABLE",
+        "message": "a training loop: the queue that feeds the device can be deepened",
+        "help": "TASK_QUEUE_ENABLE is 1 by default, try 2",
+    },
+}
+
+#: What torch runs on the host, or what only names a type: it needs nothing of a device, so that the silence of the
+#: documentation says nothing about it. A name ending in a dot stands for all below it.
+HOST = tuple(
+    """
+    torch.Size torch.dtype torch.finfo torch.iinfo torch.memory_format torch.layout torch.qscheme torch.Generator
+    torch.TensorType torch.SymInt torch.SymFloat torch.SymBool torch.OutOfMemoryError torch.AcceleratorError
+    torch.inference_mode torch.set_grad_enabled torch.is_inference torch.is_inference_mode_enabled torch.is_grad_enabled
+    torch.get_default_device torch.set_default_device torch.get_num_threads torch.set_num_threads torch.set_printoptions
+    torch.typename torch.set_warn_always torch.get_autocast_gpu_dtype torch.is_autocast_enabled torch.get_file_path
+    torch.is_autocast_cpu_enabled torch.get_autocast_dtype torch.set_autocast_enabled torch.clear_autocast_cache
+    torch.set_autocast_dtype torch.set_autocast_gpu_dtype torch.set_autocast_cache_enabled torch.is_autocast_cache_enabled
+    torch.autocast_increment_nesting torch.autocast_decrement_nesting torch.get_float32_matmul_precision
+    torch.FloatTensor torch.LongTensor torch.IntTensor torch.ByteTensor torch.BoolTensor torch.DoubleTensor
+    torch.HalfTensor torch.ShortTensor torch.CharTensor torch.BFloat16Tensor torch.FloatStorage torch.LongStorage
+    torch.nn.Parameter torch.nn.Buffer torch.nn.modules.utils. torch.nn.modules.batchnorm._BatchNorm
+    torch.nn.modules.batchnorm._NormBase torch.nn.modules.conv._ConvNd torch.nn.modules.loss._Loss
+    torch.nn.modules.loss._WeightedLoss torch.nn.modules.instancenorm._InstanceNorm torch.nn.modules.pooling.
+    torch.nn.modules.module. torch.nn.init._calculate_fan_in_and_fan_out torch.nn.init._calculate_correct_fan
+    torch.nn.Flatten torch.nn.Unflatten torch.nn.utils.remove_weight_norm torch.nn.utils.weight_norm
+    torch.nn.utils.stateless. torch.nn.parallel.DistributedDataParallel torch.nn.parallel.distributed.
+    torch.autograd.Variable torch.autograd.variable. torch.autograd.profiler. torch.autograd.function.
+    torch.autograd.Function torch.autograd.profiler_util. torch.autograd.graph.
+    torch.optim.lr_scheduler. torch.optim.optimizer. torch.optim.swa_utils.
+    torch.amp.GradScaler torch.amp.custom_fwd torch.amp.custom_bwd torch.amp.autocast torch.amp.grad_scaler.
+    torch.jit.ignore torch.jit.unused torch.jit.export torch.jit.Final torch.jit.is_scripting torch.jit.is_tracing
+    torch.jit.annotate torch.jit.annotations. torch.jit.interface torch.jit.TracerWarning torch.jit.isinstance
+    torch.jit.ScriptModule torch.jit.RecursiveScriptModule torch.jit.ScriptFunction torch.jit.script_if_tracing
+    torch.compiler.is_compiling torch.compiler.is_dynamo_compiling torch.library. torch.serialization. torch.hub.
+    torch.multiprocessing. torch.package. torch.random. torch.testing. torch.types. torch.storage. torch.overrides.
+    torch.futures. torch.fx. torch.monitor. torch.quantization. torch.ao. torch.onnx. torch.sparse.
+    torch.utils. torch.distributed.group torch.distributed.GroupMember torch.distributed.ProcessGroup
+    torch.distributed.Work torch.distributed.destroy_process_group torch.distributed.is_torchelastic_launched
+    torch.distributed.device_mesh. torch.distributed.init_device_mesh torch.distributed.DeviceMesh
+    torch.distributed.tensor.Shard torch.distributed.tensor.Replicate torch.distributed.tensor.Partial
+    torch.distributed.tensor.Placement torch.distributed.tensor.DeviceMesh torch.distributed.tensor.placement_types.
+    torch.distributed.checkpoint. torch.distributed.elastic. torch.distributed.launcher. torch.distributed.run
+    torch.distributed.launch torch.distributed.constants. torch.distributed.utils. torch.distributed.logging_handlers.
+    torch.distributed.fsdp.wrap. torch.distributed.fsdp.api. torch.distributed.fsdp.StateDictType
+    torch.distributed.fsdp.MixedPrecision torch.distributed.fsdp.CPUOffload torch.distributed.fsdp.BackwardPrefetch
+    torch.distributed.fsdp.ShardingStrategy torch.distributed.fsdp.MixedPrecisionPolicy
+    torch.distributed.fsdp.CPUOffloadPolicy torch.distributed.fsdp.OffloadPolicy torch.distributed.fsdp.OptimStateKeyType
+    torch.distributed.fsdp.FullStateDictConfig torch.distributed.fsdp.FullOptimStateDictConfig
+    torch.distributed.fsdp.ShardedStateDictConfig torch.distributed.fsdp.LocalStateDictConfig
+    torch.distributed.fsdp.ShardedOptimStateDictConfig torch.distributed.fsdp.DataParallelMeshDims
+    torch.distributed.fsdp.fully_sharded_data_parallel.StateDictType
+    torch.distributed.fsdp.fully_sharded_data_parallel.FullOptimStateDictConfig
+    torch.distributed.fsdp.fully_sharded_data_parallel.LocalOptimStateDictConfig
+    torch.distributed.fsdp.fully_sharded_data_parallel.ShardingStrategy
+    torch.distributed.fsdp.fully_sharded_data_parallel.MixedPrecision
+    torch.distributed.fsdp.fully_sharded_data_parallel.CPUOffload
+    torch.distributed.fsdp.fully_sharded_data_parallel.BackwardPrefetch
+    torch._utils. torch._six. torch._utils_internal. torch._tensor. torch._jit_internal. torch._check torch._check_is_size
+    torch._namedtensor_internals. torch._appdirs. torch._logging. torch._sources. torch._classes. torch._VF
+    torch.Tensor.device torch.Tensor.dtype torch.Tensor.shape torch.Tensor.layout torch.Tensor.names
+    torch.Tensor.tolist torch.Tensor.dim torch.Tensor.type torch.Tensor.storage torch.Tensor.untyped_storage
+    torch.Tensor.register_hook torch.Tensor.requires_grad_ torch.Tensor.grad_fn torch.Tensor.data_ptr
+    """.split()
+)
+#: Parts of torch that belong to other devices: what is said of them says nothing about an NPU.
+OTHER_DEVICES = tuple("torch.mlu torch.musa torch.sdaa torch.hpu torch.xpu torch.mps torch.neuron torch.mtia torch.cpu torch.xla".split())
+#: Limits that are the dtypes a page was checked with, of things that compute nothing.
+NO_OPERATORS = tuple(
+    """
+    torch.nn.Module torch.nn.Module. torch.nn.Sequential torch.nn.Sequential. torch.nn.ModuleList torch.nn.ModuleList.
+    torch.nn.ModuleDict torch.nn.ModuleDict. torch.nn.ParameterList torch.nn.ParameterList. torch.nn.ParameterDict
+    torch.nn.ParameterDict. torch.nn.parameter. torch.nn.utils. torch.nn.modules. torch.nn.Identity torch.nn.init.
+    torch.fx. torch.autograd. torch.testing. torch.utils. torch.optim. torch.distributed. torch.distributions.
+    torch.TypedStorage torch.UntypedStorage torch.sym_ torch.equal torch.allclose torch.is_tensor torch.is_storage
+    torch.from_numpy torch.Tensor.size torch.Tensor.numel torch.Tensor.stride torch.Tensor.shape torch.Tensor.dim
+    torch.Tensor.ndim torch.Tensor.detach torch.Tensor.detach_ torch.Tensor.requires_grad_ torch.Tensor.item
+    torch.Tensor.tolist torch.Tensor.numpy torch.Tensor.cpu torch.Tensor.backward torch.Tensor.is_contiguous
+    torch.Tensor.contiguous torch.Tensor.storage torch.Tensor.element_size torch.Tensor.nelement torch.Tensor.type
+    torch.Tensor.to torch.Tensor.view torch.Tensor.reshape torch.Tensor.data_ptr torch.Tensor.grad torch.Tensor.is_floating_point
+    torch.Tensor.storage_offset torch.Tensor.get_device torch.Tensor.register_hook torch.Tensor.retain_grad
+    torch.Tensor.is_pinned torch.Tensor.pin_memory torch.Tensor.dim_order torch.numel torch.ao. torch.package. torch.jit.
+    """.split()
+)

@@ -1,0 +1,95 @@
+"""The analysis of one file: its findings, and the APIs it uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from transplt.finding import FileResult, Finding, Level
+from transplt.ignores import Ignores
+from transplt.names import Names
+from transplt.project import ProjectFacts
+from transplt.ruleset import RuleSet
+from transplt.scan import Scan, module_name
+from transplt.settings import Settings
+from transplt.source import Source
+from transplt.support import advice, affinity, packages, verdicts
+from transplt.support.api_uses import Use, api_uses
+from transplt.support.bench import Bench
+from transplt.support.extensions import owner_of
+from transplt.support.project import SupportProject
+from transplt.support.receivers import Receivers
+from transplt.work import Note, Work, finding_of
+
+FALLS = "NPU556"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSupport:
+    """What one file uses of torch: APIs with the number of uses, sorted by name."""
+
+    uses: tuple[tuple[str, int], ...] = ()
+
+
+def analyse(
+    source: Source, scan: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, found: tuple[Finding, ...] = ()
+) -> tuple[list[Finding], FileSupport]:
+    """The findings of the analysis, without those at places that `found` speaks of already as work to do."""
+    support = project.support or SupportProject()
+    names = Names(scan, {**support.exports, **project.reexports})
+    receivers = Receivers(scan, names, support.bases)
+    bench = Bench(source, scan, names, receivers, settings.torch_version, settings.hardware)
+    uses = api_uses(scan, names, receivers)
+    notes = [
+        *verdicts.notes_of(bench, uses, rules),
+        *affinity.notes_of(bench, uses),
+        *advice.notes_of(bench, uses),
+        *packages.notes_of(bench),
+        *_falling(bench, support),
+    ]
+    work = Work(source, scan, names, rules, settings, project)
+    ignores = Ignores(work)
+    taken = {finding.span.start for finding in found if finding.level is not Level.INFO}
+    findings = [
+        ignores.mark(finding_of(work, note))
+        for note in notes
+        if note.level is Level.INFO or note.extent[0] not in taken
+    ]
+    return findings, _summary(uses)
+
+
+def add_to(result: FileResult, findings: list[Finding], support: FileSupport) -> FileResult:
+    """A file's result with the findings of the analysis in it."""
+    from dataclasses import replace
+
+    every = tuple(sorted([*result.findings, *findings], key=Finding.sort_key))
+    return replace(result, findings=every, support=support)
+
+
+def _summary(uses: list[Use]) -> FileSupport:
+    return FileSupport(tuple(sorted(Counter(use.api for use in uses).items())))
+
+
+def _falling(bench: Bench, support: SupportProject) -> list[Note]:
+    """Functions and classes of this file that fall with an extension."""
+    if not support.fallen:
+        return []
+    module = module_name(bench.scan.path)
+    cache: dict[object, str] = {}
+    notes = []
+    for node in [*bench.scan.functions, *bench.scan.classes]:
+        name = f"{owner_of(bench.scan, module, node, cache)}.{node.name}".strip(".")  # type: ignore[arg-type]
+        why = support.fallen.get(name)
+        if why is None:
+            continue
+        start = bench.extent(node)[0]
+        way = f" by way of {' -> '.join(why.way)}" if why.way else ""
+        kind = "class" if node in bench.scan.scopes and bench.scan.scopes[node].kind == "class" else "function"
+        notes.append(
+            Note(
+                (start, start), FALLS, Level.INFO,
+                f"the {kind} {node.name} needs the extension {why.extension}, compiled for CUDA{way}", name,
+                "it runs on NPU once the extension has a replacement",
+            )
+        )
+    return notes
