@@ -24,6 +24,7 @@ _ENVIRONMENT = re.compile(
     r"|(?:NCCL|NVIDIA|NVTE|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA)_[A-Z0-9_]+"
 )
 _ADDRESS = re.compile(r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$")
+_IN_COMMAND = re.compile(r"(?:^|[\s=])(?:cuda|nccl|nvcc|nvidia-smi|nsys|ncu)(?:$|[\s:,])", re.I)
 _IDENTIFIER = re.compile(r"[\w.\[\]{}%:*/|,=-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
@@ -48,12 +49,12 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
             work.keep(node, "a docstring" if is_docstring(node) else "text for people")
         return
     kinds = {place.kind for place in found}
-    if _SOURCE.search(value):
+    if kinds and kinds <= {"prose", "help"}:
+        work.keep(node, "text for people")
+    elif _SOURCE.search(value):
         help_ = "write the kernel for the NPU, or use its operators"
         _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
-    elif kinds and kinds <= {"prose", "help"}:
-        work.keep(node, "text for people")
-    elif "command" in kinds:
+    elif "command" in kinds and _IN_COMMAND.search(value):
         _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
     elif "kernel" in kinds:
         _bound(

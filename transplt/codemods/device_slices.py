@@ -7,10 +7,10 @@ import re
 
 import libcst as cst
 
-from transplt.flow import DEVICE, DEVICE_STRING
+from transplt.flow import DEVICE, DEVICE_STRING, hint_of
 from transplt.rewrite import Change
 from transplt.scan import parent
-from transplt.verdicts import is_kind
+from transplt.verdicts import certain_kind, is_kind
 from transplt.work import Work
 
 _PLURAL = re.compile(r"(?:s|list|ids|names)$", re.I)
@@ -30,7 +30,10 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> None:
     lower, upper = _number(part.lower), _number(part.upper)
     if part.upper is None and lower == 5:
         bound = part.lower
-        # A list of devices is cut in the same way: what is cut must be known for one string.
+        # A list of devices is cut in the same way, and a tensor that goes to another's device (`x.to(other)`) is no
+        # string: what is cut must be known for one.
+        if not _spells_a_device(work, node.value):
+            return
         sure = not _PLURAL.search(_name(node.value)) or _is_call(node, ("int", "str"))
     elif (part.lower is None or lower == 0) and upper in (4, 5):
         bound = part.upper
@@ -52,7 +55,7 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> None:
 
 
 def _index(work: Work, node: ast.Subscript, part: ast.expr) -> None:
-    if _PLURAL.search(_name(node.value)) or not is_kind(work.flow, node.value, DEVICE):
+    if _PLURAL.search(_name(node.value)) or not _spells_a_device(work, node.value):
         return
     if _is_call(node, ("int", "float")):
         _shift(work, part)
@@ -61,6 +64,18 @@ def _index(work: Work, node: ast.Subscript, part: ast.expr) -> None:
             node, "NPU202", "the sixth item of a device is taken; in a string, 'npu:0' has its index one place earlier",
             help="if this is a string, write 4 for 5",
         )
+
+
+def _spells_a_device(work: Work, node: ast.expr) -> bool:
+    """True for what is called a device, is one by its form, or holds a CUDA string."""
+    flow = work.flow
+    if not is_kind(flow, node, DEVICE):
+        return False
+    slot = flow.slot(node)
+    if slot is None or DEVICE in hint_of(slot) or certain_kind(flow, node, DEVICE):
+        return True
+    root = flow.find(slot)
+    return any(flow.find(held) == root for held in flow.held)
 
 
 def _shift(work: Work, bound: ast.expr) -> None:

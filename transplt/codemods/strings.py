@@ -19,6 +19,8 @@ from transplt.work import Work
 
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
+_BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
+
 
 def plan(work: Work) -> None:
     """Decide for each string that holds a CUDA word and that no other codemod has claimed."""
@@ -228,7 +230,7 @@ def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> None:
         if verdict(flow, found, DEVICE) == DEVICE:
             _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
             return
-    elif short and value.lower().startswith("cuda") and _certainly_device(flow, found):
+    elif short and _BEGINS.match(value) and _certainly_device(flow, found):
         work.note(
             node, "NPU202", f"the string {value!r} reaches a place that takes a device, and is not written as one",
             help="write the device of the NPU in its place",
