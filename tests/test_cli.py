@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 import transplt
 from transplt import cli
+from transplt.settings import TORCH_VERSIONS
 
 ROOT = Path(__file__).parent.parent
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
@@ -204,6 +207,7 @@ def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delitem(cli.LAZY_COMMANDS, "explain")
     monkeypatch.setitem(cli.main.commands, "explain", cli.Command("explain", callback=lambda: __import__("nothere")))
     code, _, err = call(monkeypatch, capsys, "explain")
     assert code == 2
@@ -324,3 +328,24 @@ def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPa
         now[0] = 9.0
         progress(5, 10)
     assert silent.getvalue() == ""
+
+
+def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(monkeypatch, capsys, "rules")
+    assert code == 0
+    assert "NPU101 safe             2.1-2.13         A name of torch.cuda that torch.npu has too\n" in out
+    assert re.search(r"^NPU501 manual \(\w+\) ", out, re.MULTILINE)
+    table = json.loads(call(monkeypatch, capsys, "rules", "--json")[1])
+    assert [row["code"] for row in table] == [line.split()[0] for line in out.splitlines()]
+    rename = next(row for row in table if row["code"] == "NPU101")
+    assert rename["level"] == "safe" and rename["effort"] is None and rename["rules"] > 10
+
+
+def test_the_rules_have_versions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    table = json.loads(call(monkeypatch, capsys, "rules", "list", "--json")[1])
+    synchronize = [row for row in table if row["old"] == "torch.cuda.synchronize"]
+    assert [row["new"] for row in synchronize] == ["torch.npu.synchronize"]
+    assert synchronize[0]["versions"] == list(TORCH_VERSIONS)
+    assert any(len(row["versions"]) < len(TORCH_VERSIONS) for row in table)
+    one = json.loads(call(monkeypatch, capsys, "rules", "list", "--json", "--torch-version", "2.1")[1])
+    assert {tuple(row["versions"]) for row in one} == {("2.1",)}

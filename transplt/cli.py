@@ -78,6 +78,8 @@ def _is_flag(option: click.Parameter) -> bool:
 LAZY_COMMANDS = {
     "check": ("transplt.checking.command:check", "Findings about files and folders; --fix edits them in place."),
     "config": ("transplt.checking.show_config:config", "Show the settings in force and where they come from."),
+    "explain": ("transplt.rule_commands:explain", "Print the page of a code such as NPU201."),
+    "rules": ("transplt.rule_commands:rules", "List the codes and the rules, or check rule files."),
     "run": ("transplt.emulator.command:run_command", "Run a script on the emulated NPU."),
 }
 
@@ -230,59 +232,6 @@ def say(line: str) -> None:
     """One line to stderr; what the terminal cannot show is escaped."""
     encoding = sys.stderr.encoding or "utf-8"
     click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)
-
-
-@main.command()
-@click.argument("code")
-def explain(code: str) -> int:
-    """Print the page of a code such as NPU201."""
-    from transplt.diagnostics import DiagnosticError, load
-
-    try:
-        page = load(code).text()
-    except DiagnosticError as error:
-        raise UsageError(str(error)) from error
-    click.echo(page.rstrip("\n"))
-    return DONE
-
-
-@main.group(cls=Group)
-def rules() -> None:
-    """List the built-in rules, or check rule files."""
-
-
-@rules.command("list")
-@click.option("--torch-version", metavar="X.Y", help="The rules for this torch (2.13).")
-def list_rules(torch_version: str | None) -> int:
-    """List the built-in rules: code, level, kind, name, and what it becomes."""
-    from transplt.ruleset import compile_rules
-    from transplt.settings import DEFAULT_TORCH_VERSION, Settings
-    from transplt.torch_version import check_version
-
-    version = check_version(torch_version or DEFAULT_TORCH_VERSION)
-    found = compile_rules(Settings(torch_version=version)).builtin
-    for rule in sorted(found, key=lambda rule: (rule.code, rule.kind.value, rule.old)):
-        change = f"{rule.old} -> {rule.new}" if rule.new else rule.old
-        click.echo(f"{rule.code} {rule.level.value:7} {rule.kind.value:20} {change}")
-    return DONE
-
-
-@rules.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-def validate(files: tuple[str, ...]) -> int:
-    """Check rule files; says what is wrong and where, or that they are valid."""
-    from transplt.plan import read_rules
-
-    wrong = 0
-    for name in files:
-        try:
-            read_rules((Path(name),))
-        except UsageError as error:
-            wrong += 1
-            say(f"Error: {error}")
-        else:
-            click.echo(f"{name}: valid")
-    return USAGE if wrong else DONE
 
 
 def entry_point() -> int:
