@@ -1,9 +1,9 @@
 """Writes docs/coverage.md: for every measured pattern and trap, what the pairs of the tests show.
 
     python scripts/coverage_table.py           write the table
-    python scripts/coverage_table.py --check   exit 1 when the table is not what the tests show, or a pattern has no test
+    python scripts/coverage_table.py --check   exit 1 when the table is stale, or a pattern has no test
 
-Run from the top of the checkout. The tests that carry `@pattern(...)` are run; the codes that their pairs show are collected.
+Run from the top of the checkout. The tests that carry `@pattern(...)` are run, the codes of their pairs collected.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ from transplt.rule import version_key, versions_of  # noqa: E402
 TABLE = ROOT / "docs" / "coverage.md"
 #: Codes of edits that accompany every other one.
 _COMPANIONS = {"NPU403"}
+#: Codes of codemods that hold from a later version on than 2.1.
+_FIRST = {"NPU260": "2.6", "NPU261": "2.6"}
 _HEAD = """# Coverage
 
-What transplt does with the patterns (P) and traps (T) that were counted in 107 real projects. This table is generated from the rules and from the
-input/output pairs in `tests/`: `python scripts/coverage_table.py`. "Since" is the first torch (and torch_npu) version for which a rule
+What transplt does with the patterns (P) and traps (T) that were counted in 107 real projects. This table is generated
+from the rules and from the input/output pairs in `tests/`: `python scripts/coverage_table.py`.
+"Since" is the first torch (and torch_npu) version for which a rule
 of that code holds. "Pairs" counts the pairs that rewrite something, "no-ops" those that leave the file as it is.
 
 | | what | code | level | what happens | since | pairs | no-ops |
@@ -64,7 +67,7 @@ class Recorder:
 
 def since() -> dict[str, str]:
     """The first torch version for which a built-in rule of a code holds."""
-    first: dict[str, str] = {}
+    first = dict(_FIRST)
     for path in sorted(rules_dir().glob("*.json")):
         if path.name == "schema.json":
             continue

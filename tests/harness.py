@@ -1,8 +1,8 @@
 """Input/output pairs that read as the specification.
 
 `check_rewrite(before, after)` and `check_noop(source)` run the whole way of one file and always hold the invariants:
-the output compiles, a second run changes nothing, and the account of tokens adds up. `@pattern("P12", "T15")` says which
-measured pattern or trap a test speaks of; docs/coverage.md is generated from these marks and from the codes that appear.
+the output compiles, a second run changes nothing, and the account of tokens adds up. `@pattern("P12", "T15")` says
+which measured pattern or trap a test speaks of; docs/coverage.md is generated from these marks and the codes seen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from transplt.project import ProjectFacts
 from transplt.settings import Settings
 from transplt.tokens import find_tokens
 
-
 #: What the pairs of the running test showed: (codes applied, codes left open). Read by scripts/coverage_table.py.
 RECORDS: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
@@ -33,7 +32,9 @@ def clean(source: str) -> str:
     return textwrap.dedent(source).lstrip("\n")
 
 
-def migrate(source: str, *, path: str = "train.py", files: Mapping[str, str] | None = None, **settings: Any) -> FileResult:
+def migrate(
+    source: str, *, path: str = "train.py", files: Mapping[str, str] | None = None, **settings: Any
+) -> FileResult:
     """Migrate one file; `files` are the others of its project (path -> source). Settings by keyword."""
     chosen = Settings(**settings)
     every = {path: clean(source), **{name: clean(text) for name, text in (files or {}).items()}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.harness import migrate, pattern, record
 from transplt.engine import migrate_source
 from transplt.files.kind import kind_of

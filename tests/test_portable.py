@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.harness import check_noop, check_rewrite, pattern
+
+CHOICE = 'torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"'
 
 
 @pytest.mark.parametrize(
@@ -37,9 +40,9 @@ def test_the_device_is_chosen_by_what_is_there() -> None:
         if device.type != 'cuda':
             pass
         """,
-        """
+        f"""
         import torch
-        device = torch.device(torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu")
+        device = torch.device({CHOICE})
         if device.type in ("cuda", "npu"):
             torch.accelerator.synchronize()
         if device.type not in ('cuda', 'npu'):
@@ -66,7 +69,9 @@ def test_what_would_change_on_cuda_is_a_finding(line: str, code: str) -> None:
 
 
 def test_a_default_device_is_a_finding() -> None:
-    check_noop("import torch\ndef f(x, device='cuda'):\n    return x.to(device)\n", open_codes=["NPU201"], style="portable")
+    check_noop(
+        "import torch\ndef f(x, device='cuda'):\n    return x.to(device)\n", open_codes=["NPU201"], style="portable"
+    )
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.5"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 KERNELS = """
@@ -136,5 +137,7 @@ def test_the_other_branch_may_need_cuda() -> None:
 @pattern("P1")
 def test_a_long_branch_is_a_program() -> None:
     lines = "\n".join(f"    step{i}(x)" for i in range(40))
-    result = migrate(f"import torch\nimport ops_cuda\nif torch.cuda.is_available():\n    x = 1\n{lines}\n    ops_cuda.run(x)\n")
+    result = migrate(
+        f"import torch\nimport ops_cuda\nif torch.cuda.is_available():\n    x = 1\n{lines}\n    ops_cuda.run(x)\n"
+    )
     assert b"if torch.npu.is_available():" in result.data

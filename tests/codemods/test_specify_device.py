@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 READ = (
@@ -95,7 +96,9 @@ def test_what_names_no_card_stays(line: str) -> None:
 
 @pytest.mark.parametrize("device", ["rank", "local_rank", "args.gpu"])
 def test_a_computed_index_stays(device: str) -> None:
-    result = migrate(f"import torch\ndef f(x, rank, local_rank, args):\n    return x.cuda({device})\n", specify_device=True)
+    result = migrate(
+        f"import torch\ndef f(x, rank, local_rank, args):\n    return x.cuda({device})\n", specify_device=True
+    )
     assert f"x.npu({device})".encode() in result.data
 
 

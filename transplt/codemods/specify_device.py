@@ -1,9 +1,9 @@
 """`-s`: the card a process runs on comes from its environment, not from an index in the source.
 
 A fixed index (`"cuda:0"`, `.cuda(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(0)`) becomes `NPU_DEVICE_ID`,
-which a line below the imports reads from LOCAL_RANK, else ASCEND_DEVICE_ID, else DEVICE_ID, else 0. A script selects that
-card before anything else touches the NPU, so that what names no index (`.cuda()`) runs there too. `torch.device("cpu")`,
-indices that are computed, and `non_blocking` stay what they are.
+which a line below the imports reads from LOCAL_RANK, else ASCEND_DEVICE_ID, else DEVICE_ID, else 0. A script selects
+that card before anything else touches the NPU, so that what names no index (`.cuda()`) runs there too.
+`torch.device("cpu")`, indices that are computed, and `non_blocking` stay what they are.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ def plan(work: Work) -> None:
             )
         return
     for node in work.scan.strings:
-        if isinstance(node.value, str) and _INDEXED.fullmatch(node.value) and not isinstance(parent(node), ast.JoinedStr):
+        if (
+            isinstance(node.value, str)
+            and _INDEXED.fullmatch(node.value)
+            and not isinstance(parent(node), ast.JoinedStr)
+        ):
             _string(work, node)
     for call in work.scan.calls:
         _index(work, call)
@@ -85,7 +89,7 @@ def _string(work: Work, node: ast.Constant) -> None:
 def _formatted(root: cst.CSTNode) -> str:
     if not isinstance(root, cst.SimpleString):
         raise CannotRewrite("not a plain string")
-    return f'f{root.quote}npu:{{{NAME}}}{root.quote}'
+    return f"f{root.quote}npu:{{{NAME}}}{root.quote}"
 
 
 def _index(work: Work, call: ast.Call) -> None:
