@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import measured_alone, unmeasured
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SITE = ROOT / "transplt" / "emulator" / "site"
@@ -56,7 +58,7 @@ def program(tmp_path: Path) -> Runner:
         settings = tmp_path / "config.json"
         settings.write_text(json.dumps(config), encoding="utf-8")
         environment = {
-            **os.environ,
+            **unmeasured(),
             "PYTHONPATH": str(SITE),
             "TRANSPLT_EMULATOR": str(settings),
             "OMP_NUM_THREADS": "1" if nproc else "2",
@@ -83,9 +85,7 @@ def transplt_run(tmp_path: Path) -> Callable[..., tuple[int, dict[str, Any], str
             script = path
         report = tmp_path / "report.json"
         command = [
-            sys.executable,
-            "-m",
-            "transplt.emulator",
+            *measured_alone("transplt.emulator"),
             "--report",
             str(report),
             *(options or []),

@@ -114,6 +114,11 @@ def test_alias_carries_them_out_unreported(program: Any) -> None:
     assert {s: seen[s][0] for s in RECORDED} == dict.fromkeys(RECORDED, "passed"), seen
 
 
+def test_a_portable_project_may_ask_for_cuda(program: Any) -> None:
+    probes = [s for s in NOTED if "environ" not in s]
+    assert {v[0] for v in outcomes(program, probes, probes="info").values()} == {"passed"}
+
+
 def test_off(program: Any) -> None:
     seen = outcomes(program, ["torch.cuda.is_available()", "torch.amp.GradScaler()", "x.cuda()"], cuda="off")
     assert [v[0] for v in seen.values()] == ["passed", "passed", "AssertionError"]

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import measured_alone
+
 ROOT = Path(__file__).parents[2]
 TRAIN = """\
 import sys
@@ -277,7 +279,7 @@ def _installed(package: str) -> bool:
 
 def _command(*arguments: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": path + str(ROOT)}
-    command = [sys.executable, "-m", "transplt.emulator", *arguments]
+    command = [*measured_alone("transplt.emulator"), *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
 

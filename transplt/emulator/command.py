@@ -145,7 +145,7 @@ def run(options: RunOptions, report_path: Path | None) -> int:
         raise UsageError(f"no such folder for the report: {report_path.parent}.")
     migration = find_migration(Path.cwd() if options.module else Path(options.script).resolve().parent)
     version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
-    options = replace(options, torch_version=version)
+    options = replace(options, torch_version=version, portable=migration is not None and migration.style == "portable")
     originals = []
     if options.reference is not None:
         for _ in range(2):

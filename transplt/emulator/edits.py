@@ -26,11 +26,12 @@ class EditedFile:
 
 @dataclass(frozen=True)
 class Migration:
-    """A migrated folder: its root, the target version it records (or ""), its edited Python files."""
+    """A migrated folder: its root, the target version and the style it records (or ""), its edited Python files."""
 
     root: Path
     torch_version: str
     files: tuple[EditedFile, ...]
+    style: str = ""
 
 
 def find_migration(start: Path) -> Migration | None:
@@ -38,20 +39,21 @@ def find_migration(start: Path) -> Migration | None:
     for folder in (start.resolve(), *start.resolve().parents):
         manifest, change_list = folder / ".transplt" / "manifest.json", folder / "change_list.csv"
         if manifest.is_file():
-            version, edited = _from_manifest(manifest)
+            version, style, edited = _from_manifest(manifest)
         elif change_list.is_file():
-            version, edited = "", _from_change_list(change_list)
+            version, style, edited = "", "", _from_change_list(change_list)
         else:
             continue
         files = [_edited_file(folder / name, lines) for name, lines in sorted(edited.items()) if name.endswith(".py")]
-        return Migration(folder, version, tuple(f for f in files if f is not None))
+        return Migration(folder, version, tuple(f for f in files if f is not None), style)
     return None
 
 
-def _from_manifest(path: Path) -> tuple[str, dict[str, set[int]]]:
+def _from_manifest(path: Path) -> tuple[str, str, dict[str, set[int]]]:
     content = json.loads(path.read_text(encoding="utf-8"))
     files = content.get("files", {})
-    return str(content.get("torch", "")), {name: set(entry.get("edited_lines", ())) for name, entry in files.items()}
+    edited = {name: set(entry.get("edited_lines", ())) for name, entry in files.items()}
+    return str(content.get("torch", "")), str(content.get("style", "")), edited
 
 
 def _from_change_list(path: Path) -> dict[str, set[int]]:

@@ -24,7 +24,7 @@ class UsageError(Exception):
 @dataclass(frozen=True)
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
-    script."""
+    script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it."""
 
     script: str
     arguments: tuple[str, ...]
@@ -40,6 +40,7 @@ class RunOptions:
     shapes: bool = False
     reference: Path | None = None
     timeout: float | None = None
+    portable: bool = False
 
     @property
     def shell(self) -> bool:

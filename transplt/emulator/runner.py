@@ -81,6 +81,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "torch_version": options.torch_version,
         "cuda": cuda or options.cuda,
         "random": options.random,
+        "probes": "info" if options.portable else "warning",
         "cpu_fallback": options.cpu_fallback if cuda is None else "ignore",
         "shapes": options.shapes and cuda is None,
         "saves": options.reference is not None,
@@ -107,6 +108,7 @@ def _environment(options: RunOptions, config: Path) -> dict[str, str]:
     )
     environment["TRANSPLT_EMULATOR"] = str(config)
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
     environment.pop("PYTHONSAFEPATH", None)
     return environment
 

@@ -16,15 +16,16 @@ class Config:
     """Settings of one emulated run.
 
     `cuda`: error | record | off | alias (alias, for reference runs: "cuda" means the npu, unreported). `random`: npu |
-    cpu (draw from the CPU generator, bit-comparable with a CPU run). `cpu_fallback`: warn | error | ignore. `watch`
-    maps a source file (real path) to the lines whose execution is recorded. `torch_version` is the minor version of the
-    target torch_npu.
+    cpu (draw from the CPU generator, bit-comparable with a CPU run). `probes` is the level of findings that only ask
+    whether CUDA is there. `cpu_fallback`: warn | error | ignore. `watch` maps a source file (real path) to the lines
+    whose execution is recorded. `torch_version` is the minor version of the target torch_npu.
     """
 
     npus: int = 8
     torch_version: str = "2.13"
     cuda: str = "error"
     random: str = "npu"
+    probes: str = "warning"
     cpu_fallback: str = "warn"
     shapes: bool = False
     saves: bool = False

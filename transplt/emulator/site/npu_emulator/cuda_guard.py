@@ -38,6 +38,7 @@ _SUBMODULES = (
     "sparse",
     "streams",
 )
+_SKIPPED = "it answers no on an NPU host: the CUDA branch is skipped"
 _ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "warning", "CUDA_LAUNCH_BLOCKING": "info", "CUDA_DEVICE_ORDER": "info"}
 
 
@@ -105,9 +106,7 @@ def _user_access(module: ModuleType, name: str, frame: FrameType) -> Any:
     if isinstance(sys.modules.get(full), GuardedModule):
         return sys.modules[full]
     if path == "torch.cuda" and name in PROBES:
-        report(
-            frame, codes.of_cuda_name(full), full, "it answers no on an NPU host: the CUDA branch is skipped", "warning"
-        )
+        report(frame, codes.of_cuda_name(full), full, _SKIPPED, config.probes)
     else:
         report(frame, codes.of_cuda_name(full), full, _counterpart(path, name))
     if config.cuda in ("record", "alias"):
@@ -287,7 +286,7 @@ def _guard_silent(torch: Any) -> None:
         frame = sys._getframe(1)
         if not is_user(frame.f_code.co_filename):
             return original.__get__(self)
-        report(frame, codes.IS_CUDA, "Tensor.is_cuda", "always False on npu; use Tensor.is_npu", "warning")
+        report(frame, codes.IS_CUDA, "Tensor.is_cuda", "always False on npu; use Tensor.is_npu", config.probes)
         return self.is_npu if config.cuda in ("record", "alias") else original.__get__(self)
 
     torch.Tensor.is_cuda = property(is_cuda)
@@ -323,7 +322,7 @@ def _guard_distributed(dist: Any) -> None:
         "torch.distributed.is_nccl_available",
         "it answers no on an NPU host; use is_hccl_available",
         lambda a, k: True,
-        "warning",
+        config.probes,
     )
     when_imported("torch.distributed.device_mesh", _guard_mesh)
 

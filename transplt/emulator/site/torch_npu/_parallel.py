@@ -71,8 +71,7 @@ def install(npu: Any) -> None:
         "_broadcast": _broadcast,
     }
     for name, helper in helpers.items():
-        if not hasattr(torch._C, name):
-            setattr(torch._C, name, helper)
+        setattr(torch._C, name, helper)  # a CUDA build has its own, which know no npu
 
     _report_data_parallel()
 
