@@ -102,6 +102,7 @@ def test_calls_that_run_as_they_are(line: str) -> None:
         "model = torch.nn.DataParallel(model, device_ids=ids)",
         "class Mine(torch.nn.DataParallel): ...",
         "wrap = torch.nn.DataParallel",
+        "kinds = (torch.nn.DataParallel, Other)\nmodel = kinds[0](model)",
     ],
 )
 def test_data_parallel_is_for_a_person(line: str) -> None:
@@ -115,6 +116,7 @@ def test_data_parallel_is_for_a_person(line: str) -> None:
         "bare = model.module if isinstance(model, torch.nn.DataParallel) else model",
         "wrapped = isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel))",
         "same = type(model) is torch.nn.DataParallel",
+        "kinds = (torch.nn.DataParallel, Other)\nwrapped = isinstance(model, kinds)",
         "def unwrap(model: torch.nn.DataParallel) -> torch.nn.Module: ...",
         "model: torch.nn.DataParallel",
     ],

@@ -54,7 +54,7 @@ def _data_parallel(work: Work) -> None:
         if any(binding.target in _PARALLEL for binding in bindings):
             nodes += work.scan.names.get(name, ())
     for node in nodes:
-        if _only_asks(node) and work.names.qualified(node) in _PARALLEL:
+        if _only_asks(work, node) and work.names.qualified(node) in _PARALLEL:
             work.take(node)
 
 
@@ -83,15 +83,18 @@ def _sharded(work: Work) -> None:
         )
 
 
-def _only_asks(node: ast.expr) -> bool:
+def _only_asks(work: Work, node: ast.expr) -> bool:
     """True for a class that is compared with or named as a type, and not called, derived from or passed on."""
     child: ast.AST = node
     above = parent(child)
     while isinstance(above, (ast.Tuple, ast.List, ast.Subscript, ast.BinOp)):
         child, above = above, parent(above)
     if isinstance(above, ast.Call):
-        func = above.func
-        return isinstance(func, ast.Name) and func.id in ("isinstance", "issubclass") and child in above.args[1:]
+        return _is_type_argument(above, child)
+    if isinstance(above, ast.Assign) and isinstance(child, ast.Tuple) and isinstance(above.targets[0], ast.Name):
+        uses = work.scan.names.get(above.targets[0].id, [])
+        calls = [(parent(use), use) for use in uses]
+        return bool(calls) and all(isinstance(c, ast.Call) and _is_type_argument(c, use) for c, use in calls)
     if isinstance(above, ast.Compare):
         return True
     if isinstance(above, ast.arg):
@@ -99,6 +102,11 @@ def _only_asks(node: ast.expr) -> bool:
     if isinstance(above, ast.AnnAssign):
         return child is above.annotation
     return isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is above.returns
+
+
+def _is_type_argument(call: ast.Call, node: ast.AST) -> bool:
+    func = call.func
+    return isinstance(func, ast.Name) and func.id in ("isinstance", "issubclass") and node in call.args[1:]
 
 
 def _options(work: Work) -> None:
