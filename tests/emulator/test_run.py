@@ -195,19 +195,19 @@ def test_spawned_processes_and_loader_workers_report_too(transplt_run: Any, tmp_
     migrated(tmp_path, {"train.py": [10, 12]})
     code, report, _ = transplt_run(SPAWN.replace("FLAG", '"npu"'))
     assert (code, report["verdict"], report["stdout"]) == (1, "findings", "sum 6.0\nsum 6.0\n")
-    assert [(f["line"], f["code"], f["count"]) for f in report["findings"]] == [(9, "NPU204", 8)]
+    assert [(f["line"], f["code"], f["count"]) for f in report["findings"]] == [(9, "NPU220", 8)]
     assert sum(p["operator_calls"] > 0 for p in report["processes"]) == 2
     assert len(report["processes"]) >= 5
     assert len(report["migrated_lines"]["executed"]) == 2
     code, report, _ = transplt_run(SPAWN.replace("FLAG", ""))
-    assert code == 1 and ("NPU103", 14) in [(f["code"], f["line"]) for f in report["findings"]]
+    assert code == 1 and ("NPU121", 14) in [(f["code"], f["line"]) for f in report["findings"]]
 
 
 @pytest.mark.torch
 def test_forked_loader_workers_report_too(transplt_run: Any) -> None:
     source = SPAWN.replace("mp.spawn(work, nprocs=2)", "work(0)")
     code, report, _ = transplt_run(source)
-    assert code == 1 and [(f["line"], f["code"], f["count"]) for f in report["findings"]] == [(9, "NPU204", 4)]
+    assert code == 1 and [(f["line"], f["code"], f["count"]) for f in report["findings"]] == [(9, "NPU220", 4)]
     assert [p["role"] for p in report["processes"] if not p["operator_calls"]].count("forked worker") == 1
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from .names import exists
 
-AMP = "NPU103"  # mixed precision that is silently disabled on an NPU host
-PROFILER = "NPU108"
-DEVICE = "NPU201"  # something is placed on a "cuda" device
-ENVIRONMENT = "NPU204"  # a variable that only CUDA reads
+AMP = "NPU103"  # a name of CUDA's mixed precision
+NCCL_NAME = "NPU111"
+DEFAULT_DEVICE = "NPU121"  # CUDA is the device where none is given
+DEFAULT_TENSOR_TYPE = "NPU125"
+PROFILER = "NPU130"
+DEVICE = "NPU201"  # a device string
+TYPE_STRING = "NPU205"  # a tensor type named in a string
 METHOD = "NPU210"  # .cuda()
 IS_CUDA = "NPU211"
+ENVIRONMENT = "NPU220"  # a variable that only CUDA reads
 BACKEND = "NPU301"  # nccl
 NO_COUNTERPART = "NPU501"
 DATA_PARALLEL = "NPU507"

@@ -122,7 +122,7 @@ def install(seen: Any) -> None:
 
     def set_default_tensor_type(kind: Any) -> None:
         if "cuda" in str(kind):
-            seen("set_default_tensor_type of a torch.cuda tensor type", codes.DEVICE)
+            seen("set_default_tensor_type of a torch.cuda tensor type", codes.DEFAULT_TENSOR_TYPE)
             torch.set_default_device("npu")
         else:
             default_type(kind)

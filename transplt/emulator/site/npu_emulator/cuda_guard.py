@@ -200,7 +200,7 @@ def _guard_methods(torch: Any) -> None:
     _wrap(
         torch.Tensor,
         "type",
-        codes.DEVICE,
+        codes.TYPE_STRING,
         "Tensor.type of a torch.cuda tensor type",
         "use the npu one",
         when(legacy, 1, "dtype"),
@@ -208,7 +208,7 @@ def _guard_methods(torch: Any) -> None:
     _wrap(
         torch,
         "set_default_tensor_type",
-        codes.DEVICE,
+        codes.DEFAULT_TENSOR_TYPE,
         "set_default_tensor_type of a torch.cuda tensor type",
         "use torch.set_default_device('npu')",
         when(legacy, 0, "t"),
@@ -246,12 +246,10 @@ def _guard_silent(torch: Any) -> None:
         @functools.wraps(original)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             device = args[0] if args else kwargs.get(keyword, default)
+            code = codes.DEVICE if args or keyword in kwargs else codes.DEFAULT_DEVICE
             if (
                 device == "cuda"
-                and (
-                    found(codes.AMP, what, "it is silently disabled on an NPU host; give 'npu'")
-                    or config.cuda == "alias"
-                )
+                and (found(code, what, "it is silently disabled on an NPU host; give 'npu'") or config.cuda == "alias")
                 and config.cuda in ("record", "alias")
             ):
                 args, kwargs = (("npu", *args[1:]), kwargs) if args else (args, {**kwargs, keyword: "npu"})
@@ -265,7 +263,7 @@ def _guard_silent(torch: Any) -> None:
         _wrap(
             torch.amp,
             name,
-            codes.AMP,
+            codes.DEVICE,
             f"torch.amp.{name}(device_type='cuda')",
             "give device_type='npu'",
             lambda a, k: k.get("device_type") == "cuda",
@@ -318,7 +316,7 @@ def _guard_distributed(dist: Any) -> None:
     _wrap(
         dist,
         "is_nccl_available",
-        codes.BACKEND,
+        codes.NCCL_NAME,
         "torch.distributed.is_nccl_available",
         "it answers no on an NPU host; use is_hccl_available",
         lambda a, k: True,
