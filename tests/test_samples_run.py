@@ -6,13 +6,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts.regen_samples import ROOT, SAMPLES
+from tests.processes import measured_alone
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("samples_run")]
 
@@ -29,7 +29,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def emulate(project: Path, options: list[str], *script: str) -> tuple[dict[str, Any], str]:
     """Run a script of `project` with `transplt run`: the report, and what was printed."""
     report = project.parent / "report.json"
-    command = [sys.executable, "-m", "transplt", "run", "--report", str(report), *options, *script]
+    command = [*measured_alone("transplt"), "run", "--report", str(report), *options, *script]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
     printed = done.stdout + done.stderr
