@@ -36,7 +36,7 @@ BASE_LITERALS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "c
 #: (codemods/amp.py), and arguments of libraries that ask for a CUDA-bound part of them (codemods/libraries.py).
 CODEMOD_LITERALS = (
     "gradscaler", "autocast_enabled", "fork_rng", "flash_attention_2", "load_in_", "tf32", "8bit", "paged_adamw",
-    "adamw_apex", "half_precision_backend", "fp16_backend",
+    "adamw_apex", "half_precision_backend", "fp16_backend", "num_gpus", "enable_xformers",
 )
 #: The last torch whose DataLoader pins memory for CUDA unless told a device.
 LAST_CUDA_PINNING = "2.6"

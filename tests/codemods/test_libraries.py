@@ -183,3 +183,57 @@ def test_similar_modules_of_apex() -> None:
         "from torch.nn import LayerNorm as FusedLayerNorm\nnorm = FusedLayerNorm(8)\n",
         similar=True,
     )
+
+
+@pattern("P55")
+def test_the_attention_of_xformers() -> None:
+    check_noop(
+        """
+        from diffusers import StableDiffusionPipeline
+        pipe = StableDiffusionPipeline.from_pretrained("x")
+        pipe.enable_xformers_memory_efficient_attention()
+        """,
+        open_codes=["NPU146"],
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ray.init(num_gpus=2)",
+        "@ray.remote(num_gpus=1)\ndef work(): ...",
+        "Actor.options(num_gpus=0.5).remote()",
+    ],
+)
+def test_ray_counts_npus_by_another_name(line: str) -> None:
+    check_noop(f"import ray\n{line}\n", open_codes=["NPU147"])
+
+
+@pytest.mark.parametrize("line", ["ray.init(num_cpus=2)", "ray.init(num_gpus=0)", "train(num_gpus=2)"])
+def test_calls_of_ray_that_ask_for_no_gpu(line: str) -> None:
+    check_noop(f"import ray\n{line}\n")
+
+
+@pattern("P41")
+def test_parallel_modules_of_mmcv() -> None:
+    check_rewrite(
+        "from mmcv.parallel import MMDistributedDataParallel\nmodel = MMDistributedDataParallel(model)\n",
+        """
+        from mmcv.device.npu import NPUDistributedDataParallel as MMDistributedDataParallel
+        model = MMDistributedDataParallel(model)
+        """,
+    )
+    check_noop(
+        "import mmcv.parallel\nmodel = mmcv.parallel.MMDataParallel(model, device_ids=[0])\n", open_codes=["NPU507"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("from mmcv.ops import nms", "NPU512"),
+        ("import faiss\nindex = faiss.index_cpu_to_gpu(resources, 0, index)", "NPU510"),
+    ],
+)
+def test_more_packages(line: str, code: str) -> None:
+    check_noop(f"{line}\n", open_codes=[code])

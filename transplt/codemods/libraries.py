@@ -1,7 +1,8 @@
 """Libraries above torch: arguments that pick a CUDA-bound part of them.
 
 Facts: rules/support/third_party.json; transformers/training_args.py (optim, tf32, half_precision_backend),
-transformers/modeling_utils.py (attn_implementation, load_in_8bit); Lightning 2.6 has no accelerator for NPUs.
+transformers/modeling_utils.py (attn_implementation, load_in_8bit); diffusers' ModelMixin.enable_npu_flash_attention;
+ray's page on accelerators (resource name NPU); Lightning 2.6 has no accelerator for NPUs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ _OPTIM = re.compile(r"paged_.*|.*(?:8bit|4bit|bnb).*|adamw_apex_fused")
 def plan(work: Work) -> None:
     """Report what the arguments of libraries ask of CUDA."""
     utf8 = work.source.utf8
+    for node in work.scan.attributes.get("enable_xformers_memory_efficient_attention", ()):
+        work.note(
+            node,
+            "NPU146",
+            "the attention of xformers has no NPU kernels",
+            help="call enable_npu_flash_attention() instead (diffusers 0.27 or newer), or leave the call out",
+        )
+    if b"num_gpus" in utf8 and b"ray" in utf8:
+        _ray(work)
     lightning = b"lightning" in utf8
     if not (lightning or any(word in utf8 for word in _WORDS)):
         return
@@ -93,6 +103,26 @@ def _transformers(work: Work, call: ast.Call) -> None:
 
 def _last(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+# --- ray -------------------------------------------------------------------------------------------------------------
+
+
+def _ray(work: Work) -> None:
+    """`@ray.remote(num_gpus=1)`: NPUs are a resource of their own, `resources={"NPU": 1}`."""
+    if "ray" not in {binding.target.split(".")[0] for found in work.scan.root.bindings.values() for binding in found}:
+        return
+    for call in work.scan.calls:
+        for keyword in call.keywords:
+            if keyword.arg != "num_gpus" or (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
+                continue
+            if work.names.qualified(call.func) in ("ray.remote", "ray.init") or _last(call) == "options":
+                work.note(
+                    keyword,
+                    "NPU147",
+                    "num_gpus asks ray for GPUs",
+                    help='ask for NPUs: resources={"NPU": ...}; ray finds the cards of a node by itself',
+                )
 
 
 # --- Lightning -------------------------------------------------------------------------------------------------------
