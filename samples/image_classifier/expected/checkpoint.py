@@ -35,7 +35,7 @@ def save_checkpoint(path, model, ema, optimizer, scaler, epoch, best, cfg):
 
 def load_checkpoint(path, device):
     # tensors saved on cuda:0 go to the device of this run
-    map_location = {'cuda:0': str(device)} if device.type == 'npu' else 'cpu'
+    map_location = {'cuda:0': str(device), 'npu:0': str(device)} if device.type == 'npu' else 'cpu'
     return torch.load(path, map_location=map_location, weights_only=False)
 
 

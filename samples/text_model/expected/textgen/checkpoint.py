@@ -52,7 +52,7 @@ def save(path: str, model, optimizer, step: int, args: dict, vocabulary: list[st
 
 def load(path: str, model, optimizer, device: str, ranks: Ranks) -> int:
     # rank 0 wrote the file: its tensors name cuda:0
-    location = {"cuda:0": device} if device.startswith("npu") else "cpu"
+    location = {"cuda:0": device, "npu:0": device} if device.startswith("npu") else "cpu"
     checkpoint = torch.load(path, map_location=location, weights_only=False)
     model.load_state_dict(checkpoint["model"])
     optimizer.load_state_dict(checkpoint["optimizer"])
