@@ -100,6 +100,7 @@ def test_a_module_under_another_name() -> None:
         "other = torch.profiler.ProfilerActivity.XPU",
         "kernels = project.collect(prof)",
         "def last(prof):\n    return prof",
+        "other = torch.profiler.ProfilerActivity.PrivateUse1",
     ],
 )
 def test_what_keeps_the_profiler_where_it_is(rest: str) -> None:

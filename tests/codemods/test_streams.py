@@ -158,7 +158,12 @@ def test_memory_statistics(before: str, after: str) -> None:
 @pattern("T22")
 @pytest.mark.parametrize(
     "line",
-    ["torch._C._cuda_setDevice(0)", "s = torch._C._cuda_getCurrentRawStream(0)", "from torch._C import _cuda_init"],
+    [
+        "torch._C._cuda_setDevice(0)",
+        "v = torch._C._nccl_version()",
+        "s = torch._C._cuda_getCurrentRawStream(0)",
+        "from torch._C import _cuda_init",
+    ],
 )
 def test_private_functions_are_for_a_person(line: str) -> None:
     check_noop(f"import torch\n{line}\n", open_codes=["NPU129"])

@@ -40,6 +40,7 @@ _POSITIONAL = {"profile": 0, "schedule": 0, "tensorboard_trace_handler": 2}
 _METHODS = ("key_averages", "total_average", "function_events", "preset_metadata_json", "toggle_collection_dynamic")
 #: Names of torch.profiler that stay and work beside torch_npu's profiler.
 _STAY = frozenset({"torch.profiler.record_function"})
+_NPU = re.compile(rb"torch_npu\.profiler|ProfilerActivity\.NPU|PrivateUse1")
 _COLUMN = re.compile(r"(?:self_)?cuda_(?:time|time_total|memory_usage)")
 _COLUMNS = ("cuda_time", "cuda_time_total", "self_cuda_time_total", "cuda_memory_usage", "self_cuda_memory_usage")
 
@@ -113,7 +114,7 @@ def _references(work: Work) -> Iterator[tuple[ast.expr, str]]:
 def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[ast.Call]) -> str:
     """Why the profiler of a file cannot move; empty when it can."""
     utf8 = work.source.utf8
-    if b"torch_npu.profiler" in utf8 or b"ProfilerActivity.NPU" in utf8 or b"PrivateUse1" in utf8:
+    if _NPU.search(utf8):
         return "the file has a way for the NPU of its own"
     if not calls:
         return "the file names activities and makes no profiler: the move has to happen where it is made"

@@ -35,15 +35,20 @@ def plan(work: Work) -> None:
             _handle(work, node, old, new)
     if b"_C" in work.source.utf8:
         for attr in sorted(work.scan.attributes):
-            if "cuda" in attr.lower() and attr not in ("cuda", "is_cuda"):
+            if _of_cuda(attr) and attr not in ("cuda", "is_cuda"):
                 for node in work.scan.attributes[attr]:
                     if work.names.qualified(node.value) == "torch._C":
                         _private(work, node, attr)
         for statement in work.scan.imports:
             if isinstance(statement, ast.ImportFrom) and statement.module == "torch._C":
                 for alias in statement.names:
-                    if "cuda" in alias.name.lower():
+                    if _of_cuda(alias.name):
                         _private(work, alias, alias.name)
+
+
+def _of_cuda(name: str) -> bool:
+    lowered = name.lower()
+    return any(word in lowered for word in ("cuda", "nccl", "cudnn"))
 
 
 def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> None:
