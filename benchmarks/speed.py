@@ -12,7 +12,8 @@ Without FOLDER the tree is the unpacked wheels of tests/wheels.txt (about 6 MB).
 - LibCST: parse and resolve QualifiedNameProvider file by file, on files drawn by a fixed seed until --libcst-bytes,
   scaled to the whole tree by bytes.
 
---check exits 1 unless transplt costs at most 3 x ast.parse and LibCST at least 20 x transplt.
+--check exits 1 unless transplt costs at most 5 x ast.parse (3 x before there was the support analysis, which has to read
+every file that names torch) and LibCST at least 20 x transplt.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pathlib import Path
 from scripts.fetch_wheels import cache_folder, fetch_wheels, unpack
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST_AST_PARSES = 3.0
+MOST_AST_PARSES = 5.0
 LEAST_LIBCST = 20.0
 
 
