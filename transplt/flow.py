@@ -78,6 +78,8 @@ def build_flow(scan: Scan, names: Names, project: ProjectFacts, *, alone: bool =
         for a, b in unify_attributes(slots, bases_of(flow)):
             flow.link(a, b)
     flow.complete = True
+    if not alone:
+        scan.flow = flow
     return flow
 
 

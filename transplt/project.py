@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from transplt.hints import hint_of
 
 if TYPE_CHECKING:
     from transplt.support.project import SupportFacts, SupportProject
@@ -75,8 +77,8 @@ class ProjectFacts:
     support: SupportProject | None = None  # for the analysis
 
     @classmethod
-    def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
-        """The sum of the facts of all files; the order of `facts` does not matter."""
+    def join(cls, facts: Iterable[ModuleFacts], library: Mapping[str, str] | None = None) -> ProjectFacts:
+        """The sum of the facts of all files; the order of `facts` does not matter. `library`: see `Settings.library`."""
         every = sorted(facts, key=lambda item: item.path)
         joined = cls(known=True)
         for item in every:
@@ -113,7 +115,7 @@ class ProjectFacts:
         if supported:
             from transplt.support import project
 
-            joined.support = project.join(supported)
+            joined.support = project.join(supported, dict(library or {}))
         return joined
 
     def global_slot(self, known: str) -> str:
@@ -167,6 +169,7 @@ def _suffixes(modules: dict[str, str]) -> dict[str, str]:
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     roots: dict[str, str] = {}
     known: dict[str, str] = {}
+    hinted: list[tuple[str, str]] = []
 
     def find(slot: str) -> str:
         while (above := roots.get(slot, slot)) != slot:
@@ -184,6 +187,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
             found = known[slot] = _known(joined, slot)
             if found != slot:
                 link(slot, found)  # files go on calling it by the name they know
+                hinted.extend((found, mark) for mark in hint_of(found))
         return found
 
     for item in every:
@@ -191,7 +195,7 @@ def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
             first = name(group[0])
             for other in group[1:]:
                 link(first, name(other))
-    marked = [(name(slot), mark) for item in every for slot, mark in item.marks]
+    marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + hinted
     slots = sorted(set(known) | set(known.values()))
     bases = [(cls, joined.canonical(base)) for item in every for cls, base in item.bases]
     for a, b in unify_attributes(slots, bases):

@@ -9,8 +9,12 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from transplt.source import Source
+
+if TYPE_CHECKING:
+    from transplt.slots import Flow
 
 Push = Callable[[tuple[ast.AST, ast.AST, "Scope"]], None]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -92,6 +96,7 @@ class Scan:
     returns: list[ast.Return] = field(default_factory=list)
     stores: list[ast.Attribute] = field(default_factory=list)  # attributes that are assigned to
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
+    flow: Flow | None = None  # kept by `index_source` for `migrate_source` in the same process
     declares_outward: bool = False  # the text holds `global` or `nonlocal`
 
     def scope_of(self, node: ast.AST) -> Scope:
@@ -242,8 +247,19 @@ def _function(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
         push((node.returns, node, scope))
     for decorator in reversed(node.decorator_list):
         push((decorator, node, scope))
+    _type_parameters(node, scope, inner, push)
+
+
+def _type_parameters(node: ast.AST, outer: Scope, inner: Scope, push: Push) -> None:
+    """`def f[T: bound = default]` of Python 3.12 and 3.13."""
     for parameter in getattr(node, "type_params", ()):
+        parameter._parent = node
+        parameter._scope = outer
         inner.bind(parameter.name, Binding("other", parameter))
+        for name in ("bound", "default_value"):
+            child = getattr(parameter, name, None)
+            if child is not None:
+                push((child, parameter, outer))
 
 
 def _arguments(args: ast.arguments, owner: ast.AST, outer: Scope, inner: Scope, push: Push) -> None:
@@ -296,8 +312,7 @@ def _class(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
         push((statement_, node, inner))
     for child in reversed([*node.decorator_list, *node.bases, *node.keywords]):
         push((child, node, scope))
-    for parameter in getattr(node, "type_params", ()):
-        inner.bind(parameter.name, Binding("other", parameter))
+    _type_parameters(node, scope, inner, push)
 
 
 def _comprehension(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:

@@ -16,19 +16,19 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from transplt.hints import BACKEND, BACKEND_WORD, DEVICE, DEVICE_WORD, hint_of
 from transplt.names import Names, assigned_value
 from transplt.project import GENERIC, ProjectFacts
 from transplt.scan import Scan, Scope
 
-DEVICE = "device"
-BACKEND = "backend"
-
-DEVICE_WORD = re.compile(r"(?:^|_|\b)(?:devices?|dev|map_?location|device_?types?)\d*(?:$|_|\b)|Device", re.I)
-BACKEND_WORD = re.compile(r"backend", re.I)
 #: Names that speak of devices and hold no device string.
 _NO_DEVICE = re.compile(
     r"names?$|counts?$|capabilit|propert|_(?:id|idx|index|num|info|mem|memory|stats?|rank)s?$|^num_|^n_", re.I
 )
+__all__ = [
+    "BACKEND", "BACKEND_WORD", "DEVICE", "DEVICE_WORD", "SELF", "Flow", "class_fields", "hint_of", "parameter_names",
+]
+
 SELF = ("self", "cls")
 #: Top-level packages that are never the project's own.
 _LIBRARIES = frozenset(
@@ -63,6 +63,12 @@ class Flow:
     _variables: dict[tuple[int, str], str | None] = field(default_factory=dict)
     _owners: dict[int, str | None] = field(default_factory=dict)
     _keys: dict[tuple[int, str], str | None] = field(default_factory=dict)
+
+    def join(self, names: Names, project: ProjectFacts) -> Flow:
+        """The same flow, seen with its project; slots go on by the names that the file alone gives them."""
+        self.names, self.project = names, project
+        self._known.clear()
+        return self
 
     # --- union-find ----------------------------------------------------------------------------------------------
 
@@ -349,24 +355,3 @@ def class_fields(node: ast.ClassDef) -> tuple[str, ...] | None:
         item.target.id for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     )
     return fields or None
-
-
-def hint_of(slot: str) -> frozenset[str]:
-    """What the name of a slot says about its values."""
-    lowered = slot.lower()
-    if "dev" not in lowered and "location" not in lowered and "backend" not in lowered:
-        return _NO_HINT
-    found = _HINTS.get(slot)
-    if found is None:
-        name = slot.partition("<")[0].rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]")
-        found = frozenset(
-            mark for mark, word in ((DEVICE, DEVICE_WORD), (BACKEND, BACKEND_WORD)) if word.search(name)
-        )
-        if len(_HINTS) < 100_000:
-            _HINTS[slot] = found
-    return found
-
-
-_NO_HINT: frozenset[str] = frozenset()
-#: Answers of `hint_of`; the same names come again and again.
-_HINTS: dict[str, frozenset[str]] = {}

@@ -70,7 +70,11 @@ class Work:
     def flow(self) -> Flow:
         """Where the values of this file go; built when a codemod first asks."""
         if self._flow is None:
-            self._flow = build_flow(self.scan, self.names, self.project)
+            kept = self.scan.flow
+            if kept is not None and self.project.known:
+                self._flow = kept.join(self.names, self.project)
+            else:
+                self._flow = build_flow(self.scan, self.names, self.project)
         return self._flow
 
     def note(
