@@ -248,6 +248,15 @@ ADVICE: dict[str, Entry] = {
     },
 }
 
+#: Parts of torch where an unsupported API is left out or replaced within minutes: switches and tools, no operators.
+LOW_EFFORT = tuple(
+    """
+    torch.compiler. torch.autograd.profiler. torch.is_deterministic_algorithms_warn_only_enabled torch.onnx.
+    torch.utils.get_cpp_backtrace torch.Tensor.is_shared torch.nn.Module.share_memory torch.Tensor.share_memory_
+    torch.nn.utils.clip_grad_norm torch.utils.mobile_optimizer. torch.sparse.check_sparse_tensor_invariants.
+    """.split()
+)
+
 #: What torch runs on the host, or what only names a type: it needs nothing of a device, so that the silence of the
 #: documentation says nothing about it. A name ending in a dot stands for all below it.
 HOST = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from transplt.carry_out import carry_out, mentions_literal
@@ -16,7 +17,9 @@ from transplt.scan import Scan, scan
 from transplt.settings import Settings
 from transplt.source import Source, UnreadableSource, parse, read_source
 from transplt.support.project import concerns, support_facts
+from transplt.survey import survey
 from transplt.tokens import find_tokens
+from transplt.work import Work
 
 #: Files parsed by `index_source`, kept for `migrate_source` in the same process; bounded by bytes of source.
 _PARSED: dict[str, tuple[bytes, Source, Scan]] = {}
@@ -25,7 +28,7 @@ _parsed_bytes = 0
 #: Hashes of files in which `index_source` found no literal of a rule.
 _SILENT: dict[str, int] = {}
 
-__all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source"]
+__all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "survey_source"]
 
 
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
@@ -33,7 +36,7 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     mentions_cuda = mentions_literal(data, compile_rules(settings))
     if not mentions_cuda:
         _SILENT[path] = hash(data)
-    told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data)
+    told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
     if not told and not analysed:
         return empty_facts(path)
     try:
@@ -67,31 +70,45 @@ def _recall(path: str, data: bytes) -> tuple[Source, Scan] | None:
 
 def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
     """Rewrite one file. Without `project` only what needs no other file is edited."""
+    return _finished(data, path, settings, project or ProjectFacts(), carry_out)
+
+
+def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
+    """What `migrate_source` would find, without working out the edits: their findings say where they would be."""
+    return _finished(data, path, settings, project or ProjectFacts(), survey)
+
+
+def _finished(
+    data: bytes, path: str, settings: Settings, project: ProjectFacts, finish: Callable[[bytes, Work], FileResult]
+) -> FileResult:
     rules = compile_rules(settings)
     recalled = _recall(path, data)
-    project = project or ProjectFacts()
     if _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules)):
         if _readable(data) is not None:
             return _unreadable(data, path)
-        return _analysed(FileResult(path, data), recalled, settings, project)
+        return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
         source, found = recalled or _scanned(data, path)
     except UnreadableSource as error:
         return unreadable_result(data, path, error)
     work = plan(source, found, rules, settings, project)
-    return _analysed(carry_out(data, work), (source, found), settings, project)
+    return _analysed(finish(data, work), data, (source, found), settings, project)
 
 
 def _analysed(
-    result: FileResult, recalled: tuple[Source, Scan] | None, settings: Settings, project: ProjectFacts
+    result: FileResult,
+    data: bytes,
+    recalled: tuple[Source, Scan] | None,
+    settings: Settings,
+    project: ProjectFacts,
 ) -> FileResult:
     """The result with the findings of the analysis, where the settings ask for it; `result.data` is not touched."""
-    if not settings.analysis or not concerns(result.data):
+    if not settings.analysis or not concerns(data, result.path):
         return result
     from transplt.support.analysis import add_to, analyse
 
     try:
-        source, found = recalled or _scanned(result.data, result.path)
+        source, found = recalled or _scanned(data, result.path)
     except UnreadableSource:
         return result
     return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))

@@ -6,7 +6,7 @@ import importlib
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Any, Protocol, cast
@@ -33,6 +33,7 @@ class Engine(Protocol):
     index_source: Callable[[bytes, str, Settings], Any]
     migrate_source: Callable[[bytes, str, Settings, Any], FileResult]
 
+    survey_source: Callable[[bytes, str, Settings, Any], FileResult]
 
 @dataclass(frozen=True, slots=True)
 class Unread:
@@ -48,6 +49,7 @@ class FileWorker:
 
     `out` is empty when nothing is written. With `patches` the record of a changed file holds its unified diff.
     """
+    With `survey` the edits are not worked out: findings say where they would be.
 
     root: str
     out: str
@@ -57,6 +59,7 @@ class FileWorker:
     project: Any = None
     patches: bool = False
     _read: dict[str, bytes] = field(default_factory=dict)
+    survey: bool = False
 
     def load(self) -> Engine:
         """The engine; imported once, before the processes part, so that they share it."""
@@ -103,7 +106,9 @@ class FileWorker:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.load().migrate_source(data, path, self.settings, self.project)
+                engine = self.load()
+                work = engine.survey_source if self.survey else engine.migrate_source
+                return work(data, path, self.settings, self.project)
         except Exception as error:
             return internal_result(path, data, f"it ended with {_where(error)}")
 
@@ -122,7 +127,9 @@ class FileWorker:
             changed=result.changed,
             edited_lines=edited_lines(result.findings),
             patch=unified_diff(entry.path, data, result.data, result.findings) if self.patches else b"",
+            support=result.support,
         )
+            lines=self._lines(data, result.findings),
 
     def _other(self, entry: Entry) -> FileRecord:
         source = f"{self.root}/{entry.path}"
@@ -140,11 +147,21 @@ class FileWorker:
             tokens=other.tokens,
             prose=other.prose,
         )
+            lines=self._lines(data, other.findings),
 
     def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
+    def _lines(self, data: bytes, findings: tuple[Finding, ...]) -> tuple[tuple[int, str], ...]:
+        left = [finding for finding in findings if finding.open] if self.patches else []
+
         """What a file that is not Python holds."""
         kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
-        return kind, scan_other_file(data, path, kind, self.target, self._ignored_codes(path))
+        other = scan_other_file(data, path, kind, self.target, self._ignored_codes(path))
+        if self.settings.analysis and kind is FileKind.NATIVE:
+            from transplt.support.native import findings_of
+
+            found = tuple(each for each in findings_of(data, path) if not each.code.startswith(tuple(self._ignored_codes(path))))
+            other = replace(other, findings=(*other.findings, *found))
+        return kind, other
 
     def _ignored_codes(self, path: str) -> list[str]:
         """Prefixes of the codes that the settings switch off for a file; a pattern without codes means all."""

@@ -38,6 +38,9 @@ class Options:
     discard_edits: bool = False
     jobs: int | None = None
     report_only: bool = False
+    analysis: bool = False
+    hardware: str = "A2"
+    library: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,9 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
     )
 
 
+        analysis=options.analysis,
+        hardware=options.hardware,
+        library=options.library,
 def read_rules(paths: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:
     """The rule files as (file name, text), all of them valid. UsageError names the place of what is wrong."""
     if not paths:

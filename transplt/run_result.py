@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transplt.finding import Finding, Status, TokenCount
 from transplt.settings import Settings
 from transplt.torch_version import TorchTarget
+
+if TYPE_CHECKING:
+    from transplt.support.analysis import FileSupport
 
 NO_TOKENS = TokenCount()
 
@@ -20,7 +24,7 @@ class FileRecord:
     `path` is relative to the output folder, with forward slashes (bytes that are not UTF-8 as lone surrogates).
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
     text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a
-    changed file, where something asks for it.
+    changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
     """
 
     path: str
@@ -33,6 +37,7 @@ class FileRecord:
     edited_lines: tuple[int, ...] = ()
     prose: int = 0
     patch: bytes = b""
+    support: FileSupport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ class Settings:
     `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins;
     they were validated before. `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
     folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash. `analysis`
-    also looks up what the project uses of torch (transplt.support), for the card `hardware` (A2, A3 or 950DT).
+    also looks up what the project uses of torch (transplt.support), for the card `hardware` (A2, A3 or 950DT); `library`
+    holds names of other projects that need a compiled extension, with its name.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -30,3 +31,4 @@ class Settings:
     base: str = ""
     analysis: bool = False
     hardware: str = "A2"
+    library: tuple[tuple[str, str], ...] = ()

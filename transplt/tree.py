@@ -52,6 +52,13 @@ def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunR
     return _result(plan, found, _work(worker, found, plan.jobs, progress), "nothing")
 
 
+def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
+    """What the plan would find, without working out the edits; nothing is written."""
+    found = _inventory(plan)
+    worker = FileWorker(str(plan.folder), "", plan.settings, plan.torch, survey=True)
+    return _result(plan, found, _work(worker, found, plan.jobs, progress), "nothing")
+
+
 _NOTHING = "; nothing was left behind"
 
 
@@ -147,7 +154,7 @@ def _work(worker: FileWorker, found: Inventory, jobs: int | None, progress: Prog
                 lost[entry.path] = fact.why
             elif fact is not None:
                 facts.append(fact)
-        pool.set_project(_join(facts))
+        pool.set_project(_join(facts, dict(worker.settings.library)))
         going = [[entry for entry in share if entry.path not in lost] for share in shares]
         for entry, record in pool.run("finish", going):
             done += 1
@@ -165,8 +172,8 @@ def _work(worker: FileWorker, found: Inventory, jobs: int | None, progress: Prog
     return outcome
 
 
-def _join(facts: list[ModuleFacts]) -> ProjectFacts:
-    return ProjectFacts.join(sorted(facts, key=lambda fact: fact.path))
+def _join(facts: list[ModuleFacts], library: dict[str, str]) -> ProjectFacts:
+    return ProjectFacts.join(sorted(facts, key=lambda fact: fact.path), library)
 
 
 def _keep(outcome: _Outcome, record: FileRecord | Unread) -> None:

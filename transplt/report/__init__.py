@@ -21,6 +21,7 @@ def write_reports(result: RunResult, folder: Path, taken: Collection[str]) -> tu
     A name that is taken by a file of the project is left to it: the report is called transplt_<name> then.
     WriteError or OSError when the system refuses.
     """
+
     from transplt.report.change_list import render_change_list
     from transplt.report.log import render_log
     from transplt.report.unsupported_op import render_unsupported
@@ -29,12 +30,13 @@ def write_reports(result: RunResult, folder: Path, taken: Collection[str]) -> tu
     result = replace(result, reports=names)
     contents = {
         CHANGE_LIST: render_change_list(result),
-        UNSUPPORTED: render_unsupported(result, folder),
+        UNSUPPORTED: render_unsupported(result, folder, None if result.written == "reports" else ""),
         LOG: render_log(result),
     }
     for name, data in contents.items():
         write_file(str(folder), names[name], data, 0o644)
     return result, {names[name]: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

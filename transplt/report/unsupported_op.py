@@ -10,18 +10,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import transplt
 from transplt.finding import Finding, Level
 from transplt.report.cell import cell
 from transplt.report.titles import title
 from transplt.run_result import RunResult
+from transplt.support.sheets import SHEETS as ANALYSIS_SHEETS
+from transplt.support.sheets import analysis_sheet
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
 _WIDTHS = (44, 8, 40, 10, 10, 110)
 SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
 #: A sheet holds 1,048,576 rows; what does not fit is said in the last one.
 _MAX_ROWS = 1_000_000
+#: A sheet opens with at most 65,530 links.
+_MAX_LINKS = 65_000
 _EPOCH = datetime(1980, 1, 1)
 _MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 
@@ -37,17 +42,22 @@ def sheet_of(finding: Finding) -> str:
     return "check by hand"
 
 
-def render_unsupported(result: RunResult, folder: Path) -> bytes:
-    """The bytes of the workbook: the same for the same result. `folder` takes the temporary files of the writer."""
+def render_unsupported(result: RunResult, folder: Path, links: str | None = None) -> bytes:
+    """The bytes of the workbook: the same for the same result. `folder` takes the temporary files of the writer.
+
+    `links` is the way from the workbook to the files (`""` beside it, `../src/`), None for no links.
+    """
     from openpyxl import Workbook
 
-    rows: dict[str, list[Finding]] = {name: [] for name in SHEETS}
-    for finding in result.open_findings:
-        rows[sheet_of(finding)].append(finding)
+    rows: dict[str, list[Finding]] = {name: [] for name in sheets_of(result)}
+    for finding in result.findings:
+        sheet = (analysis_sheet(finding) if result.settings.analysis else "") or (sheet_of(finding) if finding.open else "")
+        if sheet and not finding.ignored:
+            rows[sheet].append(finding)
     book = Workbook(write_only=True)
-    for name in SHEETS:
-        _sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(rows[name]), len(rows[name])))
-    counts = {name: len(rows[name]) for name in SHEETS}
+    for name, found in rows.items():
+        _sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
+    counts = {name: len(found) for name, found in rows.items()}
     _sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))
     book.properties.created = _EPOCH
     book.properties.creator = "transplt"
@@ -55,6 +65,11 @@ def render_unsupported(result: RunResult, folder: Path) -> bytes:
     with _temporary_files_in(folder):
         book.save(data)
     return _without_times(data)
+
+
+def sheets_of(result: RunResult) -> tuple[str, ...]:
+    """The sheets of a workbook: those of the analysis stand behind the migration's."""
+    return (*SHEETS, *ANALYSIS_SHEETS) if result.settings.analysis else SHEETS
 
 
 def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:
@@ -104,7 +119,12 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
 
 
 def _sheet(
-    book: object, name: str, columns: Sequence[str], widths: Sequence[int], rows: Iterable[tuple[str | int, ...]]
+    book: object,
+    name: str,
+    columns: Sequence[str],
+    widths: Sequence[int],
+    rows: Iterable[tuple[str | int, ...]],
+    links: str | None = None,
 ) -> None:
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
@@ -122,7 +142,12 @@ def _sheet(
     sheet.append(header)
     count = 1
     for row in rows:
-        sheet.append(row)
+        if links is not None and count < _MAX_LINKS and row[0]:
+            linked = WriteOnlyCell(sheet, value=row[0])
+            linked.hyperlink = links + quote(str(row[0]).removeprefix("'"))
+            sheet.append((linked, *row[1:]))
+        else:
+            sheet.append(row)
         count += 1
     sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{count}"
 

@@ -14,7 +14,7 @@ from transplt.scan import Scan, module_name
 from transplt.settings import Settings
 from transplt.source import Source
 from transplt.support import advice, affinity, packages, verdicts
-from transplt.support.api_uses import Use, api_uses
+from transplt.support.api_uses import api_uses
 from transplt.support.bench import Bench
 from transplt.support.extensions import owner_of
 from transplt.support.project import SupportProject
@@ -26,9 +26,10 @@ FALLS = "NPU556"
 
 @dataclass(frozen=True, slots=True)
 class FileSupport:
-    """What one file uses of torch: APIs with the number of uses, sorted by name."""
+    """What one file uses of torch: APIs with the number of uses, and its names that fall with an extension."""
 
     uses: tuple[tuple[str, int], ...] = ()
+    fallen: tuple[tuple[str, str], ...] = ()
 
 
 def analyse(
@@ -55,7 +56,8 @@ def analyse(
         for note in notes
         if note.level is Level.INFO or note.extent[0] not in taken
     ]
-    return findings, _summary(uses)
+    fallen = tuple((name, extension) for name, extension in support.saved if name.startswith(f"{module_name(scan.path)}."))
+    return findings, FileSupport(tuple(sorted(Counter(use.api for use in uses).items())), fallen)
 
 
 def add_to(result: FileResult, findings: list[Finding], support: FileSupport) -> FileResult:
@@ -64,10 +66,6 @@ def add_to(result: FileResult, findings: list[Finding], support: FileSupport) ->
 
     every = tuple(sorted([*result.findings, *findings], key=Finding.sort_key))
     return replace(result, findings=every, support=support)
-
-
-def _summary(uses: list[Use]) -> FileSupport:
-    return FileSupport(tuple(sorted(Counter(use.api for use in uses).items())))
 
 
 def _falling(bench: Bench, support: SupportProject) -> list[Note]:
@@ -84,11 +82,12 @@ def _falling(bench: Bench, support: SupportProject) -> list[Note]:
             continue
         start = bench.extent(node)[0]
         way = f" by way of {' -> '.join(why.way)}" if why.way else ""
+        verb = "needs" if why.certain else "needs in one of its branches"
         kind = "class" if node in bench.scan.scopes and bench.scan.scopes[node].kind == "class" else "function"
         notes.append(
             Note(
                 (start, start), FALLS, Level.INFO,
-                f"the {kind} {node.name} needs the extension {why.extension}, compiled for CUDA{way}", name,
+                f"the {kind} {node.name} {verb} the compiled extension {why.extension}{way}", name,
                 "it runs on NPU once the extension has a replacement",
             )
         )

@@ -12,13 +12,15 @@ import ast
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from transplt.names import Names
-from transplt.scan import Scan, Scope, module_name, parent
+from transplt.scan import FUNCTIONS, Scan, Scope, module_name, parent
 
 #: Last parts of modules that are compiled for CUDA, by the names that projects give them.
-_COMPILED = re.compile(r"(?:^|\.)(?:_C|_ext|_C_cuda|\w*_cuda(?:_\w+)?|\w+_ext|\w*_cuda_kernels?)$")
+_COMPILED = re.compile(r"(?:^|\.)(?:_C|_ext|_C_cuda|(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?)$")
+#: The same outside of the project, where other names say nothing.
+_FOREIGN = re.compile(r"(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?")
 _BUILDERS = frozenset({"CUDAExtension", "CppExtension"})
 _LOADERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
 #: Namespaces of operators that torch and torch_npu bring.
@@ -34,29 +36,25 @@ _CARRIERS = frozenset({"__init__", "__new__", "__call__", "forward", "backward"}
 class ExtensionFacts:
     """What one file says: modules it builds, operators it registers, and (who, whom) by full names.
 
-    A reference to something compiled is (who, `ext:<name>`); `defined` are the functions and classes of the file.
+    A reference to something compiled is (who, `ext:<name>`). `maybe` are references that stand under a condition;
+    `defined` are the functions and classes of the file, `assigned` its other module-level names that look compiled.
     """
 
     builds: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
     edges: tuple[tuple[str, str], ...] = ()
+    maybe: tuple[tuple[str, str], ...] = ()
     defined: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fallen:
-    """Why something falls: the extension it needs, and the full names on the way there."""
+    """Why something falls: the extension it needs, the full names on the way there, and whether it does for certain."""
 
     extension: str
     way: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class _Graph:
-    callers: dict[str, set[str]] = field(default_factory=dict)
-
-    def add(self, who: str, whom: str) -> None:
-        self.callers.setdefault(whom, set()).add(who)
+    certain: bool = True
 
 
 def owner_of(scan: Scan, module: str, node: ast.AST, cache: dict[Scope, str]) -> str:
@@ -82,22 +80,45 @@ def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
     module = module_name(scan.path)
     owners: dict[Scope, str] = {}
     edges: set[tuple[str, str]] = set()
-    loaded = _loaded(scan, names)
-    for node, full in _references(scan, names, module, loaded):
-        edges.add((owner_of(scan, module, node, owners), full))
+    maybe: set[tuple[str, str]] = set()
+
+    def refer(node: ast.AST, whom: str) -> None:
+        edge = (owner_of(scan, module, node, owners), whom)
+        if edge not in edges:
+            (maybe if _conditional(node) else edges).add(edge)
+
+    for node, full in _references(scan, names, module, _loaded(scan, names)):
+        refer(node, full)
     for attribute in scan.attributes.get("ops", ()):
         above = parent(attribute)
         if isinstance(above, ast.Attribute) and names.qualified(attribute) == "torch.ops":
             if above.attr not in _OWN_OPERATORS:
-                edges.add((owner_of(scan, module, attribute, owners), f"ops:{above.attr}"))
+                refer(attribute, f"ops:{above.attr}")
     for class_ in scan.classes:
-        edges |= _self_calls(scan, module, class_, owners)
+        for node, full in _self_calls(scan, module, class_, owners):
+            refer(node, full)
+    defined = {f"{owner_of(scan, module, d, owners)}.{d.name}".strip(".") for d in [*scan.functions, *scan.classes]}
+    assigned = {f"{module}.{name}" for name, found in scan.root.bindings.items() if found[0].kind == "assign"}
     return ExtensionFacts(
-        tuple(sorted(_builds(scan, names))),
-        tuple(sorted(_registered(scan, names))),
+        tuple(sorted(_builds(scan))),
+        tuple(sorted(_registered(scan))),
         tuple(sorted(edges)),
-        tuple(sorted({f"{owner_of(scan, module, d, owners)}.{d.name}".strip(".") for d in [*scan.functions, *scan.classes]})),
+        tuple(sorted(maybe - edges)),
+        tuple(sorted(defined)),
+        tuple(sorted(name for name in assigned if _COMPILED.search(name))),
     )
+
+
+def _conditional(node: ast.AST) -> bool:
+    """True for what stands in a branch, or in a try statement, of the function it is in."""
+    while not isinstance(node, (ast.Module, ast.ClassDef, ast.Lambda, *FUNCTIONS)):
+        above = parent(node)
+        if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test:
+            return True
+        if isinstance(above, ast.Try) and above.handlers:
+            return True
+        node = above
+    return False
 
 
 def _references(
@@ -140,19 +161,18 @@ def _imported_inside(scan: Scan, local: str) -> bool:
     )
 
 
-def _self_calls(scan: Scan, module: str, class_: ast.ClassDef, owners: dict[Scope, str]) -> set[tuple[str, str]]:
+def _self_calls(
+    scan: Scan, module: str, class_: ast.ClassDef, owners: dict[Scope, str]
+) -> Iterator[tuple[ast.AST, str]]:
     members = scan.scopes[class_].bindings
     full = f"{owner_of(scan, module, class_, owners)}.{class_.name}".strip(".")
-    found = set()
     for name, bindings in members.items():
         if bindings[0].kind != "def":
             continue
         for node in scan.attributes.get(name, ()):
             if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-                owner = owner_of(scan, module, node, owners)
-                if owner.startswith(f"{full}."):
-                    found.add((owner, f"{full}.{name}"))
-    return found
+                if owner_of(scan, module, node, owners).startswith(f"{full}."):
+                    yield node, f"{full}.{name}"
 
 
 def _loaded(scan: Scan, names: Names) -> dict[str, str]:
@@ -175,14 +195,14 @@ def _name_of(call: ast.Call) -> str:
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
 
 
-def _builds(scan: Scan, names: Names) -> Iterator[str]:
+def _builds(scan: Scan) -> Iterator[str]:
     for call in scan.calls:
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if last in _BUILDERS and (name := _name_of(call)):
             yield name
 
 
-def _registered(scan: Scan, names: Names) -> Iterator[str]:
+def _registered(scan: Scan) -> Iterator[str]:
     """Namespaces of operators that Python of this file registers."""
     for call in scan.calls:
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -200,61 +220,78 @@ def fallen(
 ) -> dict[str, Fallen]:
     """What falls, by full name. `known` are names of libraries that fall, with their extension."""
     every = list(files)
-    have = frozenset(modules)
-    builds = {name for item in every for name in item.builds}
-    registered = {name for item in every for name in item.registers}
-    packages = {module.partition(".")[0] for module in have}
-    graph = _Graph()
-    found: dict[str, Fallen] = {}
-    queue: deque[str] = deque()
     defined = {name for item in every for name in item.defined}
-    for who, whom in (edge for item in every for edge in item.edges):
-        extension = _extension(whom, have, builds, registered, packages, exports, known)
-        if extension:
-            if who not in found and who in defined:
-                found[who] = Fallen(extension)
-                queue.append(who)
-        else:
-            graph.add(who, _settle(whom, exports, defined))
+    judge = _Judge(
+        frozenset(modules),
+        frozenset(name for item in every for name in item.builds),
+        frozenset(name for item in every for name in item.registers),
+        frozenset([*defined, *exports, *(name for item in every for name in item.assigned)]),
+        known,
+    )
+    callers: dict[str, set[str]] = {}
+    found: dict[str, Fallen] = {}
+    for who, whom in sorted(edge for item in every for edge in item.edges):
+        extension = judge.extension(whom)
+        if not extension:
+            callers.setdefault(_settle(whom, exports, defined), set()).add(who)
+        elif who in defined:
+            found.setdefault(who, Fallen(extension))
+    queue = deque(found)
     while queue:
         name = queue.popleft()
-        why = found[name]
         owner, _, last = name.rpartition(".")
         above = {owner} if last in _CARRIERS and owner in defined else set()
-        for who in sorted({*graph.callers.get(name, ()), *above}):
+        for who in sorted({*callers.get(name, ()), *above}):
             if who in defined and who not in found:
-                found[who] = Fallen(why.extension, (name, *why.way)[:4])
+                found[who] = Fallen(found[name].extension, (name, *found[name].way)[:4])
                 queue.append(who)
+    certain = dict(found)
+    for who, whom in sorted(edge for item in every for edge in item.maybe):
+        if who in found or who not in defined:
+            continue
+        extension = judge.extension(whom)
+        name = "" if extension else _settle(whom, exports, defined)
+        if extension:
+            found[who] = Fallen(extension, certain=False)
+        elif name in certain:
+            found[who] = Fallen(certain[name].extension, (name, *certain[name].way)[:4], certain=False)
     return found
 
 
-def _extension(
-    whom: str, modules: frozenset[str], builds: set[str], registered: set[str], packages: set[str],
-    exports: dict[str, str], known: dict[str, str],
-) -> str:  # fmt: skip
-    """The extension that a name belongs to, empty when it belongs to none."""
-    if whom.startswith("ext:"):
-        return whom[4:]
-    if whom.startswith("ops:"):
-        return "" if whom[4:] in registered else f"torch.ops.{whom[4:]}"
-    head = whom
-    while head:
-        if head in modules:
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What a project has and builds, to tell what is compiled."""
+
+    modules: frozenset[str]
+    builds: frozenset[str]
+    registered: frozenset[str]
+    written: frozenset[str]  # names that Python of the project defines
+    known: dict[str, str]
+
+    def extension(self, whom: str) -> str:
+        """The extension that a name belongs to, empty when it belongs to none."""
+        if whom.startswith("ext:"):
+            return whom[4:]
+        if whom.startswith("ops:"):
+            return "" if whom[4:] in self.registered else f"torch.ops.{whom[4:]}"
+        if not self.known and not self.builds and not _COMPILED.search(whom) and "_cuda" not in whom and "_C." not in whom:
             return ""
-        if head in builds or head in known:
-            return known.get(head, head)
-        if _COMPILED.search(head) and head.partition(".")[0] in packages | {_last(build) for build in builds}:
-            parent_name = head.rpartition(".")[0]
-            if not parent_name or parent_name in modules:
-                return head if head not in exports else ""
-        head = head.rpartition(".")[0]
-    if _COMPILED.search(whom.partition(".")[0]) and "." in whom and whom.partition(".")[0] not in modules:
-        return whom.partition(".")[0]
-    return ""
-
-
-def _last(name: str) -> str:
-    return name.partition(".")[0]
+        head = ""
+        for part in whom.split("."):
+            head = f"{head}.{part}".strip(".")
+            if head in self.builds or head in self.known:
+                return self.known.get(head, head)
+            if head in self.modules:
+                continue
+            if head in self.written:
+                return ""
+            if "." in head and head.rpartition(".")[0] in self.modules and _COMPILED.search(head):
+                return head
+            if "." not in head and _FOREIGN.fullmatch(head):
+                return head
+            if "." in head:
+                return ""
+        return ""
 
 
 def _settle(name: str, exports: dict[str, str], defined: set[str]) -> str:

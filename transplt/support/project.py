@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.names import Names
 from transplt.scan import Scan, module_name
@@ -32,11 +32,12 @@ class SupportProject:
     exports: dict[str, str] = field(default_factory=dict)
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     fallen: dict[str, Fallen] = field(default_factory=dict)
+    saved: tuple[tuple[str, str], ...] = ()  # every name under which something that falls can be imported
 
 
-def concerns(data: bytes) -> bool:
-    """True for a file that the analysis has to read."""
-    return _WORD in data
+def concerns(data: bytes, path: str) -> bool:
+    """True for a file that the analysis has to read: it names torch, or passes on what others define."""
+    return _WORD in data or (path.endswith("__init__.py") and b"import" in data)
 
 
 def support_facts(scan: Scan) -> SupportFacts:
@@ -89,14 +90,17 @@ def join(facts: Iterable[SupportFacts], library: dict[str, str] | None = None) -
     for name, target in settled.items():
         if target in bases:
             bases.setdefault(name, (target,))
-    return SupportProject(settled, bases, found)
+    project = SupportProject(settled, bases, found)
+    project.saved = tuple(_importable(project).items())
+    return project
 
 
 def _renamed(facts: ExtensionFacts, modules: set[str], suffixes: dict[str, str]) -> ExtensionFacts:
     if not suffixes:
         return facts
     edges = tuple((who, _known(whom, modules, suffixes)) for who, whom in facts.edges)
-    return ExtensionFacts(facts.builds, facts.registers, edges, facts.defined)
+    maybe = tuple((who, _known(whom, modules, suffixes)) for who, whom in facts.maybe)
+    return replace(facts, edges=edges, maybe=maybe)
 
 
 def _follow(name: str, exports: dict[str, str]) -> str:
@@ -133,14 +137,11 @@ def _known(name: str, modules: set[str], suffixes: dict[str, str]) -> str:
     return name
 
 
-def saved_names(project: SupportProject) -> dict[str, str]:
-    """Every name under which something that falls can be imported, with its extension: for projects that do."""
-    found = {name: why.extension for name, why in project.fallen.items()}
+def _importable(project: SupportProject) -> dict[str, str]:
+    """Names of what falls for certain, with the extension, re-exports too: for projects that import this one."""
+    certain = {name: why.extension for name, why in project.fallen.items() if why.certain}
+    found = dict(certain)
     for name, target in project.exports.items():
-        if target in project.fallen:
-            found[name] = project.fallen[target].extension
-    for name, extension in list(found.items()):
-        first, _, rest = name.partition(".")
-        if first in ("src", "python", "lib") and rest:
-            found.setdefault(rest, extension)
+        if target in certain:
+            found[name] = certain[target]
     return dict(sorted(found.items()))

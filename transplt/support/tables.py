@@ -117,6 +117,11 @@ def is_operator(api: str) -> bool:
     return not _listed("no_operators", api) and not api.startswith("torch.sym_")
 
 
+def is_low_effort(api: str) -> bool:
+    """True for an API without which a program does the same: a switch or a tool."""
+    return _listed("low_effort", api)
+
+
 def sure_limits(api: str) -> list[dict[str, Any]]:
     """Arguments of an API that are certain to meet a limit."""
     found: list[dict[str, Any]] = _api_table()["sure_limits"].get(api, [])

@@ -101,7 +101,8 @@ def _unsupported(bench: Bench, use: Use) -> Note:
     if tables.has_kernel(use.api, version):
         ways.append("its operator is in the list of NPU kernels all the same: try it first")
     ways.append("write it with supported operators, or do it on the CPU")
-    effort = Effort.LOW if tables.has_kernel(use.api, version) else Effort.MEDIUM
+    easy = tables.has_kernel(use.api, version) or tables.is_low_effort(use.api)
+    effort = Effort.LOW if easy else Effort.MEDIUM
     return Note(
         bench.extent(use.node), UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(way for way in ways if way), effort
     )
