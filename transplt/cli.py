@@ -42,8 +42,8 @@ def migrate_options(function: _F) -> _F:
             click.option("--unsafe-fixes", is_flag=True, help="Apply edits that may change what the program does."),
             click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
             click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
-            click.option("--annotate", is_flag=True, help="Mark what is left with a comment in the output."),
             click.option("--no-analysis", is_flag=True, help="Do not look up what the project uses of torch."),
+            click.option("--annotate", is_flag=True, help="Mark what is left with a comment in the output."),
             click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none)."),
             click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left."),
             click.option("-v", "--verbose", count=True, help="Say more."),
@@ -77,8 +77,8 @@ def _is_flag(option: click.Parameter) -> bool:
 
 #: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help.
 LAZY_COMMANDS = {
-    "check": ("transplt.checking.command:check", "Findings about files and folders; --fix edits them in place."),
     "analyze": ("transplt.support.command:analyze", "What projects use that an NPU lacks, limits or does faster."),
+    "check": ("transplt.checking.command:check", "Findings about files and folders; --fix edits them in place."),
     "config": ("transplt.checking.show_config:config", "Show the settings in force and where they come from."),
     "explain": ("transplt.rule_commands:explain", "Print the page of a code such as NPU201."),
     "rules": ("transplt.rule_commands:rules", "List the codes and the rules, or check rule files."),
@@ -216,8 +216,8 @@ def migrate(options: dict[str, Any]) -> int:
             discard_edits=options["discard_edits"],
             jobs=options["jobs"],
             report_only=options["report_only"],
-        )
             analysis=not options["no_analysis"],
+        )
     )
     collect_rarely()
     with progress_bar(not options["quiet"]) as progress:

@@ -32,8 +32,8 @@ class Engine(Protocol):
 
     index_source: Callable[[bytes, str, Settings], Any]
     migrate_source: Callable[[bytes, str, Settings, Any], FileResult]
-
     survey_source: Callable[[bytes, str, Settings, Any], FileResult]
+
 
 @dataclass(frozen=True, slots=True)
 class Unread:
@@ -48,8 +48,8 @@ class FileWorker:
     """State of one worker process: where files come from and go to, and what the project says.
 
     `out` is empty when nothing is written. With `patches` the record of a changed file holds its unified diff.
-    """
     With `survey` the edits are not worked out: findings say where they would be.
+    """
 
     root: str
     out: str
@@ -58,8 +58,8 @@ class FileWorker:
     engine: str = "transplt.engine"
     project: Any = None
     patches: bool = False
-    _read: dict[str, bytes] = field(default_factory=dict)
     survey: bool = False
+    _read: dict[str, bytes] = field(default_factory=dict)
 
     def load(self) -> Engine:
         """The engine; imported once, before the processes part, so that they share it."""
@@ -126,10 +126,9 @@ class FileWorker:
             status=result.status,
             changed=result.changed,
             edited_lines=edited_lines(result.findings),
-            patch=unified_diff(entry.path, data, result.data, result.findings) if self.patches else b"",
             support=result.support,
+            patch=unified_diff(entry.path, data, result.data, result.findings) if self.patches else b"",
         )
-            lines=self._lines(data, result.findings),
 
     def _other(self, entry: Entry) -> FileRecord:
         source = f"{self.root}/{entry.path}"
@@ -147,12 +146,8 @@ class FileWorker:
             tokens=other.tokens,
             prose=other.prose,
         )
-            lines=self._lines(data, other.findings),
 
     def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
-    def _lines(self, data: bytes, findings: tuple[Finding, ...]) -> tuple[tuple[int, str], ...]:
-        left = [finding for finding in findings if finding.open] if self.patches else []
-
         """What a file that is not Python holds."""
         kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
         other = scan_other_file(data, path, kind, self.target, self._ignored_codes(path))

@@ -128,12 +128,12 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
         user_rules=read_rules((*config.rules, *options.rules)),
         per_file_ignores=config.per_file_ignores,
         base=config.base(folder),
-    )
-
-
         analysis=options.analysis,
         hardware=options.hardware,
         library=options.library,
+    )
+
+
 def read_rules(paths: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:
     """The rule files as (file name, text), all of them valid. UsageError names the place of what is wrong."""
     if not paths:
