@@ -49,8 +49,8 @@ BACKEND_POSITIONS = {
 }
 #: Top-level packages with a `cuda` or a device notation of their own.
 FOREIGN = frozenset(
-    "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton caffe2 "
-    "tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss".split()
+    "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
+    "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss".split()
 )
 #: Calls whose text arguments are for people.
 PROSE_CALLS = frozenset(
