@@ -186,3 +186,48 @@ def test_private_functions_behind_a_question() -> None:
 @pattern("T22")
 def test_lazy_calls() -> None:
     rewritten("torch.cuda._lazy_call(run)", "torch.npu._lazy_call(run)")
+
+
+@pattern("P18", "P60")
+def test_ranges_are_members_of_a_class_that_cannot_be_imported_from() -> None:
+    check_rewrite(
+        """
+        from torch.cuda.nvtx import range_pop, range_push as push
+
+        def step():
+            push(msg="step")
+            range_pop()
+        """,
+        """
+        import torch_npu  # noqa: F401
+        from torch.npu import mstx
+        range_pop = mstx.range_pop
+        push = mstx.range_push
+
+        def step():
+            push(message="step")
+            range_pop()
+        """,
+    )
+
+
+@pattern("P18", "P60")
+def test_what_has_no_counterpart_stays_beside_what_has() -> None:
+    check_rewrite(
+        """
+        try:
+            from torch.cuda.nvtx import range as block, range_push
+        except ImportError:
+            range_push = None
+        """,
+        """
+        import torch_npu  # noqa: F401
+        try:
+            from torch.cuda.nvtx import range as block
+            from torch.npu import mstx
+            range_push = mstx.range_push
+        except ImportError:
+            range_push = None
+        """,
+        open_codes=["NPU506"],
+    )

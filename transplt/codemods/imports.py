@@ -158,12 +158,16 @@ def _plain_line(line: cst.CSTNode, new_names: dict[int, str]) -> cst.CSTNode:
 
 @dataclass(slots=True)
 class _Moved:
-    """One imported name: where it comes from now, and how it is called here."""
+    """One imported name: where it comes from now, and how it is called here.
+
+    `member`: `module` is a class in the place of a module, from which nothing can be imported.
+    """
 
     module: str
     name: str
     asname: str | None
     rule: Rule | None
+    member: bool = False
 
 
 def _from(work: Work, node: ast.ImportFrom) -> None:
@@ -198,7 +202,7 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
         modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
     indent = statement_separator(work, node)
     transform: Transform
-    if len(modules) == 1:
+    if len(modules) == 1 and not moved[0].member:
         transform = partial(_same_module, moved=moved)
     else:
         transform = partial(_split, moved=moved, modules=modules, separator=indent)
@@ -277,7 +281,10 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     if target == full:
         return stays
     module, _, name = target.rpartition(".")
-    module = work.rules.importable(module) or module
+    importable = work.rules.importable(module)
+    if importable is None:
+        return _Moved(module, name, local, rule, member=True)
+    module = importable
     if alias.asname is not None:
         return _Moved(module, name, alias.asname, rule)
     if name == local:
@@ -375,10 +382,14 @@ def _same_module(line: cst.CSTNode, moved: list[_Moved]) -> cst.CSTNode:
 def _split(_line: cst.CSTNode, moved: list[_Moved], modules: list[str], separator: str) -> str:
     lines = []
     for module in modules:
+        items = [item for item in moved if item.module == module]
+        if items[0].member:
+            package, _, holder = module.rpartition(".")
+            lines.append(f"from {package} import {holder}")
+            lines += [f"{item.asname} = {holder}.{item.name}" for item in items]
+            continue
         names = [
-            item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}"
-            for item in moved
-            if item.module == module
+            item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items
         ]
         lines.append(f"from {module} import {', '.join(names)}")
     return separator.join(lines)
