@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import migrate, pattern
+from transplt.engine import migrate_source
+from transplt.finding import Finding
+from transplt.settings import Settings
 
 #: One step on the way of a value: (statements, the expression that reads it afterwards).
 _STEPS = {
@@ -42,15 +45,15 @@ _SINKS = (
 )
 
 
-@pattern("T3", "T4")
-@given(
-    steps=st.lists(
-        st.tuples(st.sampled_from(sorted(_STEPS)), st.sets(st.sampled_from(_TESTS), max_size=2)), min_size=1, max_size=6
-    ),
-    sink=st.sampled_from(_SINKS) | st.none(),
-    split=st.integers(0, 5),
+Steps = list[tuple[str, set[str]]]
+STEPS = st.lists(
+    st.tuples(st.sampled_from(sorted(_STEPS)), st.sets(st.sampled_from(_TESTS), max_size=2)), min_size=1, max_size=6
 )
-def test_all_or_nothing(steps: list[tuple[str, set[str]]], sink: str | None, split: int) -> None:
+SINKS = st.sampled_from(_SINKS) | st.none()
+
+
+def program(steps: Steps, sink: str | None, split: int) -> dict[str, str]:
+    """Modules that hand one value from step to step; from step `split` on they stand in a module of their own."""
     head = [
         "import argparse",
         "import torch",
@@ -71,6 +74,13 @@ def test_all_or_nothing(steps: list[tuple[str, set[str]]], sink: str | None, spl
     if sink is not None:
         files["train.py"].append(sink.format(read=read))
     texts = {path: "\n".join(lines) + "\n" for path, lines in files.items() if lines != head}
+    return texts
+
+
+@pattern("T3", "T4")
+@given(steps=STEPS, sink=SINKS, split=st.integers(0, 5))
+def test_all_or_nothing(steps: Steps, sink: str | None, split: int) -> None:
+    texts = program(steps, sink, split)
     for path in texts:
         others = {other: text for other, text in texts.items() if other != path}
         result = migrate(texts[path], path=path, files=others)
@@ -80,3 +90,17 @@ def test_all_or_nothing(steps: list[tuple[str, set[str]]], sink: str | None, spl
         if sink is None:
             assert not result.changed
             assert result.tokens.manual == result.tokens.found
+
+
+@given(steps=STEPS, sink=SINKS, split=st.integers(0, 5))
+def test_a_file_without_its_project_is_edited_less(steps: Steps, sink: str | None, split: int) -> None:
+    texts = program(steps, sink, split)
+    for path in texts:
+        whole = migrate(texts[path], path=path, files={other: text for other, text in texts.items() if other != path})
+        alone = migrate_source(texts[path].encode(), path, Settings())
+        assert {edit_of(f) for f in alone.findings if f.applied} <= {edit_of(f) for f in whole.findings if f.applied}
+
+
+def edit_of(finding: Finding) -> tuple[int, int, str]:
+    assert finding.edit is not None
+    return finding.span.start, finding.span.end, finding.edit.after
