@@ -2,8 +2,10 @@
 
     python scripts/build_api_support.py FACTS_DIR
 
-FACTS_DIR holds native_api_support.json, op_support.json, affinity.json and advice.json. Writes api_support.json (what the
-documentation of torch_npu says of each native API, for each torch version), affinity.json and advice.json. Which entries
+FACTS_DIR holds native_api_support.json, op_support.json, affinity.json and advice.json. Writes api_support.json (what
+the
+documentation of torch_npu says of each native API, for each torch version), affinity.json and advice.json. Which
+entries
 of the documentation contradict themselves, and which calls are certain to meet a limit, is in `support_decisions.py`.
 The output is the same for the same input; run `torch_names.py` after it.
 """
@@ -36,8 +38,8 @@ Entry = dict[str, Any]
 
 #: Text of the documents' licence and origin; shown by `transplt analyze`.
 SOURCE = (
-    "the native API support tables of the torch_npu documentation (Ascend/pytorch, CC BY 4.0, shortened), for torch 2.1 "
-    "to 2.5 the lists in the history of Ascend/msprobe"
+    "the native API support tables of the torch_npu documentation (Ascend/pytorch, CC BY 4.0, shortened), for torch "
+    "2.1 to 2.5 the lists in the history of Ascend/msprobe"
 )
 _STATUS = {True: "yes", False: "no", "partial": "limited"}
 
@@ -156,7 +158,10 @@ def affinity(folder: Path) -> Entry:
             form["versions"] = minors(fact["exists_in"])
         form |= chosen
         forms[key] = form
-    return {"source": "schemas of the torch_npu wheels; documentation of op-plugin and torch_npu (CC BY 4.0)", "forms": forms}
+    return {
+        "source": "schemas of the torch_npu wheels; documentation of op-plugin and torch_npu (CC BY 4.0)",
+        "forms": forms,
+    }
 
 
 def advice(folder: Path) -> Entry:

@@ -6,7 +6,8 @@ from typing import Any
 
 Entry = dict[str, Any]
 
-#: Entries of the documentation that other entries of it, or the wheels, contradict: left out, so that they are unverified.
+#: Entries of the documentation that other entries of it, or the wheels, contradict: left out, so that they are
+#: unverified.
 CONTRADICTED = {
     "torch.optim.Adam.step": "torch.optim.Adam is documented as supported, and is nothing without its step",
     "torch.optim.Adadelta.step": "torch.optim.Adadelta is documented as supported, and is nothing without its step",
@@ -57,7 +58,8 @@ SURE_LIMITS: dict[str, list[Entry]] = {
 
 _FUSED = "moves the optimizer's work into one kernel a step"
 
-#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/support/affinity.py), and a title.
+#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/support/affinity.py), and
+#: a title.
 AFFINITY: dict[str, Entry] = {
     "sdpa": {
         "apis": ["torch.nn.functional.scaled_dot_product_attention"],
@@ -142,10 +144,16 @@ AFFINITY: dict[str, Entry] = {
     "mx_three_interpolate": {"apis": ["mmcv.ops.three_interpolate"], "title": "an NPU form is in DrivingSDK"},
     "mx_group_points": {"apis": ["mmcv.ops.grouping_operation"], "title": "an NPU form is in DrivingSDK"},
     "mx_MultiScaleDeformableAttnFunction": {
-        "apis": ["mmcv.ops.MultiScaleDeformableAttnFunction", "mmcv.ops.multi_scale_deform_attn.MultiScaleDeformableAttnFunction"],
+        "apis": [
+            "mmcv.ops.MultiScaleDeformableAttnFunction",
+            "mmcv.ops.multi_scale_deform_attn.MultiScaleDeformableAttnFunction",
+        ],
         "title": "an NPU form is in DrivingSDK",
     },
-    "mx_modulated_deform_conv2d": {"apis": ["mmcv.ops.modulated_deform_conv2d"], "title": "an NPU form is in DrivingSDK"},
+    "mx_modulated_deform_conv2d": {
+        "apis": ["mmcv.ops.modulated_deform_conv2d"],
+        "title": "an NPU form is in DrivingSDK",
+    },
     "mx_deform_conv2d": {"apis": ["mmcv.ops.deform_conv2d"], "title": "an NPU form is in DrivingSDK"},
     "mx_box_iou_rotated": {"apis": ["mmcv.ops.box_iou_rotated"], "title": "an NPU form is in DrivingSDK"},
     "mx_sigmoid_focal_loss": {"apis": ["mmcv.ops.sigmoid_focal_loss"], "title": "an NPU form is in DrivingSDK"},
@@ -169,8 +177,8 @@ ADVICE: dict[str, Entry] = {
     "minus_infinity": {
         "code": "NPU711",
         "from": "constraint:inf_nan_mode",
-        "message": "a mask of -inf: a row that is masked as a whole becomes nan, and with INF_NAN_MODE_ENABLE=0 infinities "
-        "saturate",
+        "message": "a mask of -inf: a row that is masked as a whole becomes nan, and with INF_NAN_MODE_ENABLE=0 "
+        "infinities saturate",
         "help": "use torch.finfo(dtype).min, or give a boolean mask to the fused attention operator",
     },
     "dynamic_shape": {
@@ -237,7 +245,8 @@ ADVICE: dict[str, Entry] = {
     "deterministic": {
         "code": "NPU725",
         "from": "constraint:deterministic",
-        "message": "deterministic algorithms on NPU hold for the thread that sets them first, and do not cover collectives",
+        "message": "deterministic algorithms on NPU hold for the thread that sets them first, "
+        "and do not cover collectives",
         "help": "set it in the training process itself, and HCCL_DETERMINISTIC=true for reductions across devices",
     },
     "environment": {
@@ -267,7 +276,8 @@ HOST = tuple(
     torch.get_default_device torch.set_default_device torch.get_num_threads torch.set_num_threads torch.set_printoptions
     torch.typename torch.set_warn_always torch.get_autocast_gpu_dtype torch.is_autocast_enabled torch.get_file_path
     torch.is_autocast_cpu_enabled torch.get_autocast_dtype torch.set_autocast_enabled torch.clear_autocast_cache
-    torch.set_autocast_dtype torch.set_autocast_gpu_dtype torch.set_autocast_cache_enabled torch.is_autocast_cache_enabled
+    torch.set_autocast_dtype torch.set_autocast_gpu_dtype torch.set_autocast_cache_enabled
+    torch.is_autocast_cache_enabled
     torch.autocast_increment_nesting torch.autocast_decrement_nesting torch.get_float32_matmul_precision
     torch.FloatTensor torch.LongTensor torch.IntTensor torch.ByteTensor torch.BoolTensor torch.DoubleTensor
     torch.HalfTensor torch.ShortTensor torch.CharTensor torch.BFloat16Tensor torch.FloatStorage torch.LongStorage
@@ -297,7 +307,8 @@ HOST = tuple(
     torch.distributed.fsdp.wrap. torch.distributed.fsdp.api. torch.distributed.fsdp.StateDictType
     torch.distributed.fsdp.MixedPrecision torch.distributed.fsdp.CPUOffload torch.distributed.fsdp.BackwardPrefetch
     torch.distributed.fsdp.ShardingStrategy torch.distributed.fsdp.MixedPrecisionPolicy
-    torch.distributed.fsdp.CPUOffloadPolicy torch.distributed.fsdp.OffloadPolicy torch.distributed.fsdp.OptimStateKeyType
+    torch.distributed.fsdp.CPUOffloadPolicy torch.distributed.fsdp.OffloadPolicy
+    torch.distributed.fsdp.OptimStateKeyType
     torch.distributed.fsdp.FullStateDictConfig torch.distributed.fsdp.FullOptimStateDictConfig
     torch.distributed.fsdp.ShardedStateDictConfig torch.distributed.fsdp.LocalStateDictConfig
     torch.distributed.fsdp.ShardedOptimStateDictConfig torch.distributed.fsdp.DataParallelMeshDims
@@ -308,7 +319,8 @@ HOST = tuple(
     torch.distributed.fsdp.fully_sharded_data_parallel.MixedPrecision
     torch.distributed.fsdp.fully_sharded_data_parallel.CPUOffload
     torch.distributed.fsdp.fully_sharded_data_parallel.BackwardPrefetch
-    torch._utils. torch._six. torch._utils_internal. torch._tensor. torch._jit_internal. torch._check torch._check_is_size
+    torch._utils. torch._six. torch._utils_internal. torch._tensor. torch._jit_internal. torch._check
+    torch._check_is_size
     torch._namedtensor_internals. torch._appdirs. torch._logging. torch._sources. torch._classes. torch._VF
     torch.Tensor.device torch.Tensor.dtype torch.Tensor.shape torch.Tensor.layout torch.Tensor.names
     torch.Tensor.tolist torch.Tensor.dim torch.Tensor.type torch.Tensor.storage torch.Tensor.untyped_storage
@@ -316,7 +328,9 @@ HOST = tuple(
     """.split()
 )
 #: Parts of torch that belong to other devices: what is said of them says nothing about an NPU.
-OTHER_DEVICES = tuple("torch.mlu torch.musa torch.sdaa torch.hpu torch.xpu torch.mps torch.neuron torch.mtia torch.cpu torch.xla".split())
+OTHER_DEVICES = tuple(
+    "torch.mlu torch.musa torch.sdaa torch.hpu torch.xpu torch.mps torch.neuron torch.mtia torch.cpu torch.xla".split()
+)
 #: Limits that are the dtypes a page was checked with, of things that compute nothing.
 NO_OPERATORS = tuple(
     """
@@ -329,8 +343,10 @@ NO_OPERATORS = tuple(
     torch.Tensor.ndim torch.Tensor.detach torch.Tensor.detach_ torch.Tensor.requires_grad_ torch.Tensor.item
     torch.Tensor.tolist torch.Tensor.numpy torch.Tensor.cpu torch.Tensor.backward torch.Tensor.is_contiguous
     torch.Tensor.contiguous torch.Tensor.storage torch.Tensor.element_size torch.Tensor.nelement torch.Tensor.type
-    torch.Tensor.to torch.Tensor.view torch.Tensor.reshape torch.Tensor.data_ptr torch.Tensor.grad torch.Tensor.is_floating_point
+    torch.Tensor.to torch.Tensor.view torch.Tensor.reshape torch.Tensor.data_ptr torch.Tensor.grad
+    torch.Tensor.is_floating_point
     torch.Tensor.storage_offset torch.Tensor.get_device torch.Tensor.register_hook torch.Tensor.retain_grad
-    torch.Tensor.is_pinned torch.Tensor.pin_memory torch.Tensor.dim_order torch.numel torch.ao. torch.package. torch.jit.
+    torch.Tensor.is_pinned torch.Tensor.pin_memory torch.Tensor.dim_order torch.numel torch.ao. torch.package.
+    torch.jit.
     """.split()
 )

@@ -75,7 +75,11 @@ def annotated_tensor(function: Any) -> bool:
 def tensor_results() -> dict[str, list[str]]:
     """Names by owner (torch, torch.nn.functional, torch.Tensor, torch.nn) whose result is one tensor."""
     found: dict[str, list[str]] = {}
-    for owner, where in (("torch", torch), ("torch.nn.functional", torch.nn.functional), ("torch.Tensor", torch.Tensor)):
+    for owner, where in (
+        ("torch", torch),
+        ("torch.nn.functional", torch.nn.functional),
+        ("torch.Tensor", torch.Tensor),
+    ):
         found[owner] = sorted(
             name
             for name in dir(where)

@@ -19,9 +19,7 @@ def survey(data: bytes, work: Work) -> FileResult:
 
 
 def _finding(work: Work, change: Change) -> Finding:
-    made = change.level is Level.SAFE or (
-        change.level is Level.UNSAFE and (work.settings.unsafe_fixes or change.asked)
-    )
+    made = change.level is Level.SAFE or (change.level is Level.UNSAFE and (work.settings.unsafe_fixes or change.asked))
     return Finding(
         path=work.scan.path,
         span=work.source.span(*work.source.extent(change.node)),

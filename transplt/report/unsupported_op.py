@@ -51,7 +51,9 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
 
     rows: dict[str, list[Finding]] = {name: [] for name in sheets_of(result)}
     for finding in result.findings:
-        sheet = (analysis_sheet(finding) if result.settings.analysis else "") or (sheet_of(finding) if finding.open else "")
+        sheet = analysis_sheet(finding) if result.settings.analysis else ""
+        if not sheet and finding.open:
+            sheet = sheet_of(finding)
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
     book = Workbook(write_only=True)

@@ -173,9 +173,12 @@ def _minus_infinity(bench: Bench, node: ast.expr) -> bool:
 def _indices(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
     """x[mask] where x is a tensor for certain and the mask is written as a comparison: read, not assigned to."""
     for node in bench.scan.subscripts:
-        if isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Compare) and bench.receivers.is_tensor(node.value):
-            if bench.receivers.is_tensor(node.slice):
-                yield node, "dynamic_shape", "torch.Tensor.__getitem__"
+        if (
+            isinstance(node.ctx, ast.Load)
+            and isinstance(node.slice, ast.Compare)
+            and bench.receivers.is_tensor(node.value)
+        ) and bench.receivers.is_tensor(node.slice):
+            yield node, "dynamic_shape", "torch.Tensor.__getitem__"
 
 
 def _loops(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
@@ -194,9 +197,9 @@ def _loops(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
             call = parent(node)
             if not (isinstance(call, ast.Call) and call.func is node and not call.args and _loop_of(node) in loops):
                 continue
-            if name in ("item", "cpu") or bench.receivers.is_tensor(node.value):
-                if not _inside_host_call(call):
-                    yield call, "host_sync", f"torch.Tensor.{name}"
+            copies = name in ("item", "cpu") or bench.receivers.is_tensor(node.value)
+            if copies and not _inside_host_call(call):
+                yield call, "host_sync", f"torch.Tensor.{name}"
 
 
 def _inside_host_call(call: ast.Call) -> bool:

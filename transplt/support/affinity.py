@@ -1,6 +1,7 @@
-"""Code that has a faster form on NPU: calls of known APIs, and a few shapes of code that are written by hand everywhere.
+"""Code that has a faster form on NPU: calls of known APIs, and a few shapes of code that are written everywhere.
 
-The forms, their signatures and caveats are in rules/support/affinity.json; none of them is deprecated. A form is offered
+The forms, their signatures and caveats are in rules/support/affinity.json; none of them is deprecated. A form is
+offered
 only where the wheel of the chosen torch version has it.
 """
 
@@ -51,8 +52,8 @@ def notes_of(bench: Bench, uses: list[Use]) -> list[Note]:
         for node, full in torch_names(bench.scan, bench.names, _PACKAGES):
             if full in by_api and runs(Use(node, full, _call_of(node))):
                 _offer(bench, found, node, by_api[full], full)
-    for node, key in _shapes(bench):
-        _offer(bench, found, node, key, "")
+    for place, key in _shapes(bench):
+        _offer(bench, found, place, key, "")
     return found
 
 
@@ -61,7 +62,8 @@ def _call_of(node: ast.expr) -> ast.Call | None:
     return above if isinstance(above, ast.Call) and above.func is node else None
 
 
-def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt, key: str, api: str) -> None:
+def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str
+) -> None:
     form = _forms()[key]
     if "versions" in form and bench.version not in form["versions"]:
         return

@@ -33,7 +33,12 @@ class FileSupport:
 
 
 def analyse(
-    source: Source, scan: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, found: tuple[Finding, ...] = ()
+    source: Source,
+    scan: Scan,
+    rules: RuleSet,
+    settings: Settings,
+    project: ProjectFacts,
+    found: tuple[Finding, ...] = (),
 ) -> tuple[list[Finding], FileSupport]:
     """The findings of the analysis, without those at places that `found` speaks of already as work to do."""
     support = project.support or SupportProject()
@@ -56,7 +61,9 @@ def analyse(
         for note in notes
         if note.level is Level.INFO or note.extent[0] not in taken
     ]
-    fallen = tuple((name, extension) for name, extension in support.saved if name.startswith(f"{module_name(scan.path)}."))
+    fallen = tuple(
+        (name, extension) for name, extension in support.saved if name.startswith(f"{module_name(scan.path)}.")
+    )
     return findings, FileSupport(tuple(sorted(Counter(use.api for use in uses).items())), fallen)
 
 
@@ -86,8 +93,11 @@ def _falling(bench: Bench, support: SupportProject) -> list[Note]:
         kind = "class" if node in bench.scan.scopes and bench.scan.scopes[node].kind == "class" else "function"
         notes.append(
             Note(
-                (start, start), FALLS, Level.INFO,
-                f"the {kind} {node.name} {verb} the compiled extension {why.extension}{way}", name,
+                (start, start),
+                FALLS,
+                Level.INFO,
+                f"the {kind} {node.name} {verb} the compiled extension {why.extension}{way}",
+                name,
                 "it runs on NPU once the extension has a replacement",
             )
         )

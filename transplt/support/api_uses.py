@@ -1,6 +1,7 @@
-"""Every use of torch's API in one file: names resolved through imports and aliases, methods where the receiver is certain.
+"""Every use of torch's API in one file: names through imports and aliases, methods where the receiver is certain.
 
-A use is the longest dotted chain on a name that leads to torch. A method counts when its receiver is a tensor for certain
+A use is the longest dotted chain on a name that leads to torch. A method counts when its receiver is a tensor for
+certain
 (`receivers`) or when `self` is an instance of a subclass of nn.Module that does not define the method itself.
 """
 
@@ -30,9 +31,7 @@ def torch_names(scan: Scan, names: Names, roots: tuple[str, ...] = ("torch",)) -
     wanted = {local for local, _ in _bound(scan, names, roots)}
     if scan.root.stars:
         wanted.add("torch")
-        wanted.update(
-            full.rpartition(".")[2] for full in names.reexports if full.rpartition(".")[0] in scan.root.stars
-        )
+        wanted.update(full.rpartition(".")[2] for full in names.reexports if full.rpartition(".")[0] in scan.root.stars)
     for local in wanted:
         for node in scan.names.get(local, ()):
             full = names.resolve(local, scan.scope_of(node))
@@ -62,8 +61,10 @@ def _bound(scan: Scan, names: Names, roots: tuple[str, ...]) -> Iterator[tuple[s
 def _may_alias(store: ast.AST) -> bool:
     above = parent(store)
     value = getattr(above, "value", None)
-    return type(above) is ast.Assign and type(value) in (ast.Name, ast.Attribute, ast.Call) and (
-        type(value) is not ast.Call or len(value.args) == 1
+    return (
+        type(above) is ast.Assign
+        and type(value) in (ast.Name, ast.Attribute, ast.Call)
+        and (type(value) is not ast.Call or len(value.args) == 1)
     )
 
 

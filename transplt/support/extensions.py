@@ -25,8 +25,10 @@ _BUILDERS = frozenset({"CUDAExtension", "CppExtension"})
 _LOADERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
 #: Namespaces of operators that torch and torch_npu bring.
 _OWN_OPERATORS = frozenset(
-    "aten prims torch_npu npu c10d _c10d_functional c10d_functional higher_order quantized inductor profiler sparse image "
-    "torchvision prim symm_mem mkldnn load_library loaded_libraries rngprims debugprims fsdp _quantized".split()
+    """
+    aten prims prim torch_npu npu c10d c10d_functional _c10d_functional higher_order quantized _quantized inductor
+    profiler sparse image torchvision symm_mem mkldnn rngprims debugprims fsdp load_library loaded_libraries
+    """.split()
 )
 #: Methods with which a class falls.
 _CARRIERS = frozenset({"__init__", "__new__", "__call__", "forward", "backward"})
@@ -91,9 +93,10 @@ def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
         refer(node, full)
     for attribute in scan.attributes.get("ops", ()):
         above = parent(attribute)
-        if isinstance(above, ast.Attribute) and names.qualified(attribute) == "torch.ops":
-            if above.attr not in _OWN_OPERATORS:
-                refer(attribute, f"ops:{above.attr}")
+        if not isinstance(above, ast.Attribute) or above.attr in _OWN_OPERATORS:
+            continue
+        if names.qualified(attribute) == "torch.ops":
+            refer(attribute, f"ops:{above.attr}")
     for class_ in scan.classes:
         for node, full in _self_calls(scan, module, class_, owners):
             refer(node, full)
@@ -121,9 +124,7 @@ def _conditional(node: ast.AST) -> bool:
     return False
 
 
-def _references(
-    scan: Scan, names: Names, module: str, loaded: dict[str, str]
-) -> Iterator[tuple[ast.AST, str]]:
+def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
     """Names of other modules and of this one's functions and classes, where they are used."""
     root = scan.root
     for local, nodes in scan.names.items():
@@ -170,9 +171,9 @@ def _self_calls(
         if bindings[0].kind != "def":
             continue
         for node in scan.attributes.get(name, ()):
-            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-                if owner_of(scan, module, node, owners).startswith(f"{full}."):
-                    yield node, f"{full}.{name}"
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if own and owner_of(scan, module, node, owners).startswith(f"{full}."):
+                yield node, f"{full}.{name}"
 
 
 def _loaded(scan: Scan, names: Names) -> dict[str, str]:
@@ -274,7 +275,13 @@ class _Judge:
             return whom[4:]
         if whom.startswith("ops:"):
             return "" if whom[4:] in self.registered else f"torch.ops.{whom[4:]}"
-        if not self.known and not self.builds and not _COMPILED.search(whom) and "_cuda" not in whom and "_C." not in whom:
+        if (
+            not self.known
+            and not self.builds
+            and not _COMPILED.search(whom)
+            and "_cuda" not in whom
+            and "_C." not in whom
+        ):
             return ""
         head = ""
         for part in whom.split("."):

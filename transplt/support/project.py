@@ -10,8 +10,8 @@ from transplt.names import Names
 from transplt.scan import Scan, module_name
 from transplt.support.extensions import ExtensionFacts, Fallen, facts_of, fallen
 
-#: Bytes without which a file has nothing to do with torch, nor with what needs it.
-_WORD = b"torch"
+#: A file without any of these has nothing to do with torch, nor with the packages on top of it.
+_WORDS = (b"torch", b"transformers", b"accelerate", b"diffusers", b"deepspeed", b"lightning", b"mmengine", b"mmcv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SupportFacts:
     imports: tuple[tuple[str, str], ...] = ()
     stars: tuple[str, ...] = ()
     bases: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    extensions: ExtensionFacts = ExtensionFacts()
+    extensions: ExtensionFacts = field(default_factory=ExtensionFacts)
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class SupportProject:
 
 def concerns(data: bytes, path: str) -> bool:
     """True for a file that the analysis has to read: it names torch, or passes on what others define."""
-    return _WORD in data or (path.endswith("__init__.py") and b"import" in data)
+    return any(word in data for word in _WORDS) or (path.endswith("__init__.py") and b"import" in data)
 
 
 def support_facts(scan: Scan) -> SupportFacts:

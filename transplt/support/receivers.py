@@ -114,9 +114,9 @@ class Receivers:
 
     def _tensor_call(self, node: ast.Call) -> bool:
         func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in tables.tensor_results("torch.Tensor"):
-            if self.is_tensor(func.value):
-                return True
+        method = isinstance(func, ast.Attribute) and func.attr in tables.tensor_results("torch.Tensor")
+        if method and self.is_tensor(func.value):  # type: ignore[attr-defined]
+            return True
         full = self.names.qualified(func)
         if full is not None:
             if not full.startswith("torch."):

@@ -44,8 +44,8 @@ def csv_files(summary: Summary) -> dict[str, bytes]:
     files["blockers.csv"] = _csv(
         ("code", "api", "effort", "places", "first file", "line", "message"),
         (
-            (each.code, cell(each.api), each.effort.value if each.effort else "", each.count, cell(each.path), each.line,
-             cell(each.message))
+            (each.code, cell(each.api), each.effort.value if each.effort else "", each.count, cell(each.path),
+             each.line, cell(each.message))
             for each in summary.blockers
         ),
     )  # fmt: skip
@@ -153,12 +153,13 @@ def render_text(summaries: Sequence[Summary]) -> str:
 def _one(summary: Summary) -> Iterator[str]:
     result, effort = summary.result, summary.effort
     statuses = summary.statuses
-    yield f"{visible(result.name)}: torch {result.target.version} ({visible(result.target.why)}) on {result.settings.hardware}"
+    why, card = visible(result.target.why), result.settings.hardware
+    yield f"{visible(result.name)}: torch {result.target.version} ({why}) on {card}"
     yield f"  {len(result.python_files)} Python files, {len(summary.apis)} APIs of torch in use"
     yield (
         f"  APIs: {statuses['yes'] + statuses['host']} supported, {statuses['limited']} with a documented limit, "
-        f"{statuses['no']} unsupported, {statuses['unverified']} unverified, {statuses['converted']} converted or reported "
-        "by the migration"
+        f"{statuses['no']} unsupported, {statuses['unverified']} unverified, {statuses['converted']} converted "
+        "or reported by the migration"
     )
     yield f"  {summary.versions.text()}"
     yield ""

@@ -43,7 +43,10 @@ def _row(index: int) -> Verdict | None:
     if row is None:
         return None
     return Verdict(
-        row["status"], row.get("limit", ""), frozenset(row.get("tags", ())), row.get("dtypes", {}),
+        row["status"],
+        row.get("limit", ""),
+        frozenset(row.get("tags", ())),
+        row.get("dtypes", {}),
         frozenset(row.get("not_on", ())),
     )
 

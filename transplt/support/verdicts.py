@@ -82,11 +82,15 @@ def runs(use: Use) -> bool:
             return False
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return above.returns is not node
-        if isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in ("isinstance", "issubclass"):
+        if (
+            isinstance(above, ast.Call)
+            and isinstance(above.func, ast.Name)
+            and above.func.id in ("isinstance", "issubclass")
+        ):
             return False
         if isinstance(above, ast.ExceptHandler):
             return above.type is not node
-        if isinstance(above, (ast.stmt, ast.Call)) or isinstance(above, ast.Module):
+        if isinstance(above, (ast.stmt, ast.Call, ast.Module)):
             return True
         node = above
 
@@ -104,7 +108,13 @@ def _unsupported(bench: Bench, use: Use) -> Note:
     easy = tables.has_kernel(use.api, version) or tables.is_low_effort(use.api)
     effort = Effort.LOW if easy else Effort.MEDIUM
     return Note(
-        bench.extent(use.node), UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(way for way in ways if way), effort
+        bench.extent(use.node),
+        UNSUPPORTED,
+        Level.MANUAL,
+        message,
+        use.api,
+        "; ".join(way for way in ways if way),
+        effort,
     )
 
 
@@ -119,8 +129,13 @@ def _limited(
         message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {bench.version}"
         found.append(
             Note(
-                bench.extent(use.node), SURE, Level.MANUAL, message, use.api,
-                f"documented: {row.limit}" if row.limit else "", Effort.LOW,
+                bench.extent(use.node),
+                SURE,
+                Level.MANUAL,
+                message,
+                use.api,
+                f"documented: {row.limit}" if row.limit else "",
+                Effort.LOW,
             )
         )
         return
@@ -200,9 +215,7 @@ def _add(
 
 def _quiet(bench: Bench, code: str, kept: tuple[list[Use], str, str]) -> Note:
     uses, message, help_text = kept
-    return Note(
-        bench.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text
-    )
+    return Note(bench.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text)
 
 
 def also(uses: list[Use]) -> str:

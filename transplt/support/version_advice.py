@@ -23,7 +23,7 @@ class VersionAdvice:
     def text(self) -> str:
         """One line for a person."""
         if self.lowest:
-            return f"torch {self.lowest} is the lowest version in which nothing that the project uses is documented as unsupported"
+            return f"torch {self.lowest} is the lowest version without a documented lack of what the project uses"
         left = self.unsupported[self.best]
         names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         return f"no torch version supports all that the project uses; torch {self.best} lacks the least: {names}"
