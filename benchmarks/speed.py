@@ -12,8 +12,8 @@ Without FOLDER the tree is the unpacked wheels of tests/wheels.txt (about 6 MB).
 - LibCST: parse and resolve QualifiedNameProvider file by file, on files drawn by a fixed seed until --libcst-bytes,
   scaled to the whole tree by bytes.
 
---check exits 1 unless transplt costs at most 5 x ast.parse (3 x before there was the support analysis, which has to read
-every file that names torch) and LibCST at least 20 x transplt.
+--check exits 1 unless transplt costs at most 5 x ast.parse (the support analysis has to read every file that names
+torch; without it the limit was 3) and LibCST at least 20 x transplt.
 """
 
 from __future__ import annotations
