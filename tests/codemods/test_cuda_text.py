@@ -21,6 +21,7 @@ _USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return
         "x = '-DWITH_CUDA'",
         "x = ['kernels/cuda/roi_align.cu']",
         "subprocess.run('make cuda')",
+        "x = 'python train.py --device cuda'",
     ],
 )
 def test_what_binds_a_program_to_cuda_is_reported(line: str) -> None:

@@ -25,6 +25,7 @@ _ENVIRONMENT = re.compile(
 )
 _ADDRESS = re.compile(r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$")
 _IN_COMMAND = re.compile(r"(?:^|[\s=])(?:cuda|nccl|nvcc|nvidia-smi|nsys|ncu)(?:$|[\s:,])", re.I)
+_COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
 _IDENTIFIER = re.compile(r"[\w.\[\]{}%:*/|,=-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
@@ -54,7 +55,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
     elif _SOURCE.search(value):
         help_ = "write the kernel for the NPU, or use its operators"
         _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
-    elif "command" in kinds and _IN_COMMAND.search(value):
+    elif ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value):
         _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
     elif "kernel" in kinds:
         _bound(
