@@ -33,7 +33,7 @@ from transplt.tree import migrate_tree
 from transplt.walk import Entry
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
-REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt"}
+REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
 
 
 @pytest.fixture(autouse=True)

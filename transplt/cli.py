@@ -41,6 +41,7 @@ def migrate_options(function: _F) -> _F:
             click.option("--copy-all", is_flag=True, help="Copy files over 10 MB too."),
             click.option("--unsafe-fixes", is_flag=True, help="Apply edits that may change what the program does."),
             click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
+            click.option("--no-html", is_flag=True, help="Leave out report.html."),
             click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
             click.option("--no-analysis", is_flag=True, help="Do not look up what the project uses of torch."),
             click.option("--annotate", is_flag=True, help="Mark what is left with a comment in the output."),
@@ -216,6 +217,7 @@ def migrate(options: dict[str, Any]) -> int:
             discard_edits=options["discard_edits"],
             jobs=options["jobs"],
             report_only=options["report_only"],
+            page=not options["no_html"],
             analysis=not options["no_analysis"],
         )
     )

@@ -16,6 +16,7 @@ from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.tokens import OtherFile, scan_other_file
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
+from transplt.frames import decoded, frames
 from transplt.mirror import WHOLE_FILE_BYTES, copy_large_file, read_file, write_file
 from transplt.patch import unified_diff
 from transplt.run_result import FileRecord
@@ -128,6 +129,7 @@ class FileWorker:
             edited_lines=edited_lines(result.findings),
             support=result.support,
             patch=unified_diff(entry.path, data, result.data, result.findings) if self.patches else b"",
+            lines=self._lines(data, result.findings),
         )
 
     def _other(self, entry: Entry) -> FileRecord:
@@ -145,7 +147,12 @@ class FileWorker:
             findings=other.findings,
             tokens=other.tokens,
             prose=other.prose,
+            lines=self._lines(data, other.findings),
         )
+
+    def _lines(self, data: bytes, findings: tuple[Finding, ...]) -> tuple[tuple[int, str], ...]:
+        left = [finding for finding in findings if finding.open] if self.patches else []
+        return frames(decoded(data), left) if left else ()
 
     def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
         """What a file that is not Python holds."""

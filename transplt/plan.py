@@ -38,6 +38,7 @@ class Options:
     discard_edits: bool = False
     jobs: int | None = None
     report_only: bool = False
+    page: bool = True
     analysis: bool = False
     hardware: str = "A2"
     library: tuple[tuple[str, str], ...] = ()
@@ -61,6 +62,7 @@ class Plan:
     discard_edits: bool
     jobs: int | None
     report_only: bool = False
+    page: bool = True
 
     @property
     def single(self) -> bool:
@@ -93,6 +95,7 @@ def make_plan(options: Options) -> Plan:
         discard_edits=options.discard_edits,
         jobs=options.jobs,
         report_only=options.report_only,
+        page=options.page,
     )
 
 

@@ -19,7 +19,7 @@ NO_TOKENS = TokenCount()
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One file of the output.
+    """One file of the output. `lines` are (number, text) of the lines with open findings, where a report asks for them.
 
     `path` is relative to the output folder, with forward slashes (bytes that are not UTF-8 as lone surrogates).
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
@@ -37,6 +37,7 @@ class FileRecord:
     edited_lines: tuple[int, ...] = ()
     prose: int = 0
     patch: bytes = b""
+    lines: tuple[tuple[int, str], ...] = ()
     support: FileSupport | None = None
 
 

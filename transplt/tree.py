@@ -89,13 +89,14 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
         make_folders(stage, (path for path, _ in found.folders))
         for path, target in found.links.items():
             os.symlink(target, stage.folder / path)
-    worker = FileWorker(str(plan.folder), "" if plan.report_only else str(stage.folder), plan.settings, plan.torch)
+    out = "" if plan.report_only else str(stage.folder)
+    worker = FileWorker(str(plan.folder), out, plan.settings, plan.torch, patches=plan.page)
     outcome = _work(worker, found, plan.jobs, progress)
     result = _result(plan, found, outcome, "reports" if plan.report_only else "all")
     taken = set[str]()
     if not plan.report_only:
         taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
-    result, reports = write_reports(result, stage.folder, taken)
+    result, reports = write_reports(result, stage.folder, taken, plan.page)
     (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
     if plan.report_only:
         kept = replace(result, files=(), links=(), large=())

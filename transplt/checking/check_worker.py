@@ -10,9 +10,10 @@ from transplt.edited_lines import edits_in_order
 from transplt.errors import reason
 from transplt.file_worker import FileWorker, Unread, internal_result
 from transplt.finding import FileResult, Finding, Span, Status
+from transplt.frames import decoded, frames
 from transplt.mirror import WHOLE_FILE_BYTES, read_file
 from transplt.patch import unified_diff
-from transplt.source import Source, UnreadableSource, line_starts, read_source
+from transplt.source import Source
 from transplt.walk import Entry
 
 
@@ -80,25 +81,6 @@ class CheckWorker(FileWorker):
             return CheckedFile(result.path, findings, result.status, lines, result.data, data, fixed, patch)
         findings = tuple(replace(each, applied=False) if each.applied else each for each in result.findings)
         return CheckedFile(result.path, findings, result.status, frames(decoded(data), findings), patch=patch)
-
-
-def decoded(data: bytes) -> Source:
-    """The text of a file; what cannot be decoded shows as replacement characters."""
-    try:
-        return read_source(data)
-    except UnreadableSource:
-        utf8 = data.decode("utf-8", "replace").encode("utf-8")
-        return Source(utf8, line_starts=line_starts(utf8))
-
-
-def frames(source: Source, findings: Sequence[Finding]) -> tuple[tuple[int, str], ...]:
-    """(line number, text) of the lines around the open findings."""
-    wanted: set[int] = set()
-    for finding in findings:
-        if not finding.ignored:
-            last = min(finding.span.end_line, finding.span.line + 2)
-            wanted.update(range(finding.span.line - 1, last + 2))
-    return tuple((line, source.line_text(line)) for line in sorted(wanted) if 0 < line <= len(source.line_starts))
 
 
 def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:

@@ -1,0 +1,249 @@
+"""report.html: what it says, that it needs nothing else, and how it behaves in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser import Browser, browser, missing
+from transplt.finding import Edit, Effort, Finding, Level, Operation, Span, TokenCount
+from transplt.patch import unified_diff
+from transplt.plan import Options, make_plan
+from transplt.report.html import automatic_share, page_data, ranked_files, render_html
+from transplt.run_result import FileRecord, RunResult
+from transplt.settings import Settings
+from transplt.torch_version import TorchTarget
+from transplt.tree import migrate_tree
+
+NASTY = "</script><img src=x onerror=alert(1)>"
+TRAIN = """import torch
+import torch.nn as nn
+
+device = torch.device("cuda")
+{filler}
+
+def wrap(model):
+    return nn.DataParallel(model.to(device))
+"""
+
+
+def run_result(files: int, each: int) -> RunResult:
+    """A made-up migration of `files` files with `each` open findings and one edit each."""
+    records = []
+    efforts = list(Effort)
+    for number in range(files):
+        path = f"package/module_{number:04}.py"
+        old = "".join(f"line_{line} = 'cuda'\n" for line in range(1, each + 2))
+        new = old.replace("'cuda'", "'npu'", 1)
+        edit = Edit(Operation.MODIFY, "cuda", "npu")
+        findings = [Finding(path, Span(1, 11, 1, 15, 10, 14), "NPU201", Level.SAFE, "string", edit=edit, applied=True)]
+        for line in range(2, each + 2):
+            code = f"NPU5{line % 7:02}"
+            effort = efforts[(number + line) % 3]
+            text = f"message {line % 20}"
+            findings.append(Finding(path, Span(line, 1, line, 5, 0, 0), code, Level.MANUAL, text, "x", effort, "do it"))
+        patch = unified_diff(path, old.encode(), new.encode())
+        lines = tuple((line, f"line_{line} = 'cuda'") for line in range(1, each + 2))
+        tokens = TokenCount(each + 1, 1, each)
+        record = FileRecord(
+            path, "python", "0" * 64, tuple(findings), tokens, changed=True, patch=patch, lines=lines
+        )
+        records.append(record)
+    return RunResult(
+        "proj", Path("/in/proj"), Path("/out"), Settings(), TorchTarget("2.8", "asked"), files=tuple(records)
+    )
+
+
+def test_it_is_part_of_the_output_and_stands_alone(tmp_path: Path) -> None:
+    source = tmp_path / "proj"
+    source.mkdir()
+    (source / "train.py").write_text(TRAIN.format(filler="x = 1\n" * 30))
+    (source / "évil <b>.py").write_text(f"import torch\nprint('{NASTY}', torch.cuda.is_available())\n")
+    result = migrate_tree(make_plan(Options(source)))
+    page = (result.output / "report.html").read_text("utf-8")
+    assert str(tmp_path) not in page
+    assert NASTY not in page
+    assert set(re.findall(r"""\b(?:src|href)="([^"]{0,5})""", page)) == {"data:", "#find"}
+    assert "http:" not in page and "https:" not in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [file[0] for file in data["files"]] == ["train.py", "évil <b>.py"]
+    assert migrate_tree(make_plan(Options(source, tmp_path / "again"))).reports == result.reports
+    assert (tmp_path / "again" / "proj_msft" / "report.html").read_text("utf-8") == page
+
+
+def test_it_can_be_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "proj"
+    source.mkdir()
+    (source / "train.py").write_text("import torch\n")
+    result = migrate_tree(make_plan(Options(source, page=False)))
+    assert not (result.output / "report.html").exists()
+
+
+def test_the_figures() -> None:
+    result = run_result(3, 3)
+    assert automatic_share(result) == 25
+    assert automatic_share(run_result(0, 0)) is None
+    ranked = ranked_files(result)
+    assert len(ranked) == 3 and {row["left"] for row in ranked} == {3}
+    hours = [row["hours"] for row in ranked]
+    assert hours == sorted(hours, reverse=True)
+    data = page_data(result)
+    assert len(data["files"]) == 3
+    assert len(data["texts"]) == len(set(data["texts"]))
+    page = render_html(result).decode()
+    assert "<dd>25 %</dd>" in page and "<dd>9</dd>" in page
+    assert 'aria-label="3 converted, 9 manual, 0 unknown, 0 ignored"' in page
+
+
+def test_long_diffs_are_cut() -> None:
+    old = b"".join(b"x = %d\n" % number for number in range(100_000))
+    record = FileRecord("a.py", "python", "", patch=unified_diff("a.py", old, b"y\n"))
+    result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=(record,))
+    assert page_data(result)["files"][0][4] is True
+    assert len(render_html(result)) < 700_000
+
+
+# --- in a browser ----------------------------------------------------------------------------------------------------
+
+in_browser = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as made:
+        yield made
+
+
+def show(page: Browser, result: RunResult, folder: Path, width: int = 1200) -> None:
+    file = folder / "report.html"
+    file.write_bytes(render_html(result))
+    page.size(width, 900)
+    page.open(file)
+    page.wait("document.readyState === 'complete'")
+
+
+def keep(page: Browser, name: str) -> None:
+    """Screenshots go to the folder TRANSPLT_SCREENSHOTS, for people to look at."""
+    if folder := os.environ.get("TRANSPLT_SCREENSHOTS"):
+        Path(folder, f"{name}.png").write_bytes(page.screenshot())
+
+
+def quiet(page: Browser) -> None:
+    assert [entry["message"] for entry in page.log()] == []
+
+
+@in_browser
+def test_filters_and_search(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(30, 20), tmp_path)
+    assert page.run("return document.querySelector('#count').textContent") == "600 of 630 findings"
+    page.click('[data-filter="effort"][data-value="high"]')
+    assert page.wait("document.querySelector('#count').textContent.startsWith('200 ')")
+    assert page.run("return document.activeElement.id") == "findings"
+    page.click("#clear")
+    page.wait("document.querySelector('#count').textContent.startsWith('600 ')")
+    page.type("#search", "module_0007 message")
+    page.wait("document.querySelector('#count').textContent.startsWith('20 ')")
+    places = page.run("return [...document.querySelectorAll('#list .place')].map((each) => each.textContent)")
+    assert len(places) == 20 and all(place.startswith("package/module_0007.py:") for place in places)
+    assert page.run("return document.querySelectorAll('#files details').length") == 1
+    page.run("document.querySelector('#state').value = 'done'; document.querySelector('#state')"
+             ".dispatchEvent(new Event('change'))")  # fmt: skip
+    page.run("document.querySelector('#search').value = ''; document.querySelector('#search')"
+             ".dispatchEvent(new Event('input'))")  # fmt: skip
+    page.wait("document.querySelector('#count').textContent.startsWith('30 ')")
+    quiet(page)
+
+
+@in_browser
+def test_diffs_side_by_side_with_findings_in_the_margin(page: Browser, tmp_path: Path) -> None:
+    source = tmp_path / "proj"
+    source.mkdir()
+    (source / "train.py").write_text(TRAIN.format(filler="x = 1\n" * 30))
+    result = migrate_tree(make_plan(Options(source)))
+    page.size(1200, 900)
+    page.open(result.output / "report.html")
+    page.click("#list .place")
+    page.wait("document.querySelector('#files details').open")
+    rows = page.run(
+        "return [...document.querySelectorAll('.diff .row')].map((row) => [...row.children].map((c) => c.textContent))"
+    )
+    device = next(row for row in rows if row[0] == "4")
+    assert device[:4] == ["4", 'device = torch.device("cuda")', "5", 'device = torch.device("npu")']
+    assert "NPU201" in device[4]
+    wrap = next(row for row in rows if "DataParallel" in row[1])
+    assert int(wrap[2]) == int(wrap[0]) + 1 and wrap[1] == wrap[3]
+    assert "NPU507" in wrap[4]
+    new = next(row for row in rows if "torch_npu" in row[3])
+    assert new[0] == new[1] == ""
+    keep(page, "diff")
+    quiet(page)
+
+
+@in_browser
+def test_with_the_keyboard_alone(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path)
+    page.press("\ue004")  # Tab
+    assert page.run("return document.activeElement.className") == "skip"
+    page.press("/")
+    assert page.run("return document.activeElement.id") == "search"
+    page.press(*"module_0001")
+    page.wait("document.querySelector('#count').textContent.startsWith('4 ')")
+    page.press("\ue00c")  # Escape
+    page.wait("document.querySelector('#count').textContent.startsWith('12 ')")
+    page.run("document.querySelector('#files summary').focus()")
+    page.press("\ue007")  # Enter
+    page.wait("document.querySelector('#files details').open && document.querySelector('.diff .row')")
+    quiet(page)
+
+
+@in_browser
+def test_light_and_dark(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path)
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    before = page.run(colour)
+    keep(page, "light")
+    page.click("#theme")
+    assert page.run(colour) != before
+    assert page.run("return document.querySelector('#theme').getAttribute('aria-pressed')") == "true"
+    keep(page, "dark")
+    page.click("#theme")
+    assert page.run(colour) == before
+
+
+@in_browser
+def test_narrow(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path, width=320)
+    page.click("#list .place")
+    page.wait("document.querySelector('.diff .row')")
+    wide = "return document.documentElement.scrollWidth"
+    assert page.run(wide) <= 320
+    keep(page, "narrow")
+    page.run("scrollTo(0, 0)")
+    keep(page, "narrow_top")
+    quiet(page)
+
+
+@in_browser
+def test_five_thousand_findings(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(500, 10), tmp_path)
+    timing = page.run("return performance.getEntriesByType('navigation')[0].domComplete")
+    assert timing < 2000
+    assert page.run("return document.querySelectorAll('#list li').length") == 200
+    page.click("#more")
+    assert page.run("return document.querySelectorAll('#list li').length") == 400
+    page.click("#more-files")
+    assert page.run("return document.querySelectorAll('#files details').length") == 200
+    quiet(page)
+
+
+@in_browser
+def test_nothing_left(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(0, 0), tmp_path)
+    assert page.run("return document.body.textContent.includes('Nothing is left.')")
+    assert page.run("return document.querySelector('#count').textContent") == "0 of 0 findings"
+    quiet(page)

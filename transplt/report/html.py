@@ -1,0 +1,171 @@
+"""report.html: a whole migration on one page that needs no network: what was done, what is left, and every diff.
+
+The page is the same for the same input: no times, no absolute paths. Lists and diffs are drawn by a script when they
+come into view, from data in the page, so that thousands of findings cost nothing before somebody looks at them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import transplt
+from transplt.finding import Effort, Finding
+from transplt.report.cell import visible
+from transplt.report.titles import title
+from transplt.run_result import FileRecord, RunResult
+
+_PAGE = Path(__file__).parent / "page"
+_EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
+_EFFORT_TEXT = {
+    "low": "low: minutes", "medium": "medium: an hour or two", "high": "high: a day or more", "": "not known"
+}  # fmt: skip
+#: Hours that stand for an effort when files are ranked by work left.
+_HOURS = {"low": 0.25, "medium": 2.0, "high": 8.0, "": 0.5}
+_MOST_BARS = 12
+_MOST_FILES = 15
+#: A longer diff is cut in the page; the files themselves hold the rest.
+_MOST_PATCH = 400_000
+
+
+def render_html(result: RunResult) -> bytes:
+    """The bytes of the page, UTF-8."""
+    from jinja2 import Environment
+
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_text("report.html.j2"))
+    findings = result.findings
+    open_findings = [finding for finding in findings if finding.open]
+    page = template.render(
+        name=visible(result.name),
+        version=transplt.__version__,
+        target=result.target,
+        style=result.settings.style,
+        tokens=result.tokens,
+        automatic=automatic_share(result),
+        edits=sum(finding.applied for finding in findings),
+        left=len(open_findings),
+        python=len(result.python_files),
+        changed=len(result.changed),
+        failed=len(result.failed) + len(result.unread),
+        token_bar=token_bar(result),
+        efforts=effort_bars(open_findings),
+        codes=code_bars(open_findings),
+        files=ranked_files(result)[:_MOST_FILES],
+        css=_text("report.css"),
+        script=_text("report.js"),
+        data=_embedded(page_data(result)),
+    )
+    return page.encode("utf-8", "backslashreplace")
+
+
+def _text(name: str) -> str:
+    return (_PAGE / name).read_text("utf-8")
+
+
+def _embedded(table: dict[str, Any]) -> str:
+    """JSON that can stand inside a script element."""
+    return json.dumps(table, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def automatic_share(result: RunResult) -> int | None:
+    """Percent of the CUDA tokens with work in them that were converted; None when there are none."""
+    tokens = result.tokens
+    work = tokens.converted + tokens.manual + tokens.unknown
+    return tokens.converted * 100 // work if work else None
+
+
+def token_bar(result: RunResult) -> list[dict[str, Any]]:
+    """The parts of the bar of tokens: name, count, and their place in percent."""
+    tokens = result.tokens
+    parts = (
+        ("converted", tokens.converted),
+        ("manual", tokens.manual),
+        ("unknown", tokens.unknown),
+        ("ignored", tokens.ignored),
+    )
+    bar, at = [], 0.0
+    for name, count in parts:
+        width = count * 100 / tokens.found if tokens.found else 0.0
+        bar.append({"name": name, "count": count, "x": round(at, 3), "width": round(width, 3)})
+        at += width
+    return bar
+
+
+def effort_bars(findings: list[Finding]) -> list[dict[str, Any]]:
+    """How many open findings there are of each effort; those without one last, where there are any."""
+    counts = Counter(_effort(finding) for finding in findings)
+    keys = [*_EFFORTS, *([""] if counts[""] else [])]
+    return _bars([(key, _EFFORT_TEXT[key], counts[key]) for key in keys])
+
+
+def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:
+    """The codes with the most open findings; the rest of them as one bar."""
+    counts = sorted(Counter(finding.code for finding in findings).items(), key=lambda item: (-item[1], item[0]))
+    rows = [(code, f"{code} {title(code)}".rstrip(), count) for code, count in counts[:_MOST_BARS]]
+    if rest := counts[_MOST_BARS:]:
+        rows.append(("", f"{len(rest)} more codes", sum(count for _, count in rest)))
+    return _bars(rows)
+
+
+def _bars(rows: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
+    most = max((count for _, _, count in rows), default=0)
+    return [
+        {"key": key, "text": text, "count": count, "width": round(count * 100 / most, 2) if most else 0}
+        for key, text, count in rows
+    ]
+
+
+def ranked_files(result: RunResult) -> list[dict[str, Any]]:
+    """Files with open findings, the most work first."""
+    rows = []
+    for record in result.files:
+        efforts = [_effort(finding) for finding in record.findings if finding.open]
+        if efforts:
+            hours = sum(_HOURS[effort] for effort in efforts)
+            edits = sum(finding.applied for finding in record.findings)
+            rows.append({"path": visible(record.path), "left": len(efforts), "hours": hours, "edits": edits})
+    return sorted(rows, key=lambda row: (-row["hours"], row["path"]))
+
+
+def _effort(finding: Finding) -> str:
+    return finding.effort.value if finding.effort else ""
+
+
+def page_data(result: RunResult) -> dict[str, Any]:
+    """What the script draws: files with their findings, source lines and diffs; repeated texts stand there once."""
+    texts: dict[str, int] = {}
+
+    def text(value: str) -> int:
+        return texts.setdefault(visible(value), len(texts))
+
+    files = [_file(record, text) for record in result.files if record.findings or record.patch]
+    files += [[visible(finding.path), "", [_row(finding, text)], [], False] for finding in result.unread]
+    codes = sorted({finding.code for record in result.files for finding in record.findings})
+    return {"codes": {code: title(code) for code in codes}, "files": files, "texts": list(texts)}
+
+
+def _file(record: FileRecord, text: Any) -> list[Any]:
+    patch = record.patch
+    cut = len(patch) > _MOST_PATCH
+    if cut:
+        patch = patch[: patch.rindex(b"\n", 0, _MOST_PATCH) + 1]
+    shown = patch[max(patch.find(b"\n@@ "), 0) :].decode("utf-8", "replace").lstrip("\n")
+    rows = [_row(finding, text) for finding in record.findings]
+    return [visible(record.path), shown, rows, [[line, source] for line, source in record.lines], cut]
+
+
+def _row(finding: Finding, text: Any) -> list[Any]:
+    """Line, column, code, state, effort, message, help, and the reason why it does not count."""
+    state = "ignored" if finding.ignored else "done" if finding.applied else "left" if finding.open else "info"
+    return [
+        finding.span.line,
+        finding.span.column,
+        finding.code,
+        state,
+        _effort(finding),
+        text(finding.message),
+        text(finding.help),
+        text(finding.ignored),
+    ]
