@@ -27,7 +27,7 @@ from transplt.ruleset import RuleSet, compile_rules
 from transplt.scan import parent, scan
 from transplt.settings import Settings
 from transplt.source import Source, UnreadableSource, parse, read_source, splice
-from transplt.work import Note, Work, finding_of
+from transplt.work import Addition, Note, Work, finding_of
 
 
 def mentions_literal(data: bytes, rules: RuleSet) -> bool:
@@ -56,7 +56,7 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     work.additions = [addition for addition in work.additions if not ignores.drop_addition(addition)]
     outcome = _apply(work, build_sites(work.source, wanted))
     notes = [*work.notes, *ignores.dropped]
-    if outcome.spliced and _broken(work, outcome):
+    if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _take_back(work, wanted)
         notes += taken_back
     for failure in outcome.failures:
@@ -166,8 +166,8 @@ def _top_statement(node: ast.AST) -> ast.AST:
     return node
 
 
-def _broken(work: Work, outcome: Outcome) -> str:
-    """Why the output of a file must not be written, empty when it may be."""
+def _broken(work: Work, outcome: Outcome, applied: list[Change]) -> str:
+    """Why the output of a file must not be written, empty when it may be. `applied` are the changes it holds."""
     rules = compile_rules(replace(work.settings, user_rules=()))
     try:
         source = read_source(outcome.data)
@@ -180,13 +180,38 @@ def _broken(work: Work, outcome: Outcome) -> str:
         return reason
     settings = replace(work.settings, user_rules=())
     again = plan(source, scan(source, tree, work.scan.path), rules, settings, work.project)
-    again.changes = [change for change in again.changes if _applies(change, settings)]
+    left_out = _left_out(work, outcome, applied)
+    again.changes = [
+        change
+        for change in again.changes
+        if _applies(change, settings) and (change.code, source.extent(change.node)[0]) not in left_out
+    ]
     if not again.changes:
         return ""
     second = _apply(again, build_sites(source, again.changes))
     if second.data == outcome.data:
         return ""
     return f"a second run would change it again: {again.changes[0].message}"
+
+
+def _left_out(work: Work, outcome: Outcome, applied: list[Change]) -> set[tuple[str, int]]:
+    """Codes and places in the output of the changes that were switched off or taken back: they would come again."""
+    failed = [failure.site for failure in outcome.failures]
+    for site in failed:
+        failed += site.children
+    done = {id(change) for change in applied} - {id(change) for site in failed for change in site.changes}
+    places = sorted(
+        (work.source.extent(change.node)[0], change.code) for change in work.changes if id(change) not in done
+    )
+    found: set[tuple[str, int]] = set()
+    shift = index = 0
+    for start, code in places:
+        while index < len(outcome.spliced) and outcome.spliced[index][1] <= start:
+            before, end, new = outcome.spliced[index]
+            shift += len(new) - (end - before)
+            index += 1
+        found.add((code, start + shift))
+    return found
 
 
 def _refused(source: Source, tree: ast.Module | None) -> str:
@@ -206,6 +231,10 @@ def _refused(source: Source, tree: ast.Module | None) -> str:
 
 def _take_back(work: Work, changes: list[Change]) -> tuple[Outcome, list[Note]]:
     """Keep as many changes as hold together, by halving; report the others."""
+    why = _broken_by_lines(work)
+    lines = [_line_taken_back(work, addition, why) for addition in work.additions] if why else []
+    if why:
+        work.additions = []
     by_node: dict[int, list[Change]] = {}
     for change in changes:
         by_node.setdefault(id(change.node), []).append(change)
@@ -214,7 +243,8 @@ def _take_back(work: Work, changes: list[Change]) -> tuple[Outcome, list[Note]]:
 
     def settle(groups: list[list[Change]]) -> None:
         trial = [change for group in groups for change in group]
-        why = _broken(work, _apply(work, build_sites(work.source, [*kept, *trial])))
+        wanted = [*kept, *trial]
+        why = _broken(work, _apply(work, build_sites(work.source, wanted)), wanted)
         if not why:
             kept.extend(trial)
         elif len(groups) == 1:
@@ -224,8 +254,33 @@ def _take_back(work: Work, changes: list[Change]) -> tuple[Outcome, list[Note]]:
             settle(groups[:half])
             settle(groups[half:])
 
-    settle(list(by_node.values()))
-    return _apply(work, build_sites(work.source, kept)), notes
+    if by_node:
+        settle(list(by_node.values()))
+    return _apply(work, build_sites(work.source, kept)), [*lines, *notes]
+
+
+def _broken_by_lines(work: Work) -> str:
+    """Why the file breaks by the lines that go in alone, empty when it does not."""
+    if not work.additions:
+        return ""
+    try:
+        source = read_source(_apply(work, []).data)
+    except UnreadableSource as error:
+        return error.reason
+    reason = _refused(source, None)
+    return reason if reason and not _refused(work.source, work.scan.tree) else ""
+
+
+def _line_taken_back(work: Work, addition: Addition, why: str) -> Note:
+    start = work.source.extent(addition.beside)[0]
+    return Note(
+        (start, start),
+        "NPU992",
+        Level.MANUAL,
+        f"taken back: {addition.message} ({why})",
+        help=f"write `{addition.text}` by hand, and report it as a defect of transplt",
+        effort=Effort.LOW,
+    )
 
 
 def _taken_back(work: Work, change: Change, why: str) -> Note:

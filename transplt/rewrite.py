@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import libcst as cst
 
@@ -21,6 +22,8 @@ from transplt.source import Source
 
 #: Operands longer than this many bytes are holes: no codemod looks into them.
 HOLE_BYTES = 60
+#: Sites with more sites around them than this are left to a person; each costs a frame and a copy of its text.
+DEEPEST = 100
 _WORD = re.compile(r"\w")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -93,7 +96,10 @@ def build_sites(source: Source, changes: list[Change]) -> list[Site]:
         start, end = source.extent(change.node)
         site = by_node.setdefault(id(change.node), Site(change.node, start, end, []))
         site.changes.append(change)
-    ordered = sorted(by_node.values(), key=lambda site: (site.start, -site.end, _depth(site.node)))
+    ordered: list[Site] = []
+    for _, same in groupby(sorted(by_node.values(), key=_extent), key=_extent):
+        group = list(same)
+        ordered += group if len(group) == 1 else sorted(group, key=lambda site: _depth(site.node))
     roots: list[Site] = []
     open_sites: list[Site] = []
     for site in ordered:
@@ -104,6 +110,10 @@ def build_sites(source: Source, changes: list[Change]) -> list[Site]:
     return roots
 
 
+def _extent(site: Site) -> tuple[int, int]:
+    return site.start, -site.end
+
+
 def _depth(node: ast.AST) -> int:
     depth = 0
     while not isinstance(node, ast.Module):
@@ -112,14 +122,19 @@ def _depth(node: ast.AST) -> int:
     return depth
 
 
-def rewrite_site(source: Source, site: Site) -> tuple[str, list[SiteEdit], list[Failure]]:
-    """New text of a site with its nested sites, the minimal edits (absolute offsets), and what failed."""
+def rewrite_site(source: Source, site: Site, depth: int = 0) -> tuple[str, list[SiteEdit], list[Failure]]:
+    """New text of a site with its nested sites, the minimal edits (absolute offsets), and what failed.
+
+    `depth` is the number of sites around this one.
+    """
+    if depth > DEEPEST:
+        return source.slice(site.start, site.end), [], [Failure(site, "nested too deeply")]
     edits: list[SiteEdit] = []
     failures: list[Failure] = []
     inner_text: dict[int, str] = {}
     inner_edits: dict[int, list[SiteEdit]] = {}
     for child in site.children:
-        text, child_edits, child_failures = rewrite_site(source, child)
+        text, child_edits, child_failures = rewrite_site(source, child, depth + 1)
         inner_text[id(child)] = text
         inner_edits[id(child)] = child_edits
         failures += child_failures
@@ -239,10 +254,20 @@ def _transform(site: Site, skeleton: str) -> str:
         if isinstance(current, str):
             current = _parse_expression(current)
         current = change.transform(current)
-    if isinstance(current, str):
-        return current
-    text = cst.Module([], default_newline=newline).code_for_node(current)
+    text = current if isinstance(current, str) else cst.Module([], default_newline=newline).code_for_node(current)
+    if not is_statement:
+        _check_expression(text)
     return text.rstrip("\r\n") if is_statement else text
+
+
+def _check_expression(text: str) -> None:
+    """An edit that only together with another one makes sense to the parser would get past the check of the file."""
+    try:
+        parsed = ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CannotRewrite(f"the new text is no expression: {error}") from None
+    if isinstance(parsed, ast.Tuple) and not parsed.elts and "(" not in text:
+        raise CannotRewrite("the new text is empty")
 
 
 def _parse_expression(text: str) -> cst.BaseExpression:

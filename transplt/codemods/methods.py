@@ -18,6 +18,8 @@ _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
 _SETTINGS = ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options")
 #: Frameworks whose tensors have a `.cuda()` of their own.
 _FRAMEWORKS = frozenset({"paddle", "mxnet", "chainer", "tensorflow", "jittor", "oneflow", "mindspore", "tinygrad"})
+#: How many links of `a.b().c[0]...` are followed to what made the value.
+_LONGEST_CHAIN = 50
 _OWN_DATA = "data of the project's own: its name stays"
 
 
@@ -127,7 +129,9 @@ def _other_framework(work: Work) -> str:
 
 def _foreign_receiver(work: Work, node: ast.expr) -> str:
     """The library that made the value whose attribute is read, when its file shows it and it is not torch."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+    for _ in range(_LONGEST_CHAIN):
+        if not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            break
         node = node.func if isinstance(node, ast.Call) else node.value
     if not isinstance(node, ast.Name):
         return ""
