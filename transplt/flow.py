@@ -33,6 +33,7 @@ from transplt.slots import (
     class_fields,
     hint_of,
 )
+from transplt.value_sources import sources
 from transplt.verdicts import certain_kind
 
 DEVICE_METHODS = {"to": (0,), "to_empty": (0,)}
@@ -42,6 +43,7 @@ DEVICE_STRING = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?", re.I)
 BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
 #: Calls that keep a value under a name: flags, namespaces, fields.
 _HOLDERS = PARSER_CALLS | ABSL_CALLS | OBJECTS | {"Option", "parametrize", "append", "extend", "setdefault"}
+_PLAIN_READS = frozenset({ast.Name, ast.Attribute, ast.Subscript})
 _READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
 
 __all__ = [
@@ -185,6 +187,12 @@ def _destructured(flow: Flow, node: ast.AST, target: ast.Tuple | ast.List) -> No
 
 def _link_value(flow: Flow, target: ast.AST, value: ast.expr) -> None:
     """Link what is assigned to with what the value is made of; the parts of displays land under their keys."""
+    if type(value) in _PLAIN_READS:
+        read = flow.slot(value)
+        if read is not None and isinstance(target, ast.expr):
+            for slot in store_slots(flow, target, ()):
+                flow.link(slot, read)
+        return
     stack: list[tuple[ast.expr, tuple[int | str | None, ...]]] = [(value, ())]
     while stack:
         node, path = stack.pop()
@@ -366,7 +374,7 @@ def export(flow: Flow) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, st
     for root in {flow.find(slot) for slot in [*flow.roots, *flow.marks]} | held:
         members = flow.members.get(root, [root])
         shared = sorted({member for member in members if member[0] in "gprsnk" and not member.startswith("k:[")})
-        if not shared:
+        if not shared or (len(shared) == 1 and root not in held and root not in flow.marks):
             continue
         found = flow.marks_of(root)
         if len(shared) > 1 or root in held:
@@ -374,42 +382,3 @@ def export(flow: Flow) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, st
         if found and (len(shared) > 1 or found - hint_of(shared[0])):
             marks += [(shared[0], mark) for mark in sorted(found)]
     return tuple(sorted(groups)), tuple(sorted(marks))
-
-
-def sources(value: ast.expr) -> Iterator[ast.expr]:
-    """The expressions whose value an expression may take, or that a device string built by it begins with."""
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            yield node
-        elif isinstance(node, ast.IfExp):
-            stack += [node.body, node.orelse]
-        elif isinstance(node, ast.BoolOp):
-            stack += node.values
-        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-            stack += node.elts
-        elif isinstance(node, ast.NamedExpr):
-            stack.append(node.value)
-            yield node
-        elif isinstance(node, ast.Starred):
-            stack.append(node.value)
-        elif isinstance(node, ast.JoinedStr):
-            if node.values and isinstance(node.values[0], ast.FormattedValue):
-                stack.append(node.values[0].value)
-        elif isinstance(node, ast.BinOp):
-            if isinstance(node.op, ast.Add):
-                stack.append(node.left)
-            elif isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
-                _formatted(node.left, node.right.elts if isinstance(node.right, ast.Tuple) else [node.right], stack)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-            _formatted(node.func.value, node.args, stack)
-            yield node
-        else:
-            yield node
-
-
-def _formatted(pattern: ast.expr, values: list[ast.expr], stack: list[ast.expr]) -> None:
-    """The value that a formatted text begins with."""
-    if isinstance(pattern, ast.Constant) and str(pattern.value).startswith(("%s", "{}", "{0}")) and values:
-        stack.append(values[0])

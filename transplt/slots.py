@@ -62,12 +62,14 @@ class Flow:
     _classes: dict[str, ast.ClassDef] | None = None
     _variables: dict[tuple[int, str], str | None] = field(default_factory=dict)
     _owners: dict[int, str | None] = field(default_factory=dict)
+    _own: dict[str, str | None] = field(default_factory=dict)
     _keys: dict[tuple[int, str], str | None] = field(default_factory=dict)
 
     def join(self, names: Names, project: ProjectFacts) -> Flow:
         """The same flow, seen with its project; slots go on by the names that the file alone gives them."""
         self.names, self.project = names, project
         self._known.clear()
+        self._own.clear()
         return self
 
     # --- union-find ----------------------------------------------------------------------------------------------
@@ -273,10 +275,12 @@ class Flow:
 
     def own_name(self, full: str) -> str | None:
         """As `project_name`; as long as the project is not known, also what may turn out to be its own."""
-        known = self.project_name(full)
-        if known is None and not self.project.known and full.partition(".")[0] not in _LIBRARIES:
-            return full
-        return known
+        if not self.project.known and full.partition(".")[0] in _LIBRARIES:
+            return None
+        if full not in self._own:
+            known = self.project_name(full)
+            self._own[full] = full if known is None and not self.project.known else known
+        return self._own[full]
 
     def function_key(self, func: ast.expr, of_instances: bool = True) -> str | None:
         """`module.path` of the function or class that a callee names, when it is the project's own.

@@ -61,3 +61,9 @@ def test_doctests_are_reported() -> None:
         ''',
         open_codes=["NPU206"],
     )
+
+
+@pattern("P73")
+@pytest.mark.parametrize("text", ["device: cuda", "model:\\n  dist_backend: nccl", '{\\"device\\": \\"cuda\\"}'])
+def test_a_configuration_in_a_string_is_reported(text: str) -> None:
+    check_noop(_USE.format(f'x = "{text}"'), open_codes=["NPU208"])

@@ -495,3 +495,24 @@ def test_spellings_of_a_literal(literal: str) -> None:
 )
 def test_kernels_are_registered_for_a_device(line: str) -> None:
     stays(line, "NPU208")
+
+
+@pattern("P73")
+def test_configurations_written_in_python() -> None:
+    check_rewrite(
+        """
+        import torch
+        dist_params = dict(backend='nccl')
+        env_cfg = dict(cudnn_benchmark=True, dist_cfg=dict(backend='nccl'))
+        device = 'cuda'
+        load = {'device': 'cuda', 'mode': 'fast'}
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        dist_params = dict(backend='hccl')
+        env_cfg = dict(cudnn_benchmark=True, dist_cfg=dict(backend='hccl'))
+        device = 'npu'
+        load = {'device': 'npu', 'mode': 'fast'}
+        """,
+    )

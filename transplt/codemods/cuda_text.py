@@ -25,6 +25,9 @@ _ENVIRONMENT = re.compile(
 )
 _ADDRESS = re.compile(r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$")
 _IN_COMMAND = re.compile(r"(?:^|[\s=])(?:cuda|nccl|nvcc|nvidia-smi|nsys|ncu)(?:$|[\s:,])", re.I)
+_CONFIGURATION = re.compile(
+    r"^[\s\"'{,]*[\w.-]*(?:device|backend|accelerator)[\"']?\s*[:=]\s*[\"']?(?:cuda|nccl)\b", re.M | re.I
+)
 _COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
 _IDENTIFIER = re.compile(r"[\w.\[\]{}%:*/|,=-]*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
@@ -57,6 +60,9 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
         _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
     elif ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value):
         _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
+    elif _CONFIGURATION.search(value):
+        help_ = "write npu and hccl in it if the program reads it as a configuration"
+        _bound(work, node, "a configuration in a string names CUDA", help_, Effort.LOW)
     elif "kernel" in kinds:
         _bound(
             work, node, f"{value!r} says for which device a kernel is",

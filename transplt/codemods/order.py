@@ -18,6 +18,7 @@ from transplt.codemods import (
     environment,
     error_text,
     extensions,
+    foreign_devices,
     gates,
     help_text,
     imports,
@@ -77,6 +78,7 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     error_text.plan,
     help_text.plan,
     strings.plan,
+    foreign_devices.plan,
     cuda_paths.plan,
 )
 
