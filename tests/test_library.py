@@ -1,0 +1,64 @@
+"""The library: what the document shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transplt
+from transplt.errors import UsageError
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = re.findall(
+    r"```python\n(.*?)```\n\nprints\n\n```text\n(.*?)```", (ROOT / "docs" / "library.md").read_text(), re.DOTALL
+)
+
+
+def test_the_examples_print_what_stands_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(EXAMPLES) == 3
+    monkeypatch.chdir(tmp_path)
+    for code, printed in EXAMPLES:
+        exec(compile(code, "docs/library.md", "exec"), {})
+        assert capsys.readouterr().out == printed
+
+
+def test_nothing_is_imported_before_it_is_asked_for() -> None:
+    code = "import sys, transplt; transplt.__version__; print([m for m in sys.modules if m.startswith('transplt')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "['transplt']\n"
+    assert set(transplt.__all__) == {"check", "migrate_source", "migrate_tree"}
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        transplt.nothing  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_bytes_keep_their_encoding_and_line_ends() -> None:
+    data = "# coding: latin-1\r\nimport torch\r\nx = torch.ones(1).cuda()  # é".encode("latin-1")
+    result = transplt.migrate_source(data)
+    assert result.data.endswith(b"x = torch.ones(1).npu()  # \xe9")
+    assert b"import torch_npu  # noqa: F401\r\n" in result.data
+
+
+def test_options_reach_the_engine(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"rules": {"FuncNameModifyRule": [{"old_name": "lib.f", "new_name": "lib.g"}]}}')
+    assert transplt.migrate_source("import lib\nlib.f()\n", rules=[rules]).data == b"import lib\nlib.g()\n"
+    portable = transplt.migrate_source("import torch\ntorch.cuda.synchronize()\n", style="portable")
+    assert portable.data == b"import torch\ntorch.accelerator.synchronize()\n"
+
+
+@pytest.mark.parametrize("call", [
+    lambda: transplt.migrate_source("", torch_version="1.0"),
+    lambda: transplt.migrate_source("", style="cuda"),
+    lambda: transplt.migrate_tree("/does/not/exist"),
+    lambda: transplt.check("/does/not/exist"),
+    lambda: transplt.check(".", select=["X"]),
+])  # fmt: skip
+def test_wrong_use_is_one_error(call: object) -> None:
+    with pytest.raises(UsageError):
+        call()  # type: ignore[operator]
