@@ -4,11 +4,10 @@ import json
 import sys
 
 import torch
-
-# isort: split  before torch 2.5, nothing else brings torch.npu
-import torch.npu
-import torch_npu
 import torch_npu.npu.amp
+
+# isort: split
+import torch.npu  # before torch 2.5, torch_npu is what brings it
 from torch.npu import amp
 from torch.npu.amp import GradScaler, autocast
 from torch_npu.contrib.function import matmul_transpose  # noqa: F401

@@ -19,6 +19,14 @@ __all__ = [
 ]
 
 
+def device_count() -> int:
+    return _devices.COUNT
+
+
+def is_initialized() -> bool:
+    return True
+
+
 def _current() -> Any:
     return _devices.generators[_devices.state.device]
 
