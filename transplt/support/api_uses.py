@@ -32,7 +32,7 @@ def torch_names(scan: Scan, names: Names, roots: tuple[str, ...] = ("torch",)) -
     if scan.root.stars:
         wanted.add("torch")
         wanted.update(full.rpartition(".")[2] for full in names.reexports if full.rpartition(".")[0] in scan.root.stars)
-    for local in wanted:
+    for local in sorted(wanted):
         for node in scan.names.get(local, ()):
             full = names.resolve(local, scan.scope_of(node))
             if full is None or full.partition(".")[0] not in roots:
@@ -84,7 +84,8 @@ def _named(scan: Scan, names: Names) -> Iterator[Use]:
 
 
 def _tensor_methods(scan: Scan, receivers: Receivers) -> Iterator[Use]:
-    for name in scan.attributes.keys() & tables.members_of("torch.Tensor"):
+    # Sorted: what is certain about one receiver may rest on what was asked before.
+    for name in sorted(scan.attributes.keys() & tables.members_of("torch.Tensor")):
         for node in scan.attributes[name]:
             above = parent(node)
             if type(above) is ast.Call and above.func is node and receivers.is_tensor(node.value):
@@ -92,7 +93,7 @@ def _tensor_methods(scan: Scan, receivers: Receivers) -> Iterator[Use]:
 
 
 def _module_methods(scan: Scan, receivers: Receivers) -> Iterator[Use]:
-    for name in scan.attributes.keys() & tables.module_members() & tables.members_of("torch.nn.Module"):
+    for name in sorted(scan.attributes.keys() & tables.module_members() & tables.members_of("torch.nn.Module")):
         for node in scan.attributes[name]:
             above = parent(node)
             if type(above) is ast.Call and above.func is node and receivers.is_own_module(node.value, name):
