@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import migrate, pattern
 from tests.test_properties import programs
+from transplt.cli import main
 from transplt.engine import migrate_source
 from transplt.finding import Status
 from transplt.settings import Settings
@@ -143,8 +147,11 @@ def test_a_name_with_a_use_that_is_switched_off_keeps_its_local_name() -> None:
 
 WORDS = st.sampled_from("cuda CUDA use_cuda cuda_x nccl lib.nvtx x.cudnn torch.cuda K.CUDA".split())
 FORMS = st.sampled_from(
-    ["{} = 1", "x = {}", "f({})", "'{}'", "f'{{{}}}'", "# {}", "x['{}']", "f(a='{}')", "def f(): return {}", "if {}: pass",
-     "x = ['{}', '{}']", "assert x == '{}', 'no {}'", "'''{}\n{}'''", "r'{}'", "b'{}'", "d = {{'{}': 1}}"]
+    [
+        "{} = 1", "x = {}", "f({})", "'{}'", "f'{{{}}}'", "# {}", "x['{}']", "f(a='{}')", "def f(): return {}",
+        "if {}: pass", "x = ['{}', '{}']", "assert x == '{}', 'no {}'", "'''{}\n{}'''", "r'{}'", "b'{}'",
+        "d = {{'{}': 1}}",
+    ]
 )
 
 
@@ -180,3 +187,15 @@ def test_whole_programs_add_up(data: bytes) -> None:
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
     if result.status is Status.OK:
         assert sum(count for _, count in result.reasons) == tokens.ignored
+
+
+def test_the_log_says_why_words_stay(tmp_path: Path) -> None:
+    source = tmp_path / "demo"
+    source.mkdir()
+    (source / "a.py").write_text("use_cuda = True\nhas_cuda = use_cuda\n'''cuda'''\n")
+    (source / "b.py").write_text("def to_cuda(x): return x\n")
+    done = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    log = (tmp_path / "out" / "demo_msft" / "msFmkTranspltlog.txt").read_text()
+    assert "  ignored in Python files: 4 (a name of the project's own)\n" in log
+    assert "tokens: 5 found, 0 converted, 0 manual, 0 unknown, 5 ignored" in log

@@ -25,6 +25,7 @@ class FileRecord:
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
     text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a
     changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
+    `reasons` says why ignored tokens of a Python file stay, with their number.
     """
 
     path: str
@@ -39,6 +40,7 @@ class FileRecord:
     patch: bytes = b""
     lines: tuple[tuple[int, str], ...] = ()
     support: FileSupport | None = None
+    reasons: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,14 @@ class RunResult:
         """All findings, sorted by path and place."""
         found = [finding for record in self.files for finding in record.findings]
         return sorted([*found, *self.unread], key=Finding.sort_key)
+
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """Why the ignored tokens of the Python files stay, the commonest reason first."""
+        found: Counter[str] = Counter()
+        for record in self.files:
+            found.update(dict(record.reasons))
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))
 
     @property
     def tokens(self) -> TokenCount:

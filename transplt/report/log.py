@@ -35,6 +35,8 @@ def _lines(result: RunResult) -> Iterator[str]:
         f"{tokens.unknown} unknown, {tokens.ignored} ignored ({result.prose} of these in prose), "
         f"{tokens.comments} in comments"
     )
+    for reason, count in result.reasons:
+        yield f"  ignored in Python files: {count} ({visible(reason)})"
     for heading, items in (("left out", result.left_out), ("left out for their size", result.large)):
         if items:
             yield ""
