@@ -53,7 +53,7 @@ def test_code_under_a_condition_that_is_reported_is_not_reported_again() -> None
     result = check_noop(
         """
         import torch
-        CHOICE = {'cuda': 1, 'npu': 2}
+        CHOICE = ('cuda', 'npu')
         if torch.cuda.is_available():
             torch.cuda.synchronize()
         """,
@@ -92,6 +92,24 @@ def test_code_that_makes_no_choice_is_migrated(line: str) -> None:
 @pattern("T21")
 def test_the_users_own_rules_act_all_the_same() -> None:
     rules = {"rules": {"FuncNameModifyRule": [{"old_name": "old_name", "new_name": "new_name"}]}}
-    source = "import torch\nA = {'cuda': 1, 'npu': 2}\nout = old_name(A)\n"
+    source = "import torch\nA = ('cuda', 'npu')\nout = old_name(A)\n"
     result = migrate(source, user_rules=(("r.json", json.dumps(rules)),))
     assert "out = new_name(A)" in result.data.decode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "use = not args.no_cuda and torch.cuda.is_available()",
+        "use = torch.device('cuda', args.gpu) if args.gpu is not None else None",
+        "assert args.device in ('cuda', 'gpu')",
+        "table = {'cuda': 1, 'cpu': 2}[args.device]",
+        "if args.device == 'cuda' and args.gpus:\n    print('cuda')",
+    ],
+)
+def test_what_a_migration_writes_is_no_choice(line: str) -> None:
+    """New code in a migrated file is migrated like any other."""
+    once = migrate(f"import torch\n{line}\n").data.decode()
+    assert "npu" in once
+    again = migrate(f"{once}torch.cuda.synchronize()\n").data.decode()
+    assert again == f"{once}torch.npu.synchronize()\n"

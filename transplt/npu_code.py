@@ -1,7 +1,7 @@
 """Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
 
-A file is *portable* when it chooses between CUDA and the NPU: a condition, a table, a tuple or a pair of definitions
-that names both. A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU
+A file is *portable* when it chooses between CUDA and the NPU: a condition, a tuple or a pair of definitions that names
+both. A project is when a tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU
 must not change, so nothing in them is edited but what the user's own rules say. An edit that was planned is dropped
 where the code is CUDA's side of such a choice, and becomes a finding everywhere else.
 A file that merely uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no choice: it is edited.
@@ -21,7 +21,11 @@ from transplt.work import Note, Work
 
 #: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
 NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9])hccl(?![A-Za-z0-9])", re.I)
-_OTHER = re.compile(rb"cuda|nccl|(?<![A-Za-z0-9])(?:xpu|mlu|hpu|musa|gpu)(?![A-Za-z0-9])", re.I)
+#: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.
+_OTHER = re.compile(
+    rb"torch\.(?:cuda|xpu|mlu|hpu|musa)\b|\bis_(?:torch_)?(?:cuda|xpu|mlu|hpu|musa)(?:_\w+)?\b"
+    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl)['\"]"
+)
 _NPU_END = re.compile(rb"npu(?![a-z0-9])")
 _NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
 _TRIPLE = (b'"""', b"'''")
@@ -43,7 +47,7 @@ def mentions_npu(utf8: bytes) -> bool:
 def is_portable(source: Source, scan: Scan) -> bool:
     """True for a file that chooses between the NPU and CUDA (or another accelerator)."""
     places = _places(source)
-    return bool(places) and (_defines_both(scan) or bool(_choices(source, scan, places)))
+    return bool(places) and _chooses(scan, _choices(source, scan, places))
 
 
 def leave_npu_code(work: Work) -> None:
@@ -53,7 +57,7 @@ def leave_npu_code(work: Work) -> None:
         return
     places = _places(work.source) if mentions else []
     choices = _choices(work.source, work.scan, places) if places else []
-    if not choices and not work.project.portable and not (places and _defines_both(work.scan)):
+    if not work.project.portable and not (places and _chooses(work.scan, choices)):
         return
     where = "file" if places else "project"
     sides = [side for choice in choices for side in _sides(work.source, choice)]
@@ -119,6 +123,11 @@ def _places(source: Source) -> list[int]:
     return [at for at in found if not any(start <= at < end for start, end in areas)]
 
 
+def _chooses(scan: Scan, choices: list[ast.AST]) -> bool:
+    """True when a file decides between the two; a table alone does not, for a migration adds rows to tables."""
+    return _defines_both(scan) or any(not isinstance(choice, ast.Dict) for choice in choices)
+
+
 def _defines_both(scan: Scan) -> bool:
     """`is_npu_available` and `is_cuda_available` side by side."""
     names = [node.name for node in (*scan.functions, *scan.classes)]
@@ -153,7 +162,8 @@ def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(block, list) and node in block:
             at = block.index(node)
             near = block[max(0, at - 3) : at + 4]
-            return [twin for twin in near if twin is not node and _head(source, twin).replace(b"cuda", b"npu") == head]
+            heads = ((twin, _head(source, twin)) for twin in near)
+            return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
     return []
 
 
