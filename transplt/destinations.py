@@ -6,6 +6,7 @@ import ast
 from typing import cast
 
 from transplt.arguments_reached import argument, destination
+from transplt.hints import DEVICE_NAME
 from transplt.places import Path, Place, Stack, deep, hinted, is_map_location, store, store_slots
 from transplt.positions import FOREIGN, PARSER_CALLS, PROSE_CALLS, STRING_METHODS
 from transplt.scan import parent
@@ -82,7 +83,8 @@ def _dict(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[
             elif name and hinted(name):
                 found.append(Place("named", name))
             else:
-                stack.append((above, (*path, name)))
+                by_device = name is not None and DEVICE_NAME.fullmatch(name)
+                stack.append((above, (*path, None if by_device else name)))
 
 
 def _attribute(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:

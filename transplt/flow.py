@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.destinations import places, store_slots
+from transplt.hints import DEVICE_NAME
 from transplt.names import Names
 from transplt.positions import (
     ABSL_CALLS,
@@ -40,6 +41,8 @@ DEVICE_METHODS = {"to": (0,), "to_empty": (0,)}
 _POSITION_NAMES = {name.rpartition(".")[2] for name in [*TORCH_POSITIONS, *BACKEND_POSITIONS]}
 #: Strings that name a device or a backend: what the decisions of `codemods.strings` are about.
 DEVICE_STRING = re.compile(r"cuda(?::(?:\d+|%[dsi]|\{[^{}]*\})?)?", re.I)
+#: torch takes the names of backends in any case.
+BACKEND_STRINGS = ("nccl", "NCCL")
 BACKENDS_STRING = re.compile(r"(?:\w+:\w+,)+\w+:\w+|cuda:nccl")
 #: Calls that keep a value under a name: flags, namespaces, fields.
 _HOLDERS = PARSER_CALLS | ABSL_CALLS | OBJECTS | {"Option", "parametrize", "append", "extend", "setdefault"}
@@ -95,7 +98,7 @@ def literals_of(scan: Scan) -> Iterator[tuple[ast.expr, str]]:
                 yield above, value
         elif len(node.value) < 60:  # type: ignore[arg-type]
             value = node.value  # type: ignore[assignment]
-            if DEVICE_STRING.fullmatch(value) or value == "nccl" or BACKENDS_STRING.fullmatch(value):
+            if DEVICE_STRING.fullmatch(value) or value in BACKEND_STRINGS or BACKENDS_STRING.fullmatch(value):
                 yield node, value
 
 
@@ -219,7 +222,8 @@ def _link_value(flow: Flow, target: ast.AST, value: ast.expr) -> None:
 
 
 def _key(key: ast.expr | None) -> str | None:
-    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+    name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+    return None if name is None or DEVICE_NAME.fullmatch(name) else name
 
 
 def _link_store(flow: Flow, target: ast.AST, read: str) -> None:

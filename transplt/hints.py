@@ -10,6 +10,8 @@ BACKEND = "backend"
 DEVICE_WORD = re.compile(r"(?:^|_|\b)(?:devices?|dev|map_?location|device_?types?)\d*(?:$|_|\b)|Device", re.I)
 BACKEND_WORD = re.compile(r"backend", re.I)
 
+#: What torch calls the kinds of device.
+DEVICE_NAME = re.compile(r"(?:cuda|cpu|npu|mps|xpu|hpu|mlu|musa|xla|meta)(?::\d+)?")
 #: Answers of `hint_of`; the same names come again and again.
 _HINTS: dict[str, frozenset[str]] = {}
 _NO_HINT: frozenset[str] = frozenset()

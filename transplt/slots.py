@@ -16,7 +16,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from transplt.hints import BACKEND, BACKEND_WORD, DEVICE, DEVICE_WORD, hint_of
+from transplt.hints import BACKEND, BACKEND_WORD, DEVICE, DEVICE_NAME, DEVICE_WORD, hint_of
 from transplt.names import Names, assigned_value
 from transplt.project import GENERIC, ProjectFacts
 from transplt.scan import Scan, Scope
@@ -136,6 +136,8 @@ class Flow:
 
     def entry(self, base: ast.expr, key: str) -> str | None:
         """The slot of the entry `base[key]`: known by the last name of the mapping, whatever scope that stands in."""
+        if DEVICE_NAME.fullmatch(key):
+            return self.slot(base)  # a table by device: its values are of one kind
         if key in GENERIC:
             return None
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "vars" and base.args:

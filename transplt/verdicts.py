@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from transplt.places import Place
-from transplt.slots import BACKEND, BACKEND_WORD, DEVICE, DEVICE_WORD, Flow
+from transplt.project import GENERIC
+from transplt.scan import parent
+from transplt.slots import BACKEND, BACKEND_WORD, DEVICE, DEVICE_WORD, SELF, Flow
 
 
 def verdict(flow: Flow, found: list[Place], wanted: str) -> str:
@@ -37,13 +39,23 @@ def is_kind(flow: Flow, node: ast.expr, wanted: str) -> bool:
     return slot is not None and wanted in flow.marks_of(slot)
 
 
+def _is_compared(node: ast.expr) -> bool:
+    """True for an expression that is compared, or looked up in a table."""
+    above = parent(node)
+    if isinstance(above, ast.Call):
+        return isinstance(above.func, ast.Attribute) and above.func.attr == "get" and above.args[:1] == [node]
+    return isinstance(above, (ast.Compare, ast.Match)) or (isinstance(above, ast.Subscript) and above.slice is node)
+
+
 def certain_kind(flow: Flow, node: ast.expr, wanted: str) -> bool:
     """As `is_kind`, by the form of the expression alone."""
     if isinstance(node, ast.Name):
         return False
     if isinstance(node, ast.Attribute):
         if wanted == DEVICE and node.attr == "type":
-            return certain_kind(flow, node.value, wanted)
+            # What is compared as `x.type` with a device is a device, unless it is a configuration with a `type` entry.
+            plain = isinstance(node.value, ast.Name) and node.value.id not in SELF and node.value.id not in GENERIC
+            return (plain and _is_compared(node)) or certain_kind(flow, node.value, wanted)
         return wanted == DEVICE and node.attr in ("device", "device_type", "_device")
     if isinstance(node, ast.Call):
         last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -115,3 +115,53 @@ def test_a_table_that_nobody_is_seen_to_look_into_is_reported(line: str) -> None
 @pytest.mark.parametrize("line", ["t = {'cuda_rng': 1}", "t = {'use_cuda': d}", "t = {'my.cuda': 1}[d.type]"])
 def test_keys_that_spell_no_device_stay(line: str) -> None:
     check_noop(f"import torch\ndef f(d):\n    {line}\n    return t\n")
+
+
+@pattern("T20")
+def test_rows_whose_values_change_keep_what_they_were_for_cuda() -> None:
+    check_rewrite(
+        """
+        import torch
+        def f(d, base, x):
+            a = {'cuda': lambda x: x.cuda(non_blocking=True), 'cpu': lambda x: x}[d.type](x)
+            return {
+                **base,
+                # both in bytes
+                'cuda': (torch.cuda.memory_allocated,
+                         torch.cuda.max_memory_allocated),  # a pair
+                'cpu': None}[d.type], a
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        def f(d, base, x):
+            a = {'cuda': lambda x: x.cuda(non_blocking=True), 'npu': lambda x: x.npu(non_blocking=True), 'cpu': lambda x: x}[d.type](x)
+            return {
+                **base,
+                # both in bytes
+                'cuda': (torch.cuda.memory_allocated,
+                         torch.cuda.max_memory_allocated),
+                'npu': (torch.npu.memory_allocated,
+                         torch.npu.max_memory_allocated),  # a pair
+                'cpu': None}[d.type], a
+        """,  # noqa: E501
+    )
+
+
+@pattern("T20", "P36")
+def test_backends_by_device() -> None:
+    check_rewrite(
+        """
+        import torch
+        def f(device):
+            backends = {'cuda': 'nccl', 'cpu': 'gloo'}
+            torch.distributed.init_process_group(backends[device.type])
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        def f(device):
+            backends = {'cuda': 'nccl', 'npu': 'hccl', 'cpu': 'gloo'}
+            torch.distributed.init_process_group(backends[device.type])
+        """,
+    )

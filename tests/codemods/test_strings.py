@@ -516,3 +516,14 @@ def test_configurations_written_in_python() -> None:
         load = {'device': 'npu', 'mode': 'fast'}
         """,
     )
+
+
+@pattern("T2")
+@pytest.mark.parametrize("line", ["x = cfg.type == 'cuda'", "x = args.type == 'cuda'", "x = x.layer.type == 'cuda'"])
+def test_a_type_that_is_no_devices(line: str) -> None:
+    stays(line, "NPU203")
+
+
+@pattern("T2")
+def test_the_type_of_what_is_not_called_a_device() -> None:
+    moves("x = n.type == 'cuda'", "x = n.type == 'npu'")

@@ -167,10 +167,17 @@ def _with_rows(node: cst.CSTNode, texts: dict[int, str]) -> cst.CSTNode:
             elements.append(element)
             continue
         row = cst.ensure_type(element, cst.DictElement)
-        was = cst.parse_expression(f"({texts[index]})").with_changes(lpar=row.value.lpar, rpar=row.value.rpar)
-        elements.append(row.with_changes(value=was, comma=_separator(display)))
+        elements.append(row.with_changes(value=_as_it_was(row.value, texts[index]), comma=_separator(display)))
         elements.append(row.with_changes(key=_for_npu(row.key)))
     return display.with_changes(elements=elements)
+
+
+def _as_it_was(value: cst.BaseExpression, text: str) -> cst.BaseExpression:
+    """The value of CUDA's row without the edits inside it: a hole gets its source text, anything else holds none."""
+    if not isinstance(value, cst.Name) or not value.value.startswith("_hole"):
+        return value
+    was = cst.parse_expression(f"({text})")
+    return was.with_changes(lpar=[*value.lpar, *was.lpar[1:]], rpar=[*was.rpar[:-1], *value.rpar])
 
 
 def _for_npu(key: cst.BaseExpression) -> cst.BaseExpression:
