@@ -215,7 +215,7 @@ def blocks(draw: st.DrawFn, depth: int = 3) -> str:
 @given(blocks())
 def test_scopes_are_those_of_python(text: str) -> None:
     try:
-        compile(text, "m.py", "exec")
+        compile(text, "m.py", "exec", dont_inherit=True)
     except SyntaxError:
         return
     check_scopes(text)

@@ -71,7 +71,7 @@ SNIPPETS = (
 def test_python_reads_the_same_strings_and_comments(text: str) -> None:
     """The standard tokenizer is the oracle, for texts that it accepts and that hold no nested f-string."""
     try:
-        compile(text, "x", "exec")
+        compile(text, "x", "exec", dont_inherit=True)
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (SyntaxError, tokenize.TokenError, ValueError, IndentationError):
         return
