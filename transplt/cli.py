@@ -119,7 +119,7 @@ class Group(click.Group):
     command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and ctx.parent is None:
+        if not args and ctx.parent is None and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(USAGE)
         refuse_bundles(ctx, args)

@@ -1,0 +1,59 @@
+"""What mkdocs calls: the pages of the codes are made from rules/diagnostics, and links to rules/ lead to them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from transplt.diagnostics import all_codes, load  # noqa: E402
+
+_PAGE = re.compile(r"\]\(\.\./rules/diagnostics/(NPU\d{3})\.md\)")
+#: The hundreds of the codes and what they are about.
+GROUPS = {
+    "0": "Rules of yours",
+    "1": "Names",
+    "2": "Devices, strings and the environment",
+    "3": "Distributed",
+    "4": "Imports and lines that go in",
+    "5": "Not supported",
+    "6": "Not known",
+    "7": "Advice",
+    "8": "Files that are not Python",
+    "9": "Files that could not be read, and defects",
+}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds a page for each code, their list, and the schema of rule files."""
+    for code in all_codes():
+        files.append(File.generated(config, f"diagnostics/{code}.md", content=load(code).text()))
+    files.append(File.generated(config, "diagnostics/index.md", content=index()))
+    files.append(File.generated(config, "schema.json", content=(ROOT / "rules" / "schema.json").read_text("utf-8")))
+    return files
+
+
+def index() -> str:
+    """The list of all codes by group."""
+    lines = ["# Diagnostics", "", "`transplt explain NPU201` prints the same pages."]
+    group = ""
+    for code in all_codes():
+        page = load(code)
+        if code[3] != group:
+            group = code[3]
+            lines += ["", f"## {GROUPS[group]}", "", "| code | what | level | effort |", "|---|---|---|---|"]
+        effort = page.effort.value if page.effort else ""
+        title = page.title.replace("|", "\\|")
+        lines.append(f"| [{code}]({code}.md) | {title} | {page.level.value} | {effort} |")
+    return "\n".join(lines) + "\n"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Links out of docs/ that lead to pages which are made here."""
+    return _PAGE.sub(r"](diagnostics/\1.md)", markdown).replace("](../rules/schema.json)", "](schema.json)")
