@@ -61,7 +61,7 @@ def program(tmp_path: Path) -> Runner:
             **unmeasured(),
             "PYTHONPATH": str(SITE),
             "TRANSPLT_EMULATOR": str(settings),
-            "OMP_NUM_THREADS": "1" if nproc else "2",
+            "OMP_NUM_THREADS": "1",
         }
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc else []
         command = [sys.executable, "-W", "ignore", *launcher, str(HERE / "programs" / name), *arguments]

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 device = sys.argv[1]
-torch.set_num_threads(2)
+torch.set_num_threads(1)
 
 
 def measure(name, model, shape, steps):
