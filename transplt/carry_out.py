@@ -15,6 +15,7 @@ from transplt.codemods.order import plan
 from transplt.finding import Edit, Effort, FileResult, Finding, Level, Operation, Status
 from transplt.ignores import Ignores
 from transplt.insertions import (
+    Deletion,
     Insertion,
     constants_insertion,
     import_insertions,
@@ -56,6 +57,10 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     work.additions = [addition for addition in work.additions if not ignores.drop_addition(addition)]
     outcome = _apply(work, build_sites(work.source, wanted))
     notes = [*work.notes, *ignores.dropped]
+    if outcome.spliced and work.bench is not None and (why := _broken(work, outcome, wanted)):
+        wanted = _without_distributed(work, wanted, why)
+        outcome = _apply(work, build_sites(work.source, wanted))
+        notes = [*work.notes, *ignores.dropped]
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _take_back(work, wanted)
         notes += taken_back
@@ -77,6 +82,7 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     findings += [ignores.mark(finding_of(work, note)) for note in account_.unknown]
     findings += findings_of(work.source, work.scan.path, outcome.edits)
     findings += [_inserted(work, insertion) for insertion in outcome.insertions]
+    findings += [_deleted(work, deletion) for deletion in work.deletions]
     if work.settings.annotate:
         _annotate(work, outcome, findings)
     findings.sort(key=Finding.sort_key)
@@ -135,7 +141,7 @@ def _apply(work: Work, sites: list[Site]) -> Outcome:
         edits += site_edits
         failures += site_failures
     modules: list[str] = []
-    if needs_torch_npu(work, edits):
+    if needs_torch_npu(work, edits) or any(".npu." in item.text for item in work.insertions):
         modules.append("torch_npu")
     for edit in edits:
         for change in edit.changes:
@@ -152,8 +158,12 @@ def _apply(work: Work, sites: list[Site]) -> Outcome:
     if lines:
         insertions.append(constants_insertion(source, work.scan, lines, specify_device.CODE))
     insertions += [line_insertion(source, addition) for addition in additions]
-    insertions = joined(insertions)
+    insertions = joined([*insertions, *work.insertions])
+    deletions = work.deletions
+    if deletions:
+        edits = [edit for edit in edits if not any(item.start <= edit.start < item.end for item in deletions)]
     spliced = [(edit.start, edit.end, edit.after.encode()) for edit in edits]
+    spliced += [(item.start, item.end, item.text.encode()) for item in deletions]
     spliced += [(item.offset, item.offset, item.text.encode()) for item in insertions]
     spliced.sort(key=lambda item: (item[0], item[1]))
     data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
@@ -178,7 +188,7 @@ def _broken(work: Work, outcome: Outcome, applied: list[Change]) -> str:
         return error.reason
     if (reason := _refused(source, tree)) and not _refused(work.source, work.scan.tree):
         return reason
-    settings = replace(work.settings, user_rules=())
+    settings = replace(work.settings, user_rules=(), entry="")
     again = plan(source, scan(source, tree, work.scan.path), rules, settings, work.project)
     left_out = _left_out(work, outcome, applied)
     again.changes = [
@@ -259,6 +269,23 @@ def _take_back(work: Work, changes: list[Change]) -> tuple[Outcome, list[Note]]:
     return _apply(work, build_sites(work.source, kept)), [*lines, *notes]
 
 
+def _without_distributed(work: Work, changes: list[Change], why: str) -> list[Change]:
+    """The changes without those for several cards, which only hold together."""
+    work.insertions, work.deletions = [], []
+    start = work.source.extent(work.scan.tree.body[0])[0]
+    work.notes.append(
+        Note(
+            (start, start),
+            "NPU992",
+            Level.MANUAL,
+            f"taken back: everything that made this file distributed ({why})",
+            help="make the script distributed by hand, and report it as a defect of transplt",
+            effort=Effort.HIGH,
+        )
+    )
+    return [change for change in changes if not "NPU330" <= change.code <= "NPU349"]
+
+
 def _broken_by_lines(work: Work) -> str:
     """Why the file breaks by the lines that go in alone, empty when it does not."""
     if not work.additions:
@@ -292,6 +319,20 @@ def _taken_back(work: Work, change: Change, why: str) -> Note:
         change.api,
         "make this change by hand, and report it as a defect of transplt",
         Effort.LOW,
+    )
+
+
+def _deleted(work: Work, deletion: Deletion) -> Finding:
+    before = work.source.slice(deletion.start, deletion.end)
+    operation = Operation.MODIFY if deletion.text else Operation.DELETE
+    return Finding(
+        path=work.scan.path,
+        span=work.source.span(deletion.start, deletion.end),
+        code=deletion.code,
+        level=Level.SAFE,
+        message=deletion.message,
+        edit=Edit(operation, before, deletion.text),
+        applied=True,
     )
 
 

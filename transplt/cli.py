@@ -78,6 +78,7 @@ def _is_flag(option: click.Parameter) -> bool:
 
 #: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help.
 LAZY_COMMANDS = {
+    "distributed": ("transplt.distributed.command:distributed", "Migrate, and make a script run on many cards."),
     "analyze": ("transplt.support.command:analyze", "What projects use that an NPU lacks, limits or does faster."),
     "check": ("transplt.checking.command:check", "Findings about files and folders; --fix edits them in place."),
     "config": ("transplt.checking.show_config:config", "Show the settings in force and where they come from."),
@@ -183,7 +184,7 @@ def main(ctx: click.Context, /, **options: Any) -> int:
 
 
 #: Sub-commands that migrate first, and so take the options of the group.
-MIGRATING_COMMANDS: frozenset[str] = frozenset()
+MIGRATING_COMMANDS = frozenset({"distributed"})
 
 
 def given_options(ctx: click.Context) -> set[str]:
@@ -219,6 +220,8 @@ def migrate(options: dict[str, Any]) -> int:
             report_only=options["report_only"],
             page=not options["no_html"],
             analysis=not options["no_analysis"],
+            entry=options.get("entry", ""),
+            targets=options.get("targets", ()),
         )
     )
     collect_rarely()

@@ -38,7 +38,7 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
         _SILENT[path] = hash(data)
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
     if not told and not analysed:
-        return empty_facts(path)
+        return _with_text(empty_facts(path), data, settings)
     try:
         source, found = _scanned(data, path)
     except UnreadableSource:
@@ -49,7 +49,12 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if told:
         flow = build_flow(found, Names(found), ProjectFacts(), alone=False)
         facts = facts_of(found, flow)
+    facts = _with_text(facts, data, settings)
     return replace(facts, support=support_facts(found)) if analysed else facts
+
+
+def _with_text(facts: ModuleFacts, data: bytes, settings: Settings) -> ModuleFacts:
+    return replace(facts, text=data) if settings.entry else facts
 
 
 def _remember(path: str, data: bytes, source: Source, found: Scan) -> None:
@@ -83,7 +88,8 @@ def _finished(
 ) -> FileResult:
     rules = compile_rules(settings)
     recalled = _recall(path, data)
-    if _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules)):
+    silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules))
+    if silent and not settings.entry:
         if _readable(data) is not None:
             return _unreadable(data, path)
         return _analysed(FileResult(path, data), data, recalled, settings, project)

@@ -27,6 +27,17 @@ class Insertion:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The bytes of a statement that go out, with what stands there then (nothing, or `pass`)."""
+
+    start: int
+    end: int
+    text: str
+    code: str
+    message: str
+
+
 def needs_torch_npu(work: Work, edits: list[SiteEdit]) -> bool:
     """True when what was written into a file runs there only after `import torch_npu`.
 

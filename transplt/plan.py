@@ -42,6 +42,8 @@ class Options:
     analysis: bool = False
     hardware: str = "A2"
     library: tuple[tuple[str, str], ...] = ()
+    entry: str = ""
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +123,25 @@ def find_source(path: Path) -> Path:
 
 def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
+    style = _first(options.style, config.style, "npu")
+    if options.entry and style == "portable":
+        raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
     return Settings(
         torch_version=version,
-        specify_device=_first(options.specify_device, config.specify_device, False),
+        # Each rank sets its own device.
+        specify_device=not options.entry and _first(options.specify_device, config.specify_device, False),
         similar=_first(options.similar, config.similar, False),
         unsafe_fixes=_first(options.unsafe_fixes, config.unsafe_fixes, False),
         annotate=_first(options.annotate, config.annotate, False),
-        style=_first(options.style, config.style, "npu"),
+        style=style,
         user_rules=read_rules((*config.rules, *options.rules)),
         per_file_ignores=config.per_file_ignores,
         base=config.base(folder),
         analysis=options.analysis,
         hardware=options.hardware,
         library=options.library,
+        entry=options.entry,
+        targets=options.targets,
     )
 
 

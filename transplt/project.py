@@ -52,6 +52,7 @@ class ModuleFacts:
     uses_cuda: bool = False
     handles_npu: bool = False
     support: SupportFacts | None = None
+    text: bytes = b""  # of the whole file, for `distributed`
 
 
 @dataclass(slots=True)
@@ -75,6 +76,7 @@ class ProjectFacts:
     instances: dict[str, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
     support: SupportProject | None = None  # for the analysis
+    sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for `distributed`
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts], library: Mapping[str, str] | None = None) -> ProjectFacts:
@@ -84,6 +86,7 @@ class ProjectFacts:
         for item in every:
             joined.modules.setdefault(item.module, item.path)
         joined.suffixes = _suffixes(joined.modules)
+        joined.sources = {item.path: item.text for item in every if item.text}
         joined.packages = _packages(joined.modules)
         used: set[str] = set()
         defined: set[str] = set()

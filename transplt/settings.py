@@ -18,6 +18,8 @@ class Settings:
     folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash. `analysis`
     also looks up what the project uses of torch (transplt.support), for the card `hardware` (A2, A3 or 950DT); `library`
     holds names of other projects that need a compiled extension, with its name.
+    `entry`, the path of a main file relative to the input, makes the program that it starts distributed; `targets` are the
+    models to wrap, as they are spelled (all that train when there are none).
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -32,3 +34,5 @@ class Settings:
     analysis: bool = False
     hardware: str = "A2"
     library: tuple[tuple[str, str], ...] = ()
+    entry: str = ""
+    targets: tuple[str, ...] = ()

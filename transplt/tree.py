@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from transplt.distributed.launch import write_launch
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.file_worker import TOP, FileWorker, Unread
 from transplt.finding import Effort, Finding, Level
@@ -97,6 +98,8 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
     if not plan.report_only:
         taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
     result, reports = write_reports(result, stage.folder, taken, plan.page)
+    if plan.settings.entry and not plan.report_only:
+        reports |= write_launch(result, stage.folder, taken)
     (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
     if plan.report_only:
         kept = replace(result, files=(), links=(), large=())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from transplt.finding import Effort, Finding, Level
 from transplt.flow import Flow, build_flow
@@ -15,6 +16,9 @@ from transplt.ruleset import RuleSet
 from transplt.scan import Binding, Scan, parent
 from transplt.settings import Settings
 from transplt.source import Source
+
+if TYPE_CHECKING:
+    from transplt.insertions import Deletion, Insertion
 
 
 @dataclass(slots=True)
@@ -64,6 +68,9 @@ class Work:
     taken: set[int] = field(default_factory=set)
     additions: list[Addition] = field(default_factory=list)
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
+    insertions: list[Insertion] = field(default_factory=list)  # lines and indentation, in order
+    deletions: list[Deletion] = field(default_factory=list)
+    bench: Any = None  # what transplt.distributed keeps between its two visits
     _flow: Flow | None = None
 
     @property

@@ -37,6 +37,7 @@ from transplt.codemods import (
     tensor_types,
     type_strings,
 )
+from transplt.distributed import codemod as many_cards
 from transplt.names import Names
 from transplt.npu_code import leave_npu_code
 from transplt.project import ProjectFacts
@@ -87,8 +88,12 @@ def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, projec
     """Let every codemod look at a file; nothing is rewritten yet."""
     names = Names(found, project.reexports)
     work = Work(source, found, names, rules, settings, project)
+    if settings.entry:
+        many_cards.begin(work)
     for codemod in PLANS:
         codemod(work)
+    if settings.entry:
+        many_cards.plan(work)
     if work.changes or work.notes:
         leave_npu_code(work)
     if settings.style == "portable":

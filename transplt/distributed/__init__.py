@@ -1,0 +1,1 @@
+"""From one card to many: what `transplt distributed` adds to a migration."""
