@@ -170,7 +170,7 @@ class _LongerNames:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.known: dict[str, str | None] = {}
+        self.known: dict[tuple[str, bool], str | None] = {}
         self.keywords: set[str] | None = None
         self.bound: dict[str, list[Binding]] | None = None
 
@@ -184,11 +184,13 @@ class _LongerNames:
         if not head.group() and not tail.group():
             return None
         name = utf8[head.start() : tail.end()].decode()
-        if name not in self.known:
-            self.known[name] = self._why(name)
-        return self.known[name]
+        dotted = utf8[head.start() - 1 : head.start()] == b"."
+        key = (name, dotted)
+        if key not in self.known:
+            self.known[key] = self._why(name, dotted)
+        return self.known[key]
 
-    def _why(self, name: str) -> str | None:
+    def _why(self, name: str, dotted: bool) -> str | None:
         bindings = self._bindings().get(name)
         if bindings:
             imported = [binding.target for binding in bindings if binding.kind == "import"]
@@ -196,7 +198,7 @@ class _LongerNames:
                 return "a name of the project's own"
             return self._imported(imported[0])
         scan = self.work.scan
-        if name in self._keywords():
+        if name in self._keywords() and not dotted:
             return "a keyword: its name is the callee's"
         if name in scan.attributes:
             return "an attribute: its name stays"
@@ -245,7 +247,10 @@ def own_names(work: Work) -> list[Range]:
                 kept.append((*source.extent(node), reason))
         if not word.islower():
             for attribute in scan.attributes.get(word, ()):
-                if _is_member(work, attribute):
+                root = (work.names.qualified(attribute) or "").partition(".")[0]
+                if root in FOREIGN:
+                    kept.append((*source.extent(attribute), f"{root}'s own {word}"))
+                elif _is_member(work, attribute):
                     kept.append((*source.extent(attribute), "a member of the project's own"))
     for scope in scan.scopes.values():
         for word in words:

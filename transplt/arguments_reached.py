@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.names import assigned_value
 from transplt.places import Path, Place, Stack, deep, hinted
 from transplt.positions import (
     ABSL_CALLS,
@@ -35,10 +36,10 @@ def argument(
     func = call.func
     method = isinstance(func, ast.Attribute)
     last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    full = flow.names.qualified(func) or ""
+    full = flow.names.qualified(func) or _one_or_no_context(flow, func)
     index = next((i for i, arg in enumerate(call.args) if arg is current), -1)
     root = full.split(".")[0] or _root(func)
-    if root in FOREIGN and last != "cdiv":
+    if root in FOREIGN and last not in ("cdiv", "HParams"):
         found.append(Place("foreign", root))
     elif last in PARSER_CALLS or (last == "Option" and root in ("typer", "click", "Option")):
         _option(flow, call, last, keyword, index, path, found, stack)
@@ -111,6 +112,22 @@ def argument(
         found.append(Place("named", keyword))
     else:
         found.append(Place("other", f"argument of {last or 'a call'}"))
+
+
+def _one_or_no_context(flow: Flow, func: ast.expr) -> str:
+    """What a name stands for that is one context manager or none: `scope = autocast if amp else nullcontext`."""
+    if not isinstance(func, ast.Name):
+        return ""
+    found = flow.names.lookup(func.id, flow.scan.scope_of(func))
+    values: list[ast.expr] = []
+    for binding in found[1] if found is not None else ():
+        value = assigned_value(binding.node) if binding.kind == "assign" else None
+        if value is None:
+            return ""
+        values += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    names = {flow.names.qualified(value) for value in values}
+    rest = names - {"contextlib.nullcontext", "contextlib.suppress"}
+    return (rest.pop() or "") if len(rest) == 1 < len(names) else ""
 
 
 def _takes_device(full: str, last: str, method: bool, keyword: str | None, index: int) -> bool:

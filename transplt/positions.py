@@ -68,7 +68,8 @@ WRAPPERS = frozenset("str repr cast list tuple set frozenset sorted reversed ite
 PICKS = frozenset({"join", "Choice", "choice", "sampled_from", "one_of", "just", "min", "max", "next"})
 FIELD_CALLS = frozenset({"field", "Field", "ib", "attrib", "Factory"})
 OBJECTS = frozenset(
-    "Namespace SimpleNamespace EasyDict edict Munch AttrDict DotDict ConfigDict set_defaults replace _replace".split()
+    "Namespace SimpleNamespace HParams EasyDict edict Munch AttrDict DotDict ConfigDict set_defaults replace "
+    "_replace".split()
 )
 STRING_METHODS = frozenset({"format", "lower", "upper", "strip", "rstrip", "lstrip", "encode", "casefold"})
 TESTS = frozenset(

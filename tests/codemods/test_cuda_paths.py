@@ -141,3 +141,110 @@ def test_a_long_branch_is_a_program() -> None:
         f"import torch\nimport ops_cuda\nif torch.cuda.is_available():\n    x = 1\n{lines}\n    ops_cuda.run(x)\n"
     )
     assert b"if torch.npu.is_available():" in result.data
+
+
+@pattern("T2", "T26")
+def test_a_compiled_module_of_the_project() -> None:
+    check_noop(
+        """
+        import torch
+        from layers import _C
+
+        def forward(x, offset):
+            if not x.is_cuda:
+                return torch.add(x, offset)
+            return _C.deform_forward(x, offset)
+        """,
+        open_codes=["NPU270"],
+        files={"layers/__init__.py": ""},
+    )
+
+
+@pattern("T2")
+def test_a_module_of_the_project_in_python_is_no_extension() -> None:
+    result = migrate(
+        """
+        import torch
+        from layers import my_ext
+
+        def forward(x):
+            if x.is_cuda:
+                return my_ext.forward(x)
+            return x
+        """,
+        files={"layers/__init__.py": "", "layers/my_ext.py": "def forward(x): return x\n"},
+    )
+    assert b"if x.is_npu:" in result.data
+
+
+@pattern("T2", "P53")
+@pytest.mark.parametrize("called", ["FusedLayerNorm(4)", "Norm(4)"])
+def test_names_of_packages_with_kernels(called: str) -> None:
+    result = migrate(
+        f"""
+        import torch
+        try:
+            from apex.normalization import FusedLayerNorm
+
+            class Norm(FusedLayerNorm):
+                pass
+        except ImportError:
+            FusedLayerNorm = None
+
+        def build():
+            if torch.cuda.is_available() and FusedLayerNorm is not None:
+                return {called}
+            return torch.nn.LayerNorm(4)
+        """
+    )
+    assert b"if torch.cuda.is_available()" in result.data
+
+
+@pattern("T2", "P1")
+def test_a_name_that_only_leads_to_other_peoples_cuda() -> None:
+    check_noop(
+        """
+        import torch
+
+        def export(check, device):
+            cuda = torch.cuda.is_available() and device.type != "cpu"
+            check("onnxruntime-gpu" if cuda else "onnxruntime")
+            return ["CUDAExecutionProvider"] if cuda else ["CPUExecutionProvider"]
+        """,
+        open_codes=["NPU246", "NPU270"],
+    )
+
+
+@pattern("P1")
+@pytest.mark.parametrize("use", ["return x.half() if gpu else x", "report(gpu)", "return gpu"])
+def test_a_name_that_leads_to_code_of_the_npu_too(use: str) -> None:
+    result = migrate(
+        f"""
+        import torch
+
+        def export(check, x, report):
+            gpu = torch.cuda.is_available()
+            check("onnxruntime-gpu" if gpu else "onnxruntime")
+            {use}
+        """
+    )
+    assert b"gpu = torch.npu.is_available()" in result.data
+
+
+@pattern("T2", "T9")
+@pytest.mark.parametrize(
+    "line", ["core.DeviceOption(caffe2_pb2.CUDA, 0)", "torch.ops._caffe2.CopyCPUToGPU(x)"]
+)
+def test_a_branch_for_caffe2(line: str) -> None:
+    check_noop(
+        f"""
+        import torch
+        from caffe2.proto import caffe2_pb2
+        from caffe2.python import core
+
+        def place(x):
+            if x.device.type == "cuda":
+                return {line}
+        """,
+        open_codes=["NPU270"],
+    )

@@ -67,3 +67,30 @@ def test_doctests_are_reported() -> None:
 @pytest.mark.parametrize("text", ["device: cuda", "model:\\n  dist_backend: nccl", '{\\"device\\": \\"cuda\\"}'])
 def test_a_configuration_in_a_string_is_reported(text: str) -> None:
     check_noop(_USE.format(f'x = "{text}"'), open_codes=["NPU208"])
+
+
+@pattern("T26")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch._C._jit_get_operation('aten::cudnn_convolution_backward_weight')",
+        "out.write('at::Tensor forward(at::Tensor x) { auto s = at::cuda::getCurrentCUDAStream(); }')",
+        "flags = ['-U__CUDA_NO_HALF_OPERATORS__']",
+    ],
+)
+def test_operators_and_sources_of_cuda_are_reported(line: str) -> None:
+    check_noop(_USE.format(line), open_codes=["NPU208"])
+
+
+@pattern("P58", "T26")
+def test_flags_of_an_extension_that_is_reported() -> None:
+    result = check_noop(
+        """
+        from torch.utils.cpp_extension import CUDAExtension
+
+        flags = ['-U__CUDA_NO_HALF_OPERATORS__', '-DWITH_CUDA=1']
+        ext = CUDAExtension('ops', ['ops.cpp'], extra_compile_args=flags)
+        """,
+        open_codes=["NPU550"],
+    )
+    assert ("a flag of the compiler: the extension is reported", 2) in result.reasons

@@ -49,3 +49,11 @@ def test_the_help_of_a_choice_that_stays() -> None:
         f"{_HEAD}parser.add_argument('--mode', choices=['cuda', 'ref'], help='cuda: the fast kernel')\n",
         open_codes=["NPU203"],
     )
+
+
+@pattern("T6", "T26")
+@pytest.mark.parametrize(
+    "flag", ["'--cuda_ray', help='use CUDA raymarching'", "'--cuda-graph', help='capture a CUDA graph'"]
+)
+def test_a_flag_that_switches_code_of_cuda(flag: str) -> None:
+    check_noop(f"{_HEAD}parser.add_argument({flag})\n")

@@ -527,3 +527,76 @@ def test_a_type_that_is_no_devices(line: str) -> None:
 @pattern("T2")
 def test_the_type_of_what_is_not_called_a_device() -> None:
     moves("x = n.type == 'cuda'", "x = n.type == 'npu'")
+
+
+@pattern("P36", "P38")
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("dist.init_process_group(backend='NCCL')", "dist.init_process_group(backend='HCCL')"),
+        (
+            "dist.init_process_group('NCCL' if ready else 'GLOO')",
+            "dist.init_process_group('HCCL' if ready else 'GLOO')",
+        ),
+    ],
+)
+def test_a_backend_in_capitals(line: str, after: str) -> None:
+    check_rewrite(
+        f"import torch\nimport torch.distributed as dist\n{line}\n",
+        f"import torch\nimport torch_npu  # noqa: F401\nimport torch.distributed as dist\n{after}\n",
+    )
+
+
+@pattern("T24")
+@pytest.mark.parametrize("line", ["LABEL = 'NCCL'", "print('NCCL')", "columns = ['NCCL', 'MPI']"])
+def test_a_label_in_capitals(line: str) -> None:
+    check_noop(f"import torch\n{line}\n")
+
+
+@pattern("P36", "P37")
+def test_parameters_held_by_tensorflow() -> None:
+    check_rewrite(
+        """
+        import tensorflow as tf
+
+        hparams = tf.contrib.training.HParams(batch_size=4, dist_backend="nccl")
+        """,
+        """
+        import tensorflow as tf
+        import torch_npu  # noqa: F401
+
+        hparams = tf.contrib.training.HParams(batch_size=4, dist_backend="hccl")
+        """,
+    )
+
+
+@pattern("P14")
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "scope = autocast if amp else nullcontext",
+        "if amp:\n    scope = autocast\nelse:\n    scope = nullcontext",
+    ],
+)
+def test_one_context_or_none(choice: str) -> None:
+    head = "from contextlib import nullcontext\nimport torch\n{}from torch import autocast\n"
+    check_rewrite(
+        f"{head.format('')}{choice}\nwith scope('cuda'):\n    pass\n",
+        f"{head.format('import torch_npu  # noqa: F401' + chr(10))}{choice}\nwith scope('npu'):\n    pass\n",
+    )
+
+
+@pattern("P14", "T24")
+def test_one_of_two_contexts_is_not_known() -> None:
+    check_noop(
+        """
+        import torch
+        from torch import autocast
+        from mine import profile
+
+        scope = autocast if torch.rand(1) > 0 else profile
+        with scope('cuda'):
+            pass
+        """,
+        open_codes=["NPU203"],
+    )

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from transplt.destinations import FOREIGN
 from transplt.finding import Effort
 from transplt.rewrite import Change
 from transplt.scan import FUNCTIONS, import_base, parent
@@ -17,12 +18,24 @@ from transplt.work import Work
 
 CODE = "NPU270"
 #: Findings that mark code which needs CUDA: packages without a form for NPU, kernels, extensions.
-_BOUND = ("NPU510", "NPU512", "NPU55")
-#: A branch longer than this many lines is a program, no call of a kernel.
+_BOUND = ("NPU246", "NPU510", "NPU512", "NPU55")
+#: Of these codes those whose names are CUDA code wherever they are called, not only where they are imported.
+_KERNEL_CODES = ("NPU510", "NPU553", "NPU554")
+#: Packages under these codes that hold no kernels: what they do on a device is torch's.
+_NO_KERNELS = ("lightning", "pytorch_lightning")
+#: A branch longer than this many lines is a program, no call of a kernel; a test of one tensor guards no program.
 _LINES = 30
+_LINES_OF_A_TENSOR = 100
 _NAMED_CUDA = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)triton(?:$|_)", re.I)
 #: What marks a file whose functions end in kernels of its own.
-_KERNELS = re.compile(rb"cpp_extension|load_inline|get_plugin|custom_ops|\b_C\b|\b_ext\b|\.cu\b|\btriton\b|\bcupy\b")
+_KERNELS = re.compile(rb"cpp_extension|load_inline|get_plugin|custom_ops|\b_C\b|\b_ext\b|\.cu\b|\btriton|\bcupy\b")
+#: How compiled modules of a project are called: `from detectron2 import _C`.
+_COMPILED = re.compile(r"_?C|\w+_ext|_ext|\w+_extension|_backend")
+#: Packages and methods of other libraries that need a card of NVIDIA.
+_OF_OTHERS = re.compile(
+    r"(?:onnxruntime|paddlepaddle|tensorflow|faiss|mxnet)-gpu(?:[=<>~!\[].*)?|(?:CUDA|Tensorrt)ExecutionProvider"
+)
+_GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
 
 
 def plan(work: Work) -> None:
@@ -32,8 +45,9 @@ def plan(work: Work) -> None:
         return
     taken_back: set[int] = set()
     for change in gates:
+        limit = _LINES_OF_A_TENSOR if change.api == "torch.Tensor.is_cuda" else _LINES
         branch = _branch(change.node)
-        why = _cuda_only(work, branch) if branch else ""
+        why = (_cuda_only(work, branch, limit) if branch else "") or _by_name(work, change.node)
         if why:
             taken_back.add(id(change))
             work.note(
@@ -98,13 +112,42 @@ def _following(node: ast.stmt) -> list[ast.stmt]:
     return []
 
 
-def _cuda_only(work: Work, branch: list[ast.AST]) -> str:
+def _by_name(work: Work, node: ast.AST) -> str:
+    """What the branches need that ask for the gate by a name of its own: `gpu = torch.cuda.is_available()`."""
+    above = parent(node)
+    while isinstance(above, (ast.Call, ast.BoolOp)) and not isinstance(getattr(above, "op", None), ast.Or):
+        node, above = above, parent(above)
+    if not isinstance(above, ast.Assign) or above.value is not node or len(above.targets) != 1:
+        return ""
+    target = above.targets[0]
+    if not isinstance(target, ast.Name):
+        return ""
+    scope = work.scan.scope_of(target)
+    found = work.names.lookup(target.id, scope)
+    if found is None or len(found[1]) != 1:
+        return ""
+    why = ""
+    for use in work.scan.names.get(target.id, ()):
+        if use is target:
+            continue
+        if (seen := work.names.lookup(use.id, work.scan.scope_of(use))) is None or seen[0] is not found[0]:
+            continue
+        branch = _branch(use)
+        why = _cuda_only(work, branch, _LINES) if branch else ""
+        if not why:
+            return ""
+    return why
+
+
+def _cuda_only(work: Work, branch: list[ast.AST], limit: int) -> str:
     """What in a branch needs CUDA, in a few words; empty when nothing does."""
     first, last = branch[0], branch[-1]
     lines = getattr(last, "end_lineno", 0) - getattr(first, "lineno", 0)
-    if lines > _LINES:
-        return ""
     extents = [work.source.extent(node) for node in branch]  # type: ignore[arg-type]
+    # The markers of --annotate are no lines of the program: they must not make a second run decide otherwise.
+    lines -= work.source.utf8.count(b"# TODO(transplt): ", extents[0][0], extents[-1][1])
+    if lines > limit:
+        return ""
     for note in work.notes:
         if note.code.startswith(_BOUND) and any(a <= note.extent[0] and note.extent[1] <= b for a, b in extents):
             return note.api or note.message
@@ -114,8 +157,48 @@ def _cuda_only(work: Work, branch: list[ast.AST]) -> str:
                 module = work.project.canonical(import_base(work.scan.path, inner))
                 if module in work.project.kernel_modules:
                     return module
-            elif isinstance(inner, ast.Call) and (name := _kernel_call(work, inner)):
+            elif isinstance(inner, ast.Call) and (name := _compiled(work, inner) or _kernel_call(work, inner)):
                 return name
+            elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and _OF_OTHERS.fullmatch(inner.value):
+                return inner.value
+            elif isinstance(inner, ast.Attribute) and inner.attr == "CUDA":
+                full = work.names.qualified(inner) or ""
+                if full.partition(".")[0] in FOREIGN:
+                    return full
+    return ""
+
+
+def _compiled(work: Work, call: ast.Call) -> str:
+    """The name of a function that is compiled for CUDA, by where it comes from; empty for any other call."""
+    func = call.func
+    full = work.names.qualified(func) or ""
+    if full.startswith("torch.ops._caffe2.") or (isinstance(func, ast.Attribute) and func.attr in _GPU_METHODS):
+        return full or func.attr  # type: ignore[attr-defined]
+    if full and (bound := _bound_name(work, full)):
+        return bound
+    root: ast.expr = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    found = work.names.lookup(root.id, work.scan.scope_of(root)) if isinstance(root, ast.Name) else None
+    for binding in found[1] if found is not None else ():
+        if isinstance(binding.node, ast.ClassDef):
+            for base in binding.node.bases:
+                if bound := _bound_name(work, work.names.qualified(base) or ""):
+                    return bound
+        elif binding.kind == "import" and root is not func and _COMPILED.fullmatch(binding.target.rpartition(".")[2]):
+            known = work.project.canonical(binding.target)
+            if work.project.known and known not in work.project.modules and known not in work.project.defined:
+                return f"{binding.target.rpartition('.')[2]}.{func.attr}"  # type: ignore[attr-defined]
+    return ""
+
+
+def _bound_name(work: Work, full: str) -> str:
+    """The name in the findings of CUDA-only code that a full name is or begins with."""
+    if not full or full.partition(".")[0] in _NO_KERNELS:
+        return ""
+    for note in work.notes:
+        if note.api and note.code in _KERNEL_CODES and (full == note.api or full.startswith(f"{note.api}.")):
+            return note.api
     return ""
 
 

@@ -16,9 +16,13 @@ _LIBRARY = re.compile(
     re.I,
 )
 _TOOLKIT = re.compile(
-    r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-D\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d"
+    r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-[DU]\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d"
 )
-_SOURCE = re.compile(r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem")
+_MACRO = re.compile(r"-[DU]\w*CUDA\w*(?:=\w*)?")
+_SOURCE = re.compile(
+    r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem|\bat::cuda\b|\bat::Tensor\b"
+)
+_OPERATOR = re.compile(r"\w+::\w*(?:cuda|cudnn|nccl|cublas)\w*(?:\.\w+)?")
 _ENVIRONMENT = re.compile(
     r"CUDA_(?:VISIBLE|LAUNCH|DEVICE|HOME|PATH|CACHE|MODULE|MPS)[A-Z0-9_]*|CUBLAS_WORKSPACE_CONFIG"
     r"|(?:NCCL|NVIDIA|NVTE|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA)_[A-Z0-9_]+"
@@ -53,11 +57,14 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
             work.keep(node, "a docstring" if is_docstring(node) else "text for people")
         return
     kinds = {place.kind for place in found}
-    if kinds and kinds <= {"prose", "help"}:
-        work.keep(node, "text for people")
-    elif _SOURCE.search(value):
+    if _SOURCE.search(value):  # also what is written to a file: `out.write(...)`
         help_ = "write the kernel for the NPU, or use its operators"
         _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
+    elif kinds and kinds <= {"prose", "help"}:
+        work.keep(node, "text for people")
+    elif _OPERATOR.fullmatch(value):
+        help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
+        _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
     elif ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value):
         _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
     elif _CONFIGURATION.search(value):
@@ -71,6 +78,8 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
     elif _LIBRARY.search(value):
         help_ = "load the one of CANN that does the same"
         _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
+    elif _MACRO.fullmatch(value) and any(note.code in ("NPU550", "NPU554") for note in work.notes):
+        work.keep(node, "a flag of the compiler: the extension is reported")
     elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
         _bound(work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM)
     elif _ENVIRONMENT.fullmatch(value) and "key" not in kinds:

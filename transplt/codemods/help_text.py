@@ -17,6 +17,11 @@ _WORD = re.compile(
     r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))"
 )
 _VALUES = ("cuda", "nccl")
+#: Flags that are named for CUDA and turn the device on or off; `--cuda-graph`, `--cuda_ray` switch something else.
+_SWITCH = re.compile(
+    r"-*(?:(?:no|use|not|on|with|without|enable|disable|is|gpu|force)[-_]?)*(?:cuda|nccl)"
+    r"(?:[-_]?(?:devices?|ids?|gpus?|num|backend))*"
+)
 _NEW = {"CUDA": "NPU", "Cuda": "NPU", "cuda": "npu", "NCCL": "HCCL", "nccl": "hccl"}
 
 
@@ -25,15 +30,19 @@ def plan(work: Work) -> None:
     for node in work.scan.strings:
         if isinstance(node.value, str) and _WORD.search(node.value) and not isinstance(parent(node), ast.JoinedStr):
             for place in places(work.flow, node):
-                if place.kind == "help" and isinstance(place.other, ast.Call) and not _names_a_choice(work, place.other):
+                flag = place.other
+                if place.kind == "help" and isinstance(flag, ast.Call) and not _names_a_choice(work, flag):
                     _rewrite(work, node)
 
 
 def _names_a_choice(work: Work, call: ast.Call) -> bool:
-    """True when the flag's own values say cuda and are no devices: its text then speaks of those values."""
+    """True when the flag's name or its own values say cuda and mean no device: its text then speaks of those."""
+    names = [str(arg.value).lower() for arg in call.args if isinstance(arg, ast.Constant)]
+    if any(value in name and not _SWITCH.fullmatch(name) for name in names for value in _VALUES):
+        return True
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
         for node in ast.walk(value):
-            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node.value.lower() not in _VALUES:
+            if not isinstance(node, ast.Constant) or str(node.value).lower() not in _VALUES:
                 continue
             slots = [place.detail for place in places(work.flow, node) if place.kind == "slot"]
             if any(not work.flow.marks_of(slot) & {DEVICE, BACKEND} for slot in slots):

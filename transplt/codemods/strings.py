@@ -10,7 +10,7 @@ import libcst as cst
 from transplt.codemods.cuda_text import explain
 from transplt.destinations import Place, places
 from transplt.finding import Effort
-from transplt.flow import BACKEND, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
+from transplt.flow import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
 from transplt.rewrite import CannotRewrite, Change
 from transplt.rule import Kind
 from transplt.scan import parent
@@ -37,7 +37,7 @@ def plan(work: Work) -> None:
         value = whole_value(outer)
         if DEVICE_STRING.fullmatch(value):
             _decide(work, flow, outer, value, DEVICE)
-        elif value == "nccl" or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
+        elif value in BACKEND_STRINGS or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
             _decide(work, flow, outer, value, BACKEND)
         elif DOTTED.fullmatch(value):
             _dotted(work, outer, value)
@@ -48,14 +48,17 @@ def plan(work: Work) -> None:
 def _decide(work: Work, flow: Flow, node: ast.expr, value: str, wanted: str) -> None:
     found = places(flow, node)
     said = verdict(flow, found, wanted)
-    if said != wanted:
+    if said != wanted and value.isupper() and wanted == BACKEND:
+        _other(work, flow, node, value)  # a label or a name as a rule
+    elif said != wanted:
         _stays(work, node, value, said, found, wanted)
     elif wanted == DEVICE:
         word = value[:4]
         new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
         _replace(work, node, "NPU201", f"device string {value!r}", ((word, new),))
     else:
-        pairs = (("nccl", "hccl"), ("cuda", "npu")) if "cuda" in value else (("nccl", "hccl"),)
+        word, new = ("NCCL", "HCCL") if value.isupper() else ("nccl", "hccl")
+        pairs = ((word, new), ("cuda", "npu")) if "cuda" in value else ((word, new),)
         _replace(work, node, "NPU301", f"backend {value!r}", pairs)
 
 
