@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import multiprocessing
 import os
 import pickle
 import signal
@@ -12,13 +11,16 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transplt.file_worker import FileWorker
 from transplt.walk import Entry
+
+if TYPE_CHECKING:
+    # Imported where processes are started: a run without them saves the time.
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
 
 #: Less Python than this is done by one worker: a second one would cost more than it saves.
 SMALL_TREE_BYTES = 1024 * 1024
@@ -66,7 +68,6 @@ class Pool:
 
     def __init__(self, worker: FileWorker, jobs: int) -> None:
         self._worker = worker
-        self._context: BaseContext = multiprocessing.get_context("fork" if _can_fork() else "spawn")
         self._project = b""
         self._processes: list[_Process] = []
         if jobs:
@@ -111,6 +112,8 @@ class Pool:
             if share:
                 self._send(position, method, list(share))
         while busy := [position for position, each in enumerate(self._processes) if each.waiting]:
+            from multiprocessing.connection import wait
+
             ready = wait([self._processes[position].connection for position in busy])
             for position in busy:
                 if self._processes[position].connection in ready:
@@ -151,11 +154,14 @@ class Pool:
         return Died(f"the process that worked on it ended with {_exit_name(code)}")
 
     def _start(self) -> _Process:
-        ours, theirs = self._context.Pipe()
+        import multiprocessing
+
+        context: BaseContext = multiprocessing.get_context("fork" if _can_fork() else "spawn")
+        ours, theirs = context.Pipe()
         # With fork a worker inherits our ends of the other pipes, and would keep them open after we are gone.
         inherited = (ours, *(each.connection for each in self._processes)) if _can_fork() else ()
         arguments = (self._worker, theirs, inherited)
-        process = self._context.Process(target=_serve, args=arguments, daemon=True)  # type: ignore[attr-defined]
+        process = context.Process(target=_serve, args=arguments, daemon=True)  # type: ignore[attr-defined]
         with warnings.catch_warnings():
             # Python 3.12 warns of threads; ours never hold a lock that a worker needs.
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -45,25 +45,28 @@ def check(**options: Any) -> int:
 
     Exit code 1 when something is left. Nothing is written unless --fix is given.
     """
-    from transplt.checking.baseline import mark_known, read_baseline, write_baseline
-    from transplt.checking.in_place import refuse_uncommitted, write_changes
+    from transplt.pool import collect_rarely
+
+    collect_rarely()
     from transplt.report.formats import render
     from transplt.report.formats.text import footer, render_statistics
 
     _refuse_contradictions(options)
-    known = frozenset[str]()
-    if options["baseline"] is not None and not options["update_baseline"]:
-        known = read_baseline(Path(options["baseline"]))
     result, styled = _look(options)
+    if options["baseline"] is not None:
+        from transplt.checking.baseline import mark_known, read_baseline, write_baseline
+
+        if options["update_baseline"]:
+            write_baseline(Path(options["baseline"]), result.items)
+            if not options["quiet"]:
+                say(f"{len(result.items)} findings written to {shown(options['baseline'])}")
+            return DONE
+        result = mark_known(result, read_baseline(Path(options["baseline"])))
     stdin = options["paths"] == (_STDIN,)
     fixing = options["fix"] and not options["diff"]
-    if options["update_baseline"]:
-        write_baseline(Path(options["baseline"]), result.items)
-        if not options["quiet"]:
-            say(f"{len(result.items)} findings written to {shown(options['baseline'])}")
-        return DONE
-    result = mark_known(result, known)
-    if fixing and not stdin:
+    if fixing and not stdin and result.changes:
+        from transplt.checking.in_place import refuse_uncommitted, write_changes
+
         if not options["allow_dirty"]:
             refuse_uncommitted(result.changes)
         write_changes(result.changes)
@@ -96,7 +99,6 @@ def _look(options: dict[str, Any]) -> tuple[Any, bool]:
     from transplt.checking.codes import parse_codes, switched_off
     from transplt.config import find_config
     from transplt.plan import Options
-    from transplt.pool import collect_rarely
     from transplt.report.console import progress_bar
 
     paths = [Path(path) for path in options["paths"] or (".",)]
@@ -121,7 +123,6 @@ def _look(options: dict[str, Any]) -> tuple[Any, bool]:
     ignores = switched_off(
         parse_codes(options["select"], "--select"), parse_codes(options["ignore"], "--ignore")
     )
-    collect_rarely()
     if stdin:
         data = options["data"] = sys.stdin.buffer.read()
         name = options["stdin_filename"]

@@ -1,0 +1,57 @@
+"""How much CPU the program costs before it does anything: against `python -c pass`.
+
+    python -m benchmarks.startup [--repeat 10] [--check]
+
+Two figures, CPU seconds (user + system, the smallest of the repeats) less those of `python -c pass`: `--help`, and
+`transplt check` on one small file with one finding. Byte code is compiled before, as an installation has it.
+
+--check exits 1 unless both cost less than 0.25 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.speed import ROOT, child_seconds
+
+MOST_SECONDS = 0.25
+SOURCE = "import torch\n\nprint(torch.cuda.is_available())\n"
+
+
+def least(command: list[str], cwd: Path, repeat: int) -> float:
+    """CPU seconds of a command."""
+    return min(child_seconds(command, cwd) for _ in range(repeat))
+
+
+def main() -> int:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "cache")
+        (folder / "train.py").write_text(SOURCE)
+        transplt = [sys.executable, "-m", "transplt"]
+        subprocess.run([*transplt, "check", "train.py"], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                       capture_output=True, check=False)  # fmt: skip
+        nothing = least([sys.executable, "-c", "pass"], folder, options.repeat)
+        figures = {
+            "transplt --help": least([*transplt, "--help"], folder, options.repeat) - nothing,
+            "transplt check train.py": least([*transplt, "check", "train.py"], folder, options.repeat) - nothing,
+        }
+    print(f"python -c pass: {nothing:.3f} s")
+    for name, seconds in figures.items():
+        print(f"{name}: {seconds:.3f} s more")
+    return int(options.check and max(figures.values()) >= MOST_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
