@@ -14,7 +14,7 @@ from typing import Any
 from transplt.finding import Effort, Level
 from transplt.resources import read_table
 from transplt.scan import FUNCTIONS, parent
-from transplt.support.api_uses import Use, torch_names
+from transplt.support.api_uses import Use
 from transplt.support.bench import Bench
 from transplt.support.verdicts import also, argument
 from transplt.work import Note
@@ -120,7 +120,7 @@ def _dtypes(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
     interesting = ("float64", "double", "DoubleTensor", "channels_last", "channels_last_3d")
     if not any(name in scan.attributes or name in scan.names for name in interesting):
         return
-    for node, full in torch_names(scan, bench.names):
+    for node, full in bench.chains:
         if full in ("torch.float64", "torch.double", "torch.DoubleTensor") and not _compared(node):
             yield node, "float64", full
         elif full in ("torch.channels_last", "torch.channels_last_3d") and not _compared(node):

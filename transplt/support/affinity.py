@@ -16,7 +16,7 @@ from transplt.finding import Level
 from transplt.resources import read_table
 from transplt.scan import parent
 from transplt.support import tables
-from transplt.support.api_uses import Use, torch_names
+from transplt.support.api_uses import Use, chains
 from transplt.support.bench import Bench
 from transplt.support.verdicts import runs
 from transplt.work import Note
@@ -49,7 +49,7 @@ def notes_of(bench: Bench, uses: list[Use]) -> list[Note]:
         if use.api in by_api and runs(use):
             _offer(bench, found, use.node, by_api[use.api], use.api)
     if any(package.encode() in bench.source.utf8 for package in _PACKAGES):
-        for node, full in torch_names(bench.scan, bench.names, _PACKAGES):
+        for node, full in chains(bench.scan, bench.names, _PACKAGES):
             if full in by_api and runs(Use(node, full, _call_of(node))):
                 _offer(bench, found, node, by_api[full], full)
     for place, key in _shapes(bench):

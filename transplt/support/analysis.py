@@ -14,7 +14,7 @@ from transplt.scan import Scan, module_name
 from transplt.settings import Settings
 from transplt.source import Source
 from transplt.support import advice, affinity, packages, verdicts
-from transplt.support.api_uses import api_uses
+from transplt.support.api_uses import api_uses, chains
 from transplt.support.bench import Bench
 from transplt.support.extensions import owner_of
 from transplt.support.project import SupportProject
@@ -44,8 +44,9 @@ def analyse(
     support = project.support or SupportProject()
     names = Names(scan, {**support.exports, **project.reexports})
     receivers = Receivers(scan, names, support.bases)
-    bench = Bench(source, scan, names, receivers, settings.torch_version, settings.hardware)
-    uses = api_uses(scan, names, receivers)
+    found_chains = list(chains(scan, names))
+    bench = Bench(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)
+    uses = api_uses(scan, found_chains, receivers)
     notes = [
         *verdicts.notes_of(bench, uses, rules),
         *affinity.notes_of(bench, uses),

@@ -8,7 +8,7 @@ certain
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from transplt.names import Names
@@ -26,9 +26,13 @@ class Use:
     call: ast.Call | None = None
 
 
-def torch_names(scan: Scan, names: Names, roots: tuple[str, ...] = ("torch",)) -> Iterator[tuple[ast.expr, str]]:
-    """(outermost chain, full dotted name) for every chain on a name that leads to one of the packages `roots`."""
-    wanted = {local for local, _ in _bound(scan, names, roots)}
+#: A chain of attributes on a name, its outermost node, with the full dotted name it stands for.
+Chain = tuple[ast.expr, str]
+
+
+def chains(scan: Scan, names: Names, roots: tuple[str, ...] = ("torch",)) -> Iterator[Chain]:
+    """Every chain on a name that leads to one of the packages `roots`."""
+    wanted = set(_bound(scan, names, roots))
     if scan.root.stars:
         wanted.add("torch")
         wanted.update(full.rpartition(".")[2] for full in names.reexports if full.rpartition(".")[0] in scan.root.stars)
@@ -45,17 +49,20 @@ def torch_names(scan: Scan, names: Names, roots: tuple[str, ...] = ("torch",)) -
             yield top, full
 
 
-def _bound(scan: Scan, names: Names, roots: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _bound(scan: Scan, names: Names, roots: tuple[str, ...]) -> Iterator[str]:
     """Local names that an import or a plain assignment may lead to the packages; resolved where they are used."""
     for scope in scan.scopes.values():
         for local, bindings in scope.bindings.items():
+            first = bindings[0]
+            if first.kind == "assign":
+                if len(bindings) == 1 and _may_alias(first.node):
+                    yield local
+                continue
             for binding in bindings:
                 if binding.kind == "import":
                     target = names.reexports.get(binding.target, binding.target)
                     if target.partition(".")[0] in roots:
-                        yield local, target
-                elif binding.kind == "assign" and len(bindings) == 1 and _may_alias(binding.node):
-                    yield local, ""
+                        yield local
 
 
 def _may_alias(store: ast.AST) -> bool:
@@ -68,15 +75,15 @@ def _may_alias(store: ast.AST) -> bool:
     )
 
 
-def api_uses(scan: Scan, names: Names, receivers: Receivers) -> list[Use]:
+def api_uses(scan: Scan, found_chains: Iterable[Chain], receivers: Receivers) -> list[Use]:
     """The uses of torch's API, sorted by place."""
-    found = [*_named(scan, names), *_tensor_methods(scan, receivers), *_module_methods(scan, receivers)]
+    found = [*_named(found_chains), *_tensor_methods(scan, receivers), *_module_methods(scan, receivers)]
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset, use.api))
     return found
 
 
-def _named(scan: Scan, names: Names) -> Iterator[Use]:
-    for node, full in torch_names(scan, names):
+def _named(found_chains: Iterable[Chain]) -> Iterator[Use]:
+    for node, full in found_chains:
         api = tables.api_of(full)
         if api:
             above = parent(node)

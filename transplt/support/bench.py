@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from transplt.names import Names
 from transplt.scan import Scan
 from transplt.source import Source
+from transplt.support.api_uses import Chain
 from transplt.support.receivers import Receivers
 
 
@@ -19,6 +20,7 @@ class Bench:
     scan: Scan
     names: Names
     receivers: Receivers
+    chains: list[Chain]  # those that lead to torch
     version: str
     hardware: str = "A2"
 

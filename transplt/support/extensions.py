@@ -127,13 +127,20 @@ def _conditional(node: ast.AST) -> bool:
 def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
     """Names of other modules and of this one's functions and classes, where they are used."""
     root = scan.root
+    inside = {
+        local
+        for scope in scan.scopes.values()
+        if scope.kind == "function"
+        for local, bindings in scope.bindings.items()
+        if bindings[0].kind == "import"
+    }
     for local, nodes in scan.names.items():
         extension = loaded.get(local)
         here = root.bindings.get(local)
         kinds = {binding.kind for binding in here} if here else set()
         target = names.resolve(local, root) if "import" in kinds else None
         foreign = target is not None and target.partition(".")[0] not in ("torch", "numpy", "os", "typing")
-        inner = here is None and _imported_inside(scan, local)
+        inner = here is None and local in inside
         if not (extension or foreign or inner or kinds & {"def", "class"}):
             continue
         for node in nodes:
@@ -151,15 +158,6 @@ def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -
                 top = parent(top)
                 full = f"{full}.{top.attr}"  # type: ignore[attr-defined]
             yield node, full
-
-
-def _imported_inside(scan: Scan, local: str) -> bool:
-    return any(
-        binding.kind == "import"
-        for scope in scan.scopes.values()
-        if scope.kind == "function"
-        for binding in scope.bindings.get(local, ())
-    )
 
 
 def _self_calls(

@@ -17,6 +17,7 @@ _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.
 #: Attributes of a tensor that are tensors.
 _VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _OWNERS = ("torch", "torch.nn.functional")
+_NO_FIELDS: tuple[frozenset[str], dict[str, str]] = (frozenset(), {})
 _REGISTERS = frozenset({"register_buffer", "register_parameter"})
 
 
@@ -30,7 +31,7 @@ class Receivers:
         self._known: dict[int, bool] = {}
         self._names: dict[tuple[int, str], bool] = {}
         self._classes: dict[ast.ClassDef, bool] = {}
-        self._fields: dict[ast.ClassDef, tuple[frozenset[str], dict[str, str]]] = {}
+        self._fields: dict[ast.ClassDef, tuple[frozenset[str], dict[str, str]]] | None = None
 
     # --- tensors ---
 
@@ -136,33 +137,49 @@ class Receivers:
 
     def fields(self, owner: ast.ClassDef) -> tuple[frozenset[str], dict[str, str]]:
         """Attributes of `self` in a class that are tensors, and those that are layers which return one tensor."""
-        known = self._fields.get(owner)
-        if known is not None:
-            return known
-        tensors: set[str] = set()
-        layers: dict[str, str] = {}
-        spoiled: set[str] = set()
-        for node in ast.walk(owner):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REGISTERS:
-                first = node.args[0] if node.args else None
-                absent = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
-                if isinstance(first, ast.Constant) and isinstance(first.value, str) and not absent:
-                    tensors.add(first.value)
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if not (isinstance(target, ast.Attribute) and _is_self(target.value)):
-                        continue
-                    full = self.names.qualified(node.value.func) if isinstance(node.value, ast.Call) else None
-                    full = tables.canonical(full) if full is not None and full.startswith("torch.") else ""
-                    if full in _TENSORS:
-                        tensors.add(target.attr)
-                    elif full.startswith("torch.nn.") and full[len("torch.nn.") :] in tables.tensor_results("torch.nn"):
-                        layers[target.attr] = full
-                    else:
-                        spoiled.add(target.attr)
-        known = (frozenset(tensors - spoiled), {name: full for name, full in layers.items() if name not in spoiled})
-        self._fields[owner] = known
-        return known
+        if self._fields is None:
+            self._fields = self._all_fields()
+        return self._fields.get(owner, _NO_FIELDS)
+
+    def _all_fields(self) -> dict[ast.ClassDef, tuple[frozenset[str], dict[str, str]]]:
+        tensors: dict[ast.ClassDef, set[str]] = {}
+        layers: dict[ast.ClassDef, dict[str, str]] = {}
+        spoiled: dict[ast.ClassDef, set[str]] = {}
+        for name in _REGISTERS:
+            for node in self.scan.attributes.get(name, ()):
+                call, owner = parent(node), _class_of(node)
+                if owner is None or not isinstance(call, ast.Call) or call.func is not node or not call.args:
+                    continue
+                absent = len(call.args) > 1 and isinstance(call.args[1], ast.Constant)
+                if isinstance(call.args[0], ast.Constant) and not absent:
+                    tensors.setdefault(owner, set()).add(str(call.args[0].value))
+        for store in self.scan.stores:
+            if not _is_self(store.value):
+                continue
+            owner = _class_of(store)
+            if owner is None:
+                continue
+            full = self._constructed(store)
+            if full in _TENSORS:
+                tensors.setdefault(owner, set()).add(store.attr)
+            elif full.startswith("torch.nn.") and full[len("torch.nn.") :] in tables.tensor_results("torch.nn"):
+                layers.setdefault(owner, {})[store.attr] = full
+            else:
+                spoiled.setdefault(owner, set()).add(store.attr)
+        found = {}
+        for owner in {*tensors, *layers}:
+            bad = spoiled.get(owner, set())
+            certain = {name: full for name, full in layers.get(owner, {}).items() if name not in bad}
+            found[owner] = (frozenset(tensors.get(owner, set()) - bad), certain)
+        return found
+
+    def _constructed(self, store: ast.Attribute) -> str:
+        """Canonical name of the torch class whose call is assigned to an attribute, else an empty text."""
+        above = parent(store)
+        if not isinstance(above, (ast.Assign, ast.AnnAssign)) or not isinstance(above.value, ast.Call):
+            return ""
+        full = self.names.qualified(above.value.func) or ""
+        return tables.canonical(full) if full.startswith("torch.") else ""
 
     # --- modules ---
 
@@ -200,6 +217,31 @@ class Receivers:
                 seen.add(name)
                 queue += self._bases.get(name, ())
         return False
+
+    # --- data ---
+
+    def loads_data(self, node: ast.AST) -> bool:
+        """True in a method of a Dataset, and in a function that collates samples: both run on the CPU."""
+        while not isinstance(node, ast.Module):
+            node = parent(node)
+            if isinstance(node, FUNCTIONS) and "collate" in node.name:
+                return True
+            if isinstance(node, ast.ClassDef) and any(self._is_dataset(base) for base in node.bases):
+                return True
+        return False
+
+    def _is_dataset(self, base: ast.expr) -> bool:
+        queue = [self.names.qualified(base) or ""]
+        seen: set[str] = set()
+        while queue:
+            name = queue.pop()
+            if name.startswith("torch.utils.data."):
+                return name.endswith("Dataset")
+            if name not in seen:
+                seen.add(name)
+                queue += self._bases.get(name, ())
+        local = self._local(base)
+        return local is not None and any(self._is_dataset(inner) for inner in local.bases if inner is not base)
 
     def _local(self, base: ast.expr) -> ast.ClassDef | None:
         if not isinstance(base, ast.Name):

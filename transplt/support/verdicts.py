@@ -39,15 +39,14 @@ def notes_of(bench: Bench, uses: list[Use], rules: RuleSet) -> list[Note]:
     found: list[Note] = []
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]] = {}
     for use in uses:
-        if not judged(use.api, rules):
+        if not judged(use.api, rules) or not runs(use):
             continue
         row = tables.verdict(use.api, bench.version)
         if row is None:
             if unverified(use.api, bench.version):
                 _add(quiet, UNVERIFIED, use, _unverified(use.api, bench.version), "")
         elif row.status == "no":
-            if runs(use):
-                found.append(_unsupported(bench, use))
+            found.append(_unsupported(bench, use))
         elif row.status == "limited":
             _limited(bench, use, row, found, quiet)
         if row is not None and row.status != "no" and bench.hardware in row.not_on:
@@ -98,24 +97,19 @@ def runs(use: Use) -> bool:
 def _unsupported(bench: Bench, use: Use) -> Note:
     version = bench.version
     message = f"{use.api} is documented as not supported on NPU with torch {version}"
+    extent = bench.extent(use.node)
+    if bench.receivers.loads_data(use.node):
+        return Note(extent, UNSUPPORTED, Level.INFO, f"{message}; here it is in code that loads data on the CPU", use.api)
     ways = []
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
-    if later:
-        ways.append(f"documented as supported from torch {later[0]} on" if later[-1] == TORCH_VERSIONS[-1] else "")
+    if later and later[-1] == TORCH_VERSIONS[-1]:
+        ways.append(f"documented as supported from torch {later[0]} on")
     if tables.has_kernel(use.api, version):
         ways.append("its operator is in the list of NPU kernels all the same: try it first")
     ways.append("write it with supported operators, or do it on the CPU")
     easy = tables.has_kernel(use.api, version) or tables.is_low_effort(use.api)
     effort = Effort.LOW if easy else Effort.MEDIUM
-    return Note(
-        bench.extent(use.node),
-        UNSUPPORTED,
-        Level.MANUAL,
-        message,
-        use.api,
-        "; ".join(way for way in ways if way),
-        effort,
-    )
+    return Note(extent, UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(ways), effort)
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
@@ -125,7 +119,7 @@ def _limited(
     bench: Bench, use: Use, row: Verdict, found: list[Note], quiet: dict[tuple[str, str], tuple[list[Use], str, str]]
 ) -> None:
     hit = next(_certain(bench, use, row), "")
-    if hit:
+    if hit and not bench.receivers.loads_data(use.node):
         message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {bench.version}"
         found.append(
             Note(
