@@ -1,0 +1,123 @@
+"""What goes wrong around a check: files that cannot be read or written, git that does not answer, dead workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.checking.conftest import TRAIN, Call, commit_all
+from transplt.checking.check_run import Change
+from transplt.checking.check_worker import CheckedFile, CheckWorker
+from transplt.checking.in_place import replace_file, write_changes
+from transplt.errors import CannotFinish
+from transplt.file_worker import Unread
+from transplt.finding import Status
+from transplt.settings import Settings
+from transplt.torch_version import TorchTarget
+from transplt.walk import Entry
+
+
+def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, call: Call) -> None:
+    (project / "bad.py").write_bytes(b"import torch\nx = 'caf\xe9'  # cuda\n")
+    code, out, _ = call("check", "bad.py")
+    assert code == 1
+    assert "bad.py:2:1: NPU902 " in out
+    assert "2 | x = 'caf\ufffd'  # cuda" in out
+
+
+def test_a_file_that_goes_away(project: Path) -> None:
+    worker = CheckWorker(str(project), "", Settings(), TorchTarget("2.13", ""))
+    gone = Entry("gone.py", 1, 0o644)
+    assert worker.finish(gone) == Unread("gone.py", "No such file or directory")
+    assert worker.copy(gone, "why") == Unread("gone.py", "No such file or directory")
+
+
+def test_a_file_on_which_a_worker_died_is_a_finding(project: Path) -> None:
+    worker = CheckWorker(str(project), "", Settings(), TorchTarget("2.13", ""))
+    checked = worker.copy(Entry("train.py", 1, 0o644), "the worker ended")
+    assert isinstance(checked, CheckedFile)
+    assert checked.status is Status.INTERNAL
+    assert [finding.code for finding in checked.findings] == ["NPU991"]
+    assert checked.data is None
+
+
+def test_large_files_that_no_rule_reads_are_not_read(project: Path) -> None:
+    worker = CheckWorker(str(project), "", Settings(), TorchTarget("2.13", ""))
+    assert worker.finish(Entry("weights.bin", 1 << 30, 0o644)) == CheckedFile("weights.bin")
+
+
+def test_several_workers_find_the_same(project: Path, call: Call) -> None:
+    for number in range(5):
+        (project / f"m{number}.py").write_text(TRAIN)
+    outputs = {call("check", "--jobs", jobs)[1] for jobs in (0, 1, 3)}
+    assert len(outputs) == 1
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    before = sorted(os.listdir(project))
+    file = project / "train.py"
+    with pytest.raises(CannotFinish, match="No space left on device; it is left as it is"):
+        write_changes([Change(file, "train.py", TRAIN.encode(), b"new", 1)])
+    assert file.read_text() == TRAIN
+    assert sorted(os.listdir(project)) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="needs root to give a file to somebody else")
+def test_the_owner_is_kept(project: Path) -> None:
+    file = project / "train.py"
+    os.chown(file, 12345, 12345)
+    replace_file(file, b"new")
+    assert (file.stat().st_uid, file.read_bytes()) == (12345, b"new")
+
+
+def test_without_git_nothing_is_written(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit_all(project)
+    monkeypatch.setenv("PATH", str(project))
+    code, _, err = call("check", "--fix", "--style", "npu")
+    assert code == 2
+    assert "git cannot say whether" in err and "--allow-dirty" in err
+    assert (project / "train.py").read_text() == TRAIN
+
+
+def test_a_baseline_that_cannot_be_written(project: Path, call: Call) -> None:
+    code, _, err = call("check", "--baseline", "no/base.json", "--update-baseline")
+    assert code == 3
+    assert "cannot write no/base.json" in err
+    (project / "folder").mkdir()
+    code, _, err = call("check", "--baseline", "folder")
+    assert code == 2
+    assert "cannot read folder" in err
+
+
+@pytest.mark.parametrize("paths", [(), ("train.py",)])
+def test_a_pattern_that_is_none(paths: tuple[str, ...], project: Path, call: Call) -> None:
+    code, _, err = call("check", "--exclude", "!", *paths)
+    assert code == 2
+    assert "a pattern of --exclude cannot be read" in err
+
+
+def test_a_defect_in_one_file_does_not_stop_the_others(
+    project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transplt import engine
+
+    real = engine.migrate_source
+
+    def fail(data: bytes, path: str, *rest: object) -> object:
+        if path == "train.py":
+            raise RuntimeError("a defect")
+        return real(data, path, *rest)  # type: ignore[arg-type]
+
+    (project / "other.py").write_text(TRAIN)
+    monkeypatch.setattr(engine, "migrate_source", fail)
+    code, out, _ = call("check", "--output-format", "concise", "--jobs", 0)
+    assert code == 1
+    assert "train.py:1:1: NPU991 transplt could not work on this file" in out
+    assert "other.py:4:24: NPU201 [*]" in out
