@@ -8,8 +8,8 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from transplt.finding import Effort, Level, Operation
-from transplt.rewrite import CannotRewrite, Change, Site, build_sites, findings_of, rewrite_site, unapplied
+from transplt.finding import Operation
+from transplt.rewrite import CannotRewrite, Change, Site, build_sites, findings_of, rewrite_site
 from transplt.scan import scan
 from transplt.source import Source, parse, read_source, splice
 
@@ -185,14 +185,6 @@ def test_operations() -> None:
 
     assert record(drop) == (Operation.DELETE, ", b", "")
     assert record(add) == (Operation.INSERT, "", ", c")
-
-
-def test_a_finding_can_be_handed_to_a_person() -> None:
-    source, _, _, edits, _ = bench("x.cuda\n")
-    (record,) = findings_of(source, "m.py", edits)
-    left = unapplied(record, Level.MANUAL, "by hand")
-    assert (left.applied, left.edit, left.level, left.help) == (False, None, Level.MANUAL, "by hand")
-    assert left.effort in (None, Effort.LOW)
 
 
 @pytest.mark.parametrize("count", [200, 1500])

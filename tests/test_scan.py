@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_properties import compiles, programs
-from transplt.scan import Scan, Scope, chain, import_base, is_property, module_name, parent, scan, statement
+from transplt.module_names import import_base, module_name
+from transplt.scan import Scan, Scope, chain, is_property, parent, scan, statement
 from transplt.source import UnreadableSource, parse, read_source
 
 

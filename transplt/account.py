@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort, Finding, Level, TokenCount
-from transplt.scan import Binding, import_base
+from transplt.module_names import import_base
+from transplt.scan import Binding
 from transplt.source import Source
 from transplt.tokens import WORDS, Token, find_tokens, mentions_cuda
 from transplt.work import Note, Work

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from transplt.destinations import places, store_slots
 from transplt.hints import DEVICE_NAME
+from transplt.module_names import module_name
 from transplt.names import Names
 from transplt.positions import (
     ABSL_CALLS,
@@ -23,7 +24,7 @@ from transplt.positions import (
     TORCH_POSITIONS,
 )
 from transplt.project import ProjectFacts, unify_attributes
-from transplt.scan import Scan, Scope, module_name, parent
+from transplt.scan import Scan, Scope, parent
 from transplt.slots import (
     BACKEND,
     BACKEND_WORD,

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from transplt.destinations import destination
 from transplt.flow import BACKEND, DEVICE, Flow, bases_of, export
+from transplt.module_names import import_base, module_name
 from transplt.npu_code import is_portable, mentions_npu
 from transplt.project import ModuleFacts, ProjectFacts
-from transplt.scan import Scan, import_base, is_property, module_name
+from transplt.scan import Scan, is_property
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
 #: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.

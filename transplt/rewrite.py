@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import libcst as cst
@@ -347,8 +347,3 @@ def findings_of(source: Source, path: str, edits: list[SiteEdit]) -> list[Findin
             )
         )
     return records
-
-
-def unapplied(finding: Finding, level: Level, help_: str) -> Finding:
-    """The same finding as something left for a person."""
-    return replace(finding, applied=False, edit=None, level=level, help=help_)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from transplt.module_names import import_base
 from transplt.source import Source
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 Push = Callable[[tuple[ast.AST, ast.AST, "Scope"]], None]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 #: Strings are kept as candidates when their lowered value holds one of these.
 STRING_WORDS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti")
 
@@ -154,24 +154,6 @@ def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
     )
     _CHILD_FIELDS[kind] = fields
     return fields
-
-
-def module_name(path: str) -> str:
-    """Dotted name of the module at a path relative to the project (`a/b/__init__.py` is `a.b`)."""
-    stem = path[:-3] if path.endswith(".py") else path
-    dotted = stem.replace("/", ".")
-    if dotted.endswith(".__init__"):
-        return dotted[: -len(".__init__")]
-    return "" if dotted == "__init__" else dotted
-
-
-def import_base(path: str, node: ast.ImportFrom) -> str:
-    """Full name of the module that a `from` import names, relative ones resolved against the file's path."""
-    if not node.level:
-        return node.module or ""
-    package = module_name(path).split(".") if path.endswith("__init__.py") else module_name(path).split(".")[:-1]
-    kept = package[: len(package) - (node.level - 1)] if node.level > 1 else package
-    return ".".join([*kept, *([node.module] if node.module else [])])
 
 
 def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort
+from transplt.module_names import import_base
 from transplt.rewrite import Change
-from transplt.scan import FUNCTIONS, import_base, parent
+from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
 CODE = "NPU270"

@@ -10,8 +10,9 @@ import re
 
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort, Level
+from transplt.module_names import import_base
 from transplt.names import IMPORT_CALLS
-from transplt.scan import import_base, parent
+from transplt.scan import parent
 from transplt.work import Note, Work
 
 _CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)

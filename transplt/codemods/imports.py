@@ -15,9 +15,10 @@ import libcst as cst
 from transplt.codemods.arguments import accepts
 from transplt.codemods.quoted_types import is_annotation
 from transplt.finding import Effort, Level
+from transplt.module_names import import_base
 from transplt.rewrite import Change, Transform
 from transplt.rule import Kind, Rule, needs_torch_npu
-from transplt.scan import Binding, Scope, import_base, parent
+from transplt.scan import Binding, Scope, parent
 from transplt.tokens import mentions_cuda
 from transplt.work import Work, call_of
 
@@ -317,7 +318,7 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> b
     if scope.kind == "module":
         if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
             return False
-        from transplt.scan import module_name
+        from transplt.module_names import module_name
 
         if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
             return False

@@ -9,9 +9,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.module_names import import_base, module_name
 from transplt.names import Names
 from transplt.project import ProjectFacts
-from transplt.scan import FUNCTIONS, Scan, Scope, import_base, module_name, parent, scan
+from transplt.scan import FUNCTIONS, Scan, Scope, parent, scan
 from transplt.source import Source, UnreadableSource, parse, read_source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

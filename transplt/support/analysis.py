@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from transplt.finding import FileResult, Finding, Level
 from transplt.ignores import Ignores
+from transplt.module_names import module_name
 from transplt.names import Names
 from transplt.project import ProjectFacts
 from transplt.ruleset import RuleSet
-from transplt.scan import Scan, module_name
+from transplt.scan import Scan
 from transplt.settings import Settings
 from transplt.source import Source
 from transplt.support import advice, affinity, packages, verdicts

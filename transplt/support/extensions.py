@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from transplt.module_names import module_name
 from transplt.names import Names
-from transplt.scan import FUNCTIONS, Scan, Scope, module_name, parent
+from transplt.scan import FUNCTIONS, Scan, Scope, parent
 
 #: Last parts of modules that are compiled for CUDA, by the names that projects give them.
 _COMPILED = re.compile(r"(?:^|\.)(?:_C|_ext|_C_cuda|(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?)$")

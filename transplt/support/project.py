@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from transplt.module_names import module_name
 from transplt.names import Names
-from transplt.scan import Scan, module_name
+from transplt.scan import Scan
 from transplt.support.extensions import ExtensionFacts, Fallen, facts_of, fallen
 
 #: A file without any of these has nothing to do with torch, nor with the packages on top of it.

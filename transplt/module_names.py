@@ -1,0 +1,23 @@
+"""Full names of modules, from the paths of files and from relative imports."""
+
+from __future__ import annotations
+
+import ast
+
+
+def module_name(path: str) -> str:
+    """Dotted name of the module at a path relative to the project (`a/b/__init__.py` is `a.b`)."""
+    stem = path[:-3] if path.endswith(".py") else path
+    dotted = stem.replace("/", ".")
+    if dotted.endswith(".__init__"):
+        return dotted[: -len(".__init__")]
+    return "" if dotted == "__init__" else dotted
+
+
+def import_base(path: str, node: ast.ImportFrom) -> str:
+    """Full name of the module that a `from` import names, relative ones resolved against the file's path."""
+    if not node.level:
+        return node.module or ""
+    package = module_name(path).split(".") if path.endswith("__init__.py") else module_name(path).split(".")[:-1]
+    kept = package[: len(package) - (node.level - 1)] if node.level > 1 else package
+    return ".".join([*kept, *([node.module] if node.module else [])])
