@@ -182,3 +182,33 @@ def test_64_bit_floats_on_the_device_are_worth_a_remark(line: str) -> None:
 )
 def test_other_floats_are_not(line: str) -> None:
     assert "NPU127" not in {finding.code for finding in migrate(f"import torch\n{line}\n").findings}
+
+
+@pattern("P47", "P68")
+def test_legacy_constructors_beside_a_default_device() -> None:
+    check_rewrite(
+        """
+        import torch
+
+        torch.set_default_tensor_type('torch.cuda.FloatTensor')
+        far = torch.Tensor([1e10])
+        near = torch.Tensor([0.0]).to(far.device)
+        other = torch.tensor([1.0])
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device("npu")
+        far = torch.Tensor([1e10])
+        near = torch.Tensor([0.0]).to(far.device)
+        other = torch.tensor([1.0])
+        """,
+        open_codes=["NPU134"],
+    )
+
+
+@pattern("P47")
+def test_legacy_constructors_without_a_default_device() -> None:
+    check_noop("import torch\n\nfar = torch.Tensor([1e10])\ntorch.set_default_tensor_type('torch.DoubleTensor')\n")

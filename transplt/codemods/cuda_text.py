@@ -20,8 +20,10 @@ _TOOLKIT = re.compile(
 )
 _MACRO = re.compile(r"-[DU]\w*CUDA\w*(?:=\w*)?")
 _SOURCE = re.compile(
-    r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem|\bat::cuda\b|\bat::Tensor\b"
+    r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem|\b(?:at|c10|torch)::cuda\b|\bat::Tensor\b"
 )
+#: Source code where text for people may stand: `out.write(...)` makes files of both.
+_WRITTEN = re.compile(r"__global__|#include\s*[<\"]|\b(?:at|c10|torch)::cuda\b|\bat::Tensor\b")
 _OPERATOR = re.compile(r"\w+::\w*(?:cuda|cudnn|nccl|cublas)\w*(?:\.\w+)?")
 _ENVIRONMENT = re.compile(
     r"CUDA_(?:VISIBLE|LAUNCH|DEVICE|HOME|PATH|CACHE|MODULE|MPS)[A-Z0-9_]*|CUBLAS_WORKSPACE_CONFIG"
@@ -57,10 +59,11 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
             work.keep(node, "a docstring" if is_docstring(node) else "text for people")
         return
     kinds = {place.kind for place in found}
-    if _SOURCE.search(value):  # also what is written to a file: `out.write(...)`
+    prose = bool(kinds) and kinds <= {"prose", "help"}
+    if (_WRITTEN if prose else _SOURCE).search(value):
         help_ = "write the kernel for the NPU, or use its operators"
         _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
-    elif kinds and kinds <= {"prose", "help"}:
+    elif prose:
         work.keep(node, "text for people")
     elif _OPERATOR.fullmatch(value):
         help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"

@@ -14,7 +14,7 @@ import libcst as cst
 
 from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.imports import statement_separator
-from transplt.finding import Level
+from transplt.finding import Effort, Level
 from transplt.rewrite import CannotRewrite, Change, Transform
 from transplt.scan import parent
 from transplt.work import Note, Work
@@ -55,6 +55,8 @@ def _default_types(work: Work) -> None:
     for call, what in meant:
         if certain and what is not None:
             _rewrite(work, call, what)
+            if any(default.device == "npu" for default in what):
+                _legacy_constructors(work)
         elif _on_device(work, call, what):
             _leave(work, call)
 
@@ -125,6 +127,26 @@ def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> None:
             writes_npu="npu" in device,
         )
     )
+
+
+def _legacy_constructors(work: Work) -> None:
+    """`torch.Tensor(...)` made tensors of the default type; it does not follow set_default_device."""
+    for node in work.scan.attributes.get("Tensor", ()):
+        call = parent(node)
+        if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.Tensor":
+            continue
+        after = parent(call)
+        if isinstance(after, ast.Attribute) and after.attr in ("to", "cuda", "npu", "cpu", "numpy"):
+            continue
+        if work.take(node):
+            work.note(
+                node,
+                "NPU134",
+                "torch.Tensor(...) does not follow set_default_device: this tensor lies on the CPU now",
+                api="torch.Tensor",
+                help="write torch.tensor(...), torch.empty(...) or add .to(device)",
+                effort=Effort.LOW,
+            )
 
 
 def _with_text(text: str) -> Transform:
