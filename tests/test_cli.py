@@ -60,7 +60,7 @@ def test_what_is_left_makes_exit_code_1(
     (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python a.py\n")
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 1
-    assert "left: 1 token and 1 finding to look at (see unsupported_op.xlsx)" in err
+    assert "left: 1 token and 1 finding to look at (see report.html and unsupported_op.xlsx)" in err
     assert "0 left" not in err
     code, _, err = call(monkeypatch, capsys, "-i", project, "--force", "--exit-zero", "-q")
     assert (code, err) == (0, "")

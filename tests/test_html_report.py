@@ -108,6 +108,13 @@ def test_long_diffs_are_cut() -> None:
     assert len(render_html(result)) < 700_000
 
 
+def test_long_lines_are_cut() -> None:
+    finding = Finding("a.ipynb", Span(1, 1, 1, 5, 0, 4), "NPU803", Level.MANUAL, "m")
+    record = FileRecord("a.ipynb", "notebook", "", (finding,), lines=((1, "cuda" * 1_000_000),))
+    result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=(record,))
+    assert len(render_html(result)) < 100_000
+
+
 # --- in a browser ----------------------------------------------------------------------------------------------------
 
 in_browser = pytest.mark.skipif(bool(missing()), reason=missing() or "-")

@@ -114,7 +114,8 @@ def _residue(result: RunResult) -> str:
     if left or result.open_findings:
         tokens = f"{_many(left, 'token')} and {_many(len(result.open_findings), 'finding')}"
         unsure = "" if result.complete else ", and what is in the files that failed"
-        see = f" (see {reports})" if result.written != "nothing" else ""
+        page = f"{result.reports['report.html']} and " if "report.html" in result.reports else ""
+        see = f" (see {page}{reports})" if result.written != "nothing" else ""
         return f"  left: {tokens} to look at{unsure}{see}"
     if not result.complete:
         return "  left: what is in the files that failed"

@@ -28,6 +28,8 @@ _MOST_BARS = 12
 _MOST_FILES = 15
 #: A longer diff is cut in the page; the files themselves hold the rest.
 _MOST_PATCH = 400_000
+#: A longer source line (a notebook's output) is cut, too.
+_MOST_LINE = 400
 
 
 def render_html(result: RunResult) -> bytes:
@@ -153,7 +155,8 @@ def _file(record: FileRecord, text: Any) -> list[Any]:
         patch = patch[: patch.rindex(b"\n", 0, _MOST_PATCH) + 1]
     shown = patch[max(patch.find(b"\n@@ "), 0) :].decode("utf-8", "replace").lstrip("\n")
     rows = [_row(finding, text) for finding in record.findings]
-    return [visible(record.path), shown, rows, [[line, source] for line, source in record.lines], cut]
+    lines = [[line, source[:_MOST_LINE] + "..." * (len(source) > _MOST_LINE)] for line, source in record.lines]
+    return [visible(record.path), shown, rows, lines, cut]
 
 
 def _row(finding: Finding, text: Any) -> list[Any]:
