@@ -19,6 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 NAMES = ("image_classifier", "text_model")
+#: Samples of `distributed`, each with its main file; tests/distributed/test_samples.py compares and runs them.
+DISTRIBUTED = {
+    "distributed/flat": "train.py",
+    "distributed/function": "train.py",
+    "distributed/trainer": "main.py",
+    "distributed/gan": "gan.py",
+    "distributed/launched": "train.py",
+}
 #: What lies at the top of an output folder and is left out of the golden trees.
 LEFT_OUT = frozenset({"unsupported_op.xlsx", "report.html", ".transplt"})
 
@@ -36,6 +44,11 @@ def migrate(source: Path, output: Path, *options: str) -> subprocess.CompletedPr
     return done
 
 
+def options_for(name: str) -> list[str]:
+    """The options with which a sample is migrated."""
+    return ["--no-analysis", "distributed", "-m", DISTRIBUTED[name]] if name in DISTRIBUTED else []
+
+
 def golden_files(folder: Path) -> dict[str, tuple[bytes, bool]]:
     """Relative path -> (content, executable?) of each file that a golden tree compares."""
     return {
@@ -49,7 +62,7 @@ def regenerate(name: str) -> None:
     expected = SAMPLES / name / "expected"
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch) / "out"
-        migrate(SAMPLES / name / "cuda", output)
+        migrate(SAMPLES / name / "cuda", output, *options_for(name))
         if "NPU99" in (output / "cuda_msft" / "msFmkTranspltlog.txt").read_text(encoding="utf-8"):
             raise SystemExit(f"a defect of transplt: {name} is not written")
         if expected.exists():
@@ -62,7 +75,7 @@ def regenerate(name: str) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or NAMES:
+    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED):
         regenerate(name)
         print(f"samples/{name}/expected written; read it: git diff -- samples/{name}/expected")
 

@@ -158,8 +158,14 @@ def _apply(work: Work, sites: list[Site]) -> Outcome:
     if lines:
         insertions.append(constants_insertion(source, work.scan, lines, specify_device.CODE))
     insertions += [line_insertion(source, addition) for addition in additions]
-    insertions = joined([*insertions, *work.insertions])
     deletions = work.deletions
+    for item in work.insertions:
+        inside = any(
+            gone.start < item.offset < gone.end or (gone.start == item.offset and not item.text.strip(" \t"))
+            for gone in deletions
+        )
+        insertions += [] if inside else [item]
+    insertions = joined(insertions)
     if deletions:
         edits = [edit for edit in edits if not any(item.start <= edit.start < item.end for item in deletions)]
     spliced = [(edit.start, edit.end, edit.after.encode()) for edit in edits]

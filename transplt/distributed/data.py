@@ -246,7 +246,7 @@ def plain_attribute(node: ast.expr) -> bool:
 def _dataset_name(bench: Bench, stored: ast.stmt) -> str:
     target = stored.targets[0] if isinstance(stored, ast.Assign) else None
     last = getattr(target, "attr", "") or getattr(target, "id", "")
-    wanted = last.replace("_loader", "_set").replace("loader", "set") if "loader" in last else "train_set"
+    wanted = last.replace("_loader", "_set") if "_loader" in last else "train_set"
     return bench.free_name(wanted, "train_set", "train_dataset")
 
 
@@ -263,7 +263,8 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
     shown = [lead + lines[0]]
     for line in lines[1:]:
         bare = line.lstrip(" ")
-        blanks = max(len(line) - len(bare) + shift, 0)
+        blanks = len(line) - len(bare)
+        blanks += shift if blanks >= dataset.col_offset else 0  # what is aligned with the call stays aligned
         column = " " * blanks + bare
         shown.append(column[len(indent) :] if column.startswith(indent) else bare)
     if downloads(dataset):

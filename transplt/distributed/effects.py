@@ -126,12 +126,13 @@ class Effects:
         self._downloads()
         self._folders()
         done: set[int] = set()
-        for call in sorted(self.bench.file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-            node = parent(call)
-            if isinstance(node, ast.Expr) and id(node) not in done and self._is_effect(call):
-                self._guard(block_of(node), done)
         for block in self._write_blocks():
             self._guard(block, done)
+        for call in sorted(self.bench.file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+            node = parent(call)
+            guarded = any(id(above) in done for above in (node, *chain(node)))
+            if isinstance(node, ast.Expr) and not guarded and self._is_effect(call):
+                self._guard(block_of(node), done)
 
     def _write_blocks(self) -> Iterator[list[ast.stmt]]:
         for call in self.bench.file.scan.calls:

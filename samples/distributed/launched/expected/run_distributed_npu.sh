@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Starts train.py on the NPUs of this machine, one process for each, or on several machines.
+#
+#   bash run_distributed_npu.sh [--nproc N] [--logs DIR] [--dry-run] [--] [arguments of the script]
+#
+#   --nproc N    processes on this machine; else as many as ASCEND_RT_VISIBLE_DEVICES names, else as npu-smi lists
+#   --logs DIR   the output of each rank also goes to DIR; default: logs/<date> beside this script
+#   --dry-run    print the command, and do not run it
+#
+# Several machines: run it on each one with NNODES, NODE_RANK (0 on the first), MASTER_ADDR (of the first), MASTER_PORT.
+# The exit code is that of the job.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+main="$here"/train.py
+nproc=""
+logs=""
+dry_run=0
+
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --nproc) nproc="${2:?--nproc needs a number}"; shift 2 ;;
+        --nproc=*) nproc="${1#*=}"; shift ;;
+        --logs) logs="${2:?--logs needs a folder}"; shift 2 ;;
+        --logs=*) logs="${1#*=}"; shift ;;
+        --dry-run) dry_run=1; shift ;;
+        --) shift; break ;;
+        *) break ;;
+    esac
+done
+
+# CANN's environment, where it is installed and not yet set; its script uses variables that may be unset.
+if [ -z "${ASCEND_HOME_PATH:-}" ]; then
+    for setup in /usr/local/Ascend/ascend-toolkit/set_env.sh /usr/local/Ascend/cann/set_env.sh \
+        "$HOME/Ascend/ascend-toolkit/set_env.sh" "$HOME/Ascend/cann/set_env.sh"; do
+        if [ -f "$setup" ]; then
+            set +u
+            # shellcheck disable=SC1090
+            source "$setup"
+            set -u
+            break
+        fi
+    done
+fi
+
+# seconds to wait until all ranks are there
+export HCCL_CONNECT_TIMEOUT=${HCCL_CONNECT_TIMEOUT:-600}
+# seconds that a collective may wait for the slowest rank
+export HCCL_EXEC_TIMEOUT=${HCCL_EXEC_TIMEOUT:-1836}
+# 1: no list of allowed addresses is asked for
+export HCCL_WHITELIST_DISABLE=${HCCL_WHITELIST_DISABLE:-1}
+
+if [ -z "$nproc" ]; then
+    if [ -n "${ASCEND_RT_VISIBLE_DEVICES:-}" ]; then
+        IFS=, read -r -a cards <<< "$ASCEND_RT_VISIBLE_DEVICES"
+        nproc=${#cards[@]}
+    elif command -v npu-smi > /dev/null; then
+        # One line "Chip Count : N" for each NPU of the machine.
+        nproc=$(npu-smi info -l | awk -F: '/Chip Count/ { total += $2 } END { print total + 0 }')
+    fi
+fi
+case "$nproc" in
+    "" | 0 | *[!0-9]*)
+        echo "run_distributed_npu.sh: no NPU was found (ASCEND_RT_VISIBLE_DEVICES, npu-smi); give --nproc N" >&2
+        exit 2
+        ;;
+esac
+logs=${logs:-$here/logs/$(date +%Y%m%d-%H%M%S)}
+
+nnodes=${NNODES:-1}
+command=(torchrun --nnodes "$nnodes" --nproc-per-node "$nproc" --log-dir "$logs" --tee 3)
+if [ "$nnodes" -gt 1 ]; then
+    command+=(
+        --node-rank "${NODE_RANK:?several machines need NODE_RANK}"
+        --master-addr "${MASTER_ADDR:?several machines need MASTER_ADDR}"
+        --master-port "${MASTER_PORT:-29500}"
+    )
+elif [ -n "${MASTER_PORT:-}" ]; then
+    command+=(--master-addr "${MASTER_ADDR:-127.0.0.1}" --master-port "$MASTER_PORT")
+else
+    command+=(--standalone)
+fi
+command+=("$main" "$@")
+
+if [ "$dry_run" -eq 1 ]; then
+    printf '%q ' "${command[@]}"
+    echo
+    exit 0
+fi
+
+command -v torchrun > /dev/null || { echo "run_distributed_npu.sh: torchrun is not on the PATH" >&2; exit 2; }
+mkdir -p "$logs"
+status=0
+"${command[@]}" || status=$?
+if [ "$status" -ne 0 ]; then
+    echo "run_distributed_npu.sh: the job ended with $status; the output of each rank is in $logs" >&2
+fi
+exit "$status"

@@ -1,0 +1,44 @@
+"""Migrate a project with `distributed`, and run it on the emulated NPU through its launch script."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: torchrun puts `[default0]:` before what local rank 0 prints.
+_RANK = "[default"
+
+
+def transplt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "transplt", *arguments]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
+def migrated(source: Path, out: Path, *options: str) -> Path:
+    """The output folder of a migration; `options` go behind -i and -o."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    done = transplt("-i", str(source), "-o", str(out), "--no-html", "--jobs", "0", *options, cwd=out.parent)
+    assert done.returncode in (0, 1), done.stderr
+    return out / f"{source.stem if source.is_file() else source.name}_msft"
+
+
+def emulated(folder: Path, *script: str, stubs: str = "") -> list[str]:
+    """Run a script of `folder` on the emulated NPU, verified; the lines it printed, without the names of ranks."""
+    report = folder / "report.json"
+    options = ["--stubs", stubs] if stubs else []
+    done = transplt("run", "--report", str(report), *options, *script, cwd=folder)
+    printed = done.stdout + done.stderr
+    assert report.exists(), printed
+    assert json.loads(report.read_text(encoding="utf-8"))["verdict"] == "verified", printed
+    return [line.partition("]:")[2] if line.startswith(_RANK) else line for line in done.stdout.splitlines()]
+
+
+def launched(folder: Path, nproc: int, *arguments: str, stubs: str = "") -> list[str]:
+    """Run the launch script of `folder` with `nproc` processes."""
+    return emulated(folder, "run_distributed_npu.sh", "--nproc", str(nproc), "--", *arguments, stubs=stubs)

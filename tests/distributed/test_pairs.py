@@ -1,0 +1,472 @@
+"""Input/output pairs of `distributed`, one theme at a time: what goes in around a small training script."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.harness import check_noop, codes, migrate
+from transplt.finding import FileResult
+
+HEAD = """\
+import torch
+from torch.utils.data import DataLoader
+
+from project import dataset, net
+"""
+
+
+def script(
+    *,
+    loader: str = "loader = DataLoader(dataset, batch_size=8, shuffle=True)",
+    model: str = "model = net().cuda()",
+    loop: str = "for epoch in range(3):\n    for x in loader:\n        model(x).backward()",
+    head: str = "",
+    tail: str = "",
+) -> str:
+    parts = (HEAD, head, loader, model, "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", loop, tail)
+    return "\n".join(textwrap.dedent(part).strip("\n") for part in parts if part) + "\n"
+
+
+def distributed(source: str, *targets: str, path: str = "train.py", files: dict[str, str] | None = None) -> FileResult:
+    return migrate(source, path=path, files=files, entry="train.py", targets=targets)
+
+
+def output(source: str, *targets: str) -> str:
+    return distributed(source, *targets).data.decode()
+
+
+def left(result: FileResult) -> list[str]:
+    """Codes of `distributed` that are left for a person or remarked, but for the remark on the learning rate."""
+    return [code for code in codes(result, applied=False) if "NPU330" <= code <= "NPU349" and code != "NPU348"]
+
+
+def test_the_whole_of_a_flat_script() -> None:
+    assert output(script(tail='torch.save(model.state_dict(), "m.pt")')) == textwrap.dedent("""\
+        import os
+        import torch
+        import torch_npu  # noqa: F401
+        from torch.utils.data import DataLoader
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.utils.data.distributed import DistributedSampler
+
+        from project import dataset, net
+
+        torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group(backend="hccl")
+
+        loader = DataLoader(dataset, batch_size=8, sampler=DistributedSampler(dataset))
+        model = net().npu()
+        model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            loader.sampler.set_epoch(epoch)
+            for x in loader:
+                model(x).backward()
+        if dist.get_rank() == 0:
+            torch.save(model.module.state_dict(), "m.pt")
+
+        dist.destroy_process_group()
+        """)
+
+
+def test_without_the_command_nothing_of_it_happens() -> None:
+    result = migrate(script())
+    assert b"dist" not in result.data.replace(b"distributed", b"dist") and not left(result)
+
+
+def test_files_that_the_main_file_does_not_reach_stay_out_of_it() -> None:
+    result = distributed("print('hello')\n", path="other.py", files={"train.py": script()})
+    assert not result.changed
+
+
+# --- data -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("DataLoader(dataset, 8, True)", "DataLoader(dataset, 8, sampler=DistributedSampler(dataset))"),
+        ("DataLoader(dataset, 8)", "DataLoader(dataset, 8, sampler=DistributedSampler(dataset, shuffle=False))"),
+        (
+            "DataLoader(dataset=dataset, shuffle=False)",
+            "DataLoader(dataset=dataset, sampler=DistributedSampler(dataset, shuffle=False))",
+        ),
+        (
+            "DataLoader(dataset, shuffle=net.mixed, drop_last=True)",
+            "DataLoader(dataset, sampler=DistributedSampler(dataset, shuffle=net.mixed), drop_last=True)",
+        ),
+        (
+            "DataLoader(dataset.train, sampler=None, shuffle=True)",
+            "DataLoader(dataset.train, sampler=DistributedSampler(dataset.train))",
+        ),
+    ],
+)
+def test_forms_of_a_loader(before: str, after: str) -> None:
+    assert f"loader = {after}\n" in output(script(loader=f"loader = {before}"))
+
+
+def test_shuffle_in_a_dict_of_arguments() -> None:
+    found = output(
+        script(
+            loader="""
+        options = {"batch_size": 8}
+        options.update({"shuffle": True})
+        loader = DataLoader(dataset, **options)
+    """
+        )
+    )
+    assert 'sampler=DistributedSampler(dataset, shuffle=options.pop("shuffle", False)), **options)' in found
+
+
+def test_a_dict_of_arguments_that_cannot_shuffle() -> None:
+    found = output(
+        script(
+            loader="""
+        options = {"num_workers": 1}
+        loader = DataLoader(dataset, shuffle=True, **options)
+    """
+        )
+    )
+    assert "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), **options)\n" in found
+
+
+def test_a_dataset_without_a_name_gets_one() -> None:
+    found = output(
+        script(
+            loader="""
+        train_loader = DataLoader(dataset(
+            "data"), shuffle=True)
+    """,
+            loop="for epoch in range(3):\n    for x in train_loader:\n        model(x).backward()",
+        )
+    )
+    assert 'train_set = dataset(\n    "data")\ntrain_loader = DataLoader(train_set, sampler=' in found
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "return DataLoader(dataset, shuffle=True)",
+        "loader = DataLoader(dataset, shuffle=True)\n    return loader",
+        "made = DataLoader(dataset, shuffle=True)\n    return made",
+    ],
+)
+def test_a_loader_from_a_helper(helper: str) -> None:
+    found = output(script(head=f"def build():\n    {helper}", loader="loader = build()"))
+    assert "DataLoader(dataset, sampler=DistributedSampler(dataset))" in found
+    assert "    loader.sampler.set_epoch(epoch)\n" in found
+
+
+def test_loaders_in_a_tuple_and_a_dict() -> None:
+    pair = output(
+        script(
+            loader="def build():\n    return DataLoader(dataset, 8, True), DataLoader(net.test, 8, False)\n"
+            "loader, test = build()"
+        )
+    )
+    assert (
+        "return DataLoader(dataset, 8, sampler=DistributedSampler(dataset)), DataLoader(net.test, 8, False)\n" in pair
+    )
+    table = output(
+        script(
+            loader='loaders = {"train": DataLoader(dataset, 8, True), "test": DataLoader(net.test, 8, True)}',
+            loop='for epoch in range(3):\n    for x in loaders["train"]:\n        model(x).backward()',
+        )
+    )
+    assert (
+        '{"train": DataLoader(dataset, 8, sampler=DistributedSampler(dataset)), "test": DataLoader(net.test, 8, True)}'
+        in table
+    )
+    assert '    loaders["train"].sampler.set_epoch(epoch)\n' in table
+
+
+def test_a_loader_of_another_file() -> None:
+    data = (
+        "from torch.utils.data import DataLoader\n\n\ndef build(points):\n    return DataLoader(points, shuffle=True)\n"
+    )
+    main = script(head="from data import build", loader="loader = build(dataset)")
+    result = distributed(data, path="data.py", files={"train.py": main})
+    assert b"return DataLoader(points, sampler=DistributedSampler(points))" in result.data
+    assert b"init_process_group" not in result.data
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "loader = DataLoader(dataset, sampler=net.sampler)",
+        "loader = DataLoader(dataset, batch_sampler=net.sampler)",
+        "loader = DataLoader(dataset, 8, True, net.sampler)",
+        "loader = [DataLoader(part, shuffle=True) for part in dataset][0]",
+        "loader = DataLoader(**net.options)",
+        "class Stream(torch.utils.data.IterableDataset):\n    pass\nloader = DataLoader(Stream())",
+        "loader = dataset",
+    ],
+)
+def test_loaders_that_are_left_to_the_user(loader: str) -> None:
+    result = distributed(script(loader=loader))
+    assert "NPU340" in left(result)
+    assert b"DistributedSampler(" not in result.data
+
+
+def test_a_loader_that_does_not_train_stays_whole() -> None:
+    found = output(script(head="test = DataLoader(net.test, shuffle=False)", tail="for x in test:\n    model(x)"))
+    assert "test = DataLoader(net.test, shuffle=False)\n" in found
+
+
+# --- epochs ---------------------------------------------------------------------------------------------------------
+
+
+def test_epochs_that_nobody_counts() -> None:
+    found = output(script(loop="for _ in range(3):\n    for x in loader:\n        model(x).backward()"))
+    assert "for epoch in range(3):\n    loader.sampler.set_epoch(epoch)\n" in found
+    while_ = distributed(script(loop="while net.goes_on():\n    for x in loader:\n        model(x).backward()"))
+    assert "NPU342" in left(while_)
+
+
+def test_epochs_in_a_function() -> None:
+    parameter = script(
+        head="def train(model, loader, epoch):\n    for x in loader:\n        model(x).backward()",
+        loop="for i in range(3):\n    train(model, loader, i)",
+    )
+    assert "    loader.sampler.set_epoch(epoch)\n    for x in loader:" in output(parameter)
+    caller = script(
+        head="def train(model, batches):\n    for x in batches:\n        model(x).backward()",
+        loop="for i in range(3):\n    train(model, loader)",
+    )
+    assert "for i in range(3):\n    loader.sampler.set_epoch(i)\n    train(model, loader)\n" in output(caller)
+
+
+# --- models ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "model = net()\nmodel.cuda()",
+        'model = net\nif net.path:\n    model.load_state_dict(torch.load(net.path, map_location="cuda"))',
+        "model = net().cuda()\nmodel = torch.compile(model)",
+    ],
+)
+def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
+    found = output(script(model=model))
+    wrap = "model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])\noptimizer = "
+    assert wrap in found
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "model = torch.nn.DataParallel(net).cuda()",
+        "model = net().cuda()\nmodel = torch.nn.DataParallel(model)",
+        "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    print('many')\n    model = torch.nn.DataParallel(model)",
+    ],
+)
+def test_data_parallel_is_replaced(model: str) -> None:
+    result = distributed(script(model=model, tail="print(isinstance(model, torch.nn.DataParallel))"))
+    found = result.data.decode()
+    assert "DataParallel(net" not in found and "device_count" not in found
+    assert found.count("model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])\n") == 1
+    assert "isinstance(model.module" not in found or "isinstance(model.module, DistributedDataParallel)" in found
+    assert not result.tokens.manual
+
+
+def test_the_bare_model() -> None:
+    found = output(
+        script(
+            tail="""
+        model.train()
+        model.head.weight
+        for name, value in model.named_parameters():
+            pass
+        net.evaluate(model)
+    """
+        )
+    )
+    assert "\nmodel.train()\n" in found
+    assert "model.module.head.weight" in found
+    assert "model.module.named_parameters()" in found
+    assert "net.evaluate(model.module)" in found
+
+
+def test_targets() -> None:
+    two = script(
+        model="model = net().cuda()\ncritic = net.critic.cuda()\nother = torch.optim.SGD(critic.parameters(), lr=0.1)",
+    )
+    assert output(two).count("= DistributedDataParallel(") == 2
+    only = output(two, "critic")
+    assert only.count("= DistributedDataParallel(") == 1 and "critic = DistributedDataParallel(critic," in only
+    assert "NPU338" in left(distributed(two, "nothing"))
+
+
+def test_a_model_that_runs_twice_in_a_step() -> None:
+    loop = "for epoch in range(3):\n    for x in loader:\n        (model(x) + model(-x)).backward()"
+    assert "broadcast_buffers=False" in output(script(loop=loop, model="model = net(torch.nn.BatchNorm1d).cuda()"))
+    assert "broadcast_buffers" not in output(script(loop=loop))
+
+
+# --- start ----------------------------------------------------------------------------------------------------------
+
+
+def body(end: str) -> str:
+    inner = textwrap.indent(script()[len(HEAD) :], "    ")
+    return f"{HEAD}\n\ndef main():\n{inner}\n\n{end}\n"
+
+
+def test_start_in_the_main_guard() -> None:
+    found = output(body('if __name__ == "__main__":\n    main()'))
+    assert found.endswith(
+        'if __name__ == "__main__":\n    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))\n'
+        '    dist.init_process_group(backend="hccl")\n    main()\n    dist.destroy_process_group()\n'
+    )
+
+
+def test_start_in_a_main_function_that_does_not_come_back() -> None:
+    found = output(body('if __name__ == "__main__":\n    raise SystemExit(main())'))
+    assert '    dist.init_process_group(backend="hccl")\n    atexit.register(dist.destroy_process_group)\n' in found
+    assert found.endswith("    raise SystemExit(main())\n")
+
+
+def test_cards_by_number() -> None:
+    result = distributed(
+        script(
+            head="""
+        import os
+        os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        torch.cuda.set_device(0)
+        device = torch.device("cuda:0")
+    """,
+            model="model = net().cuda(0)",
+            tail='net.teacher.to("cuda:1")',
+        )
+    )
+    found = result.data.decode()
+    assert "VISIBLE_DEVICES" not in found and found.count("set_device") == 1
+    assert 'torch.device("npu")' in found and "net().npu()" in found
+    assert left(result) == ["NPU335"]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "import torch.distributed as dist\ndist.init_process_group('nccl')",
+        "from accelerate import Accelerator\naccelerator = Accelerator()",
+        "import pytorch_lightning as pl\ntrainer = pl.Trainer()",
+        "from transformers import Seq2SeqTrainer\ntrainer = Seq2SeqTrainer()",
+        "import deepspeed\nengine = deepspeed.initialize(model=None)",
+    ],
+)
+def test_programs_that_are_distributed_already(setup: str) -> None:
+    result = distributed(script(head=setup))
+    assert b"DistributedSampler" not in result.data and b"LOCAL_RANK" not in result.data
+    assert left(result) == ["NPU330"]
+
+
+def test_a_script_that_trains_nothing() -> None:
+    check_noop("import torch\n\nprint(torch.zeros(1))\n", open_codes=["NPU332"], entry="train.py")
+
+
+# --- effects --------------------------------------------------------------------------------------------------------
+
+
+def test_neighbours_share_a_condition() -> None:
+    found = output(script(tail="print(1)\nprint(2)\nx = 3\nprint(x)"))
+    assert (
+        "if dist.get_rank() == 0:\n    print(1)\n    print(2)\nx = 3\nif dist.get_rank() == 0:\n    print(x)\n" in found
+    )
+
+
+def test_a_condition_gets_one_more_term() -> None:
+    found = output(script(tail="if net.loud or net.verbose:\n    print(1)"))
+    assert "if (net.loud or net.verbose) and dist.get_rank() == 0:\n    print(1)\n" in found
+
+
+def test_strings_over_several_lines_stay() -> None:
+    found = output(script(tail='print("""a\n  b\nc""")'))
+    assert 'if dist.get_rank() == 0:\n    print("""a\n  b\nc""")\n' in found
+
+
+def test_progress_tensorboard_and_wandb() -> None:
+    found = output(
+        script(
+            head="import wandb\nfrom torch.utils.tensorboard import SummaryWriter\nfrom tqdm import tqdm",
+            model='model = net().cuda()\nwriter = SummaryWriter("runs")\nwandb.init(project="p")',
+            loop="for epoch in range(3):\n    for x in tqdm(loader):\n        model(x).backward()\n    writer.add_scalar('e', epoch)",
+            tail="writer.close()",
+        )
+    )
+    assert "tqdm(loader, disable=dist.get_rank() != 0)" in found
+    assert 'writer = SummaryWriter("runs") if dist.get_rank() == 0 else None\n' in found
+    assert 'wandb.init(project="p", mode=None if dist.get_rank() == 0 else "disabled")' in found
+    assert "    if dist.get_rank() == 0:\n        writer.add_scalar('e', epoch)\n" in found
+    assert found.count("writer.close()") == 1
+
+
+def test_downloads_and_folders() -> None:
+    found = output(
+        script(
+            head='import os\nos.mkdir("out")\nimages = net.MNIST("data", download=True)',
+            loader="loader = DataLoader(images, shuffle=True)",
+        )
+    )
+    assert 'os.makedirs("out", exist_ok=True)' in found
+    assert (
+        "if dist.get_rank() != 0:\n    dist.barrier()  # rank 0 downloads first\n"
+        'images = net.MNIST("data", download=True)\nif dist.get_rank() == 0:\n    dist.barrier()\n'
+    ) in found
+
+
+# --- losses ---------------------------------------------------------------------------------------------------------
+
+LOOP = (
+    "for epoch in range(3):\n    for i, x in enumerate(loader):\n        loss = model(x)\n        loss.backward()\n{}"
+)
+
+
+def loop(*lines: str) -> str:
+    return LOOP.format("\n".join("        " + line for line in lines))
+
+
+def test_the_mean_is_taken_where_all_ranks_come_by() -> None:
+    found = output(script(loop=loop("if i % 10 == 0:", "    print(loss.item())")))
+    assert (
+        "        if i % 10 == 0:\n            mean_loss = loss.detach().clone()\n            dist.all_reduce(mean_loss)\n"
+        "            mean_loss /= dist.get_world_size()\n            if dist.get_rank() == 0:\n"
+        "                print(mean_loss.item())\n"
+    ) in found
+
+
+def test_no_rank_waits_in_a_condition_of_another() -> None:
+    result = distributed(script(loop=loop("if loss > 2:", "    print(loss.item())")))
+    assert b"all_reduce" not in result.data
+    assert left(result) == ["NPU346"]
+
+
+def test_accumulated_gradients() -> None:
+    found = output(script(loop=loop("if (i + 1) % 4 == 0:", "    optimizer.step()")))
+    assert (
+        "        with contextlib.nullcontext() if (i + 1) % 4 == 0 else model.no_sync():\n"
+        "            loss = model(x)\n            loss.backward()\n"
+    ) in found
+    other = distributed(
+        script(
+            loop=loop("if (i + 1) % 4 == 0:", "    optimizer.step()").replace(
+                "loss = model(x)", "i = i + 1\n        loss = model(x)\n        i = i + 0"
+            )
+        )
+    )
+    assert "NPU332" in left(other) and b"no_sync" not in other.data
+
+
+def test_seeds() -> None:
+    found = output(script(head="torch.manual_seed(0)"))
+    assert "torch.manual_seed(torch.initial_seed() + dist.get_rank())\nfor epoch in range(3):\n" in found
+    assert "initial_seed" not in output(script())
+
+
+def test_names_that_are_taken() -> None:
+    found = output(script(head="dist = net.distance", tail="print(dist)"))
+    assert "import torch.distributed as torch_dist\n" in found
+    assert "if torch_dist.get_rank() == 0:\n    print(dist)\n" in found
