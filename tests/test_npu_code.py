@@ -113,3 +113,22 @@ def test_what_a_migration_writes_is_no_choice(line: str) -> None:
     assert "npu" in once
     again = migrate(f"{once}torch.cuda.synchronize()\n").data.decode()
     assert again == f"{once}torch.npu.synchronize()\n"
+
+
+def test_the_finding_of_an_import_skips_names_that_stay() -> None:
+    result = migrate(
+        """
+        import torch
+        from mmengine.device import get_device, is_cuda_available
+
+        ready = is_cuda_available()
+
+        def sync(device):
+            if device.type == 'cuda':
+                torch.cuda.synchronize()
+            elif device.type == 'npu':
+                torch.npu.synchronize()
+        """
+    )
+    said = [f.message.partition(" is for CUDA")[0] for f in result.findings if f.code == "NPU200"]
+    assert said == ["mmengine.device.is_cuda_available", "is_cuda_available"]

@@ -214,7 +214,7 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
             f"from {base} import: {', '.join(said)}" + "".join(f" ({text})" for text in differs),
             transform,
             level=rule.level,
-            api=f"{base}.{node.names[0].name}",
+            api=f"{base}.{node.names[moved.index(changed[0])].name}",
             help=rule.help,
             writes_npu=writes,
             user=rule.user,

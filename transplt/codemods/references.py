@@ -217,6 +217,7 @@ def _rename_root(work: Work, name: ast.Name, local: str) -> None:
                 "NPU401",
                 f"{name.id} is imported as {local} now",
                 lambda node: cst.ensure_type(node, cst.Name).with_changes(value=local),
+                api=name.id,
             )
         )
 
