@@ -80,7 +80,14 @@ def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectF
 
 def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
     """What `migrate_source` would find, without working out the edits: their findings say where they would be."""
-    return _finished(data, path, settings, project or ProjectFacts(), survey)
+    result = _finished(data, path, settings, project or ProjectFacts(), survey)
+    if result.support is None and result.status is Status.OK and concerns(data, path):
+        # A file without CUDA words that cannot be parsed: a migration copies it, an analysis has to say so.
+        try:
+            _scanned(data, path)
+        except UnreadableSource as error:
+            return unreadable_result(data, path, error)
+    return result
 
 
 def _finished(

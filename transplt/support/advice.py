@@ -197,9 +197,13 @@ def _loops(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
             call = parent(node)
             if not (isinstance(call, ast.Call) and call.func is node and not call.args and _loop_of(node) in loops):
                 continue
-            copies = name in ("item", "cpu") or bench.receivers.is_tensor(node.value)
+            copies = name in ("item", "cpu") or _copied(node.value) or bench.receivers.is_tensor(node.value)
             if copies and not _inside_host_call(call):
                 yield call, "host_sync", f"torch.Tensor.{name}"
+
+
+def _copied(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cpu"
 
 
 def _inside_host_call(call: ast.Call) -> bool:

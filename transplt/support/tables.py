@@ -196,6 +196,8 @@ def api_of(name: str) -> str:
             return member if tail and documented(member) else known
         owner, _, last = head.rpartition(".")
         if owner in modules():
+            if last.startswith("__"):
+                return ""
             return "" if last in _values().get(owner, ()) else head
         head, tail = owner, f"{last}.{tail}" if tail else last
     return ""

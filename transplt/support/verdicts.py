@@ -99,7 +99,8 @@ def _unsupported(bench: Bench, use: Use) -> Note:
     message = f"{use.api} is documented as not supported on NPU with torch {version}"
     extent = bench.extent(use.node)
     if bench.receivers.loads_data(use.node):
-        return Note(extent, UNSUPPORTED, Level.INFO, f"{message}; here it is in code that loads data on the CPU", use.api)
+        message += "; here it is in code that loads data on the CPU"
+        return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
     ways = []
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
     if later and later[-1] == TORCH_VERSIONS[-1]:

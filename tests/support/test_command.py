@@ -1,0 +1,194 @@
+"""transplt analyze: what is printed, what is written, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from openpyxl import load_workbook
+
+from transplt.cli import main
+from transplt.errors import UsageError
+from transplt.plan import Options, make_plan
+from transplt.support.command import check_target, read_library
+from transplt.support.effort import FileEffort, effort_of, total
+from transplt.support.summary import summarize
+from transplt.support.version_advice import advise
+from transplt.tree import analyse_tree
+
+TRAIN = """import torch
+import xformers.ops
+from torch import nn
+
+
+def train(loader):
+    model = nn.DataParallel(nn.Linear(2, 2)).cuda()
+    other = nn.parallel.DataParallel(model)
+    for batch in loader:
+        loss = nn.RReLU()(model(batch.cuda()))
+        loss.backward()
+        print(loss.item())
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "=project"
+    (folder / "ops").mkdir(parents=True)
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "=odd.py").write_text("import torch\ntorch.poisson(1)\n")
+    (folder / "broken.py").write_text("import torch\ndef (\n")
+    (folder / "ops" / "blur.cu").write_text("__global__ void blur_kernel(float* x) {}\n")
+    return folder
+
+
+def run(*arguments: object) -> int:
+    return main.main([str(each) for each in ("analyze", *arguments)], prog_name="transplt", standalone_mode=False)
+
+
+def test_what_is_printed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    assert run(project) == 1
+    assert run(project, "--exit-zero", "-q") == 0
+    text = capsys.readouterr().out
+    assert "no torch version supports all that the project uses" in text
+    assert "what blocks first:" in text and "NPU90" in text.split("what blocks first:")[1].splitlines()[1]
+    assert "transplt run --shapes" in text
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+
+
+def test_aliases_agree(project: Path) -> None:
+    plan = make_plan(Options(source=project, analysis=True, jobs=0))
+    summary = summarize(analyse_tree(plan))
+    uses = {use.api: (use.uses, use.status) for use in summary.apis}
+    assert uses["torch.nn.DataParallel"] == (2, "converted")
+    assert uses["torch.nn.RReLU"] == (1, "no")
+    assert uses["torch.poisson"] == (1, "no")
+    blocker = [each for each in summary.blockers if each.api == "torch.nn.DataParallel"]
+    assert [each.count for each in blocker] == [2]
+
+
+def test_what_is_written(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(project, "-o", out, "-q") == 1
+    rows = list(csv.DictReader(io.StringIO((out / "unsupported.csv").read_text())))
+    assert {(row["file"], row["api"], row["code"]) for row in rows} >= {
+        ("train.py", "torch.nn.RReLU", "NPU520"),
+        ("'=odd.py", "torch.poisson", "NPU520"),
+    }
+    document = json.loads((out / "analysis.json").read_text())
+    assert document["tool"] == "transplt" and "CC BY 4.0" in document["source"]
+    assert document["counts"] == {name: len(found) for name, found in document["findings"].items()}
+    assert document["versions"]["lowest"] == ""
+    book = load_workbook(out / "unsupported_op.xlsx")
+    assert book.sheetnames == [
+        "unsupported", "check by hand", "third-party", "unreadable",
+        "limited", "unknown", "extensions", "affinity", "advice", "summary",
+    ]  # fmt: skip
+    for sheet in book:
+        assert sheet.auto_filter.ref and sheet.freeze_panes == "A2"
+        assert not any(cell.data_type == "f" for row in sheet.iter_rows() for cell in row)
+    cell = book["unsupported"]["A2"]
+    linked = (out / cell.hyperlink.target.replace("%3D", "=")).resolve()
+    assert linked.is_file()
+    assert run(project, "-o", out, "-q") == 1  # ours: replaced
+
+
+def test_the_migration_has_the_same_sheets(project: Path, tmp_path: Path) -> None:
+    arguments = ["-i", str(project), "-q", "--exit-zero", "-o"]
+    main.main([*arguments, str(tmp_path / "with")], standalone_mode=False)
+    main.main([*arguments, str(tmp_path / "without"), "--no-analysis"], standalone_mode=False)
+    with_, without = (tmp_path / name / "=project_msft" for name in ("with", "without"))
+    assert "limited" in load_workbook(with_ / "unsupported_op.xlsx").sheetnames
+    assert "limited" not in load_workbook(without / "unsupported_op.xlsx").sheetnames
+    assert (with_ / "train.py").read_bytes() == (without / "train.py").read_bytes()
+
+
+def test_json_and_csv_on_the_terminal(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(project, "--format", "json")
+    assert json.loads(capsys.readouterr().out)["project"] == "=project"
+    run(project, "--format", "csv")
+    assert next(csv.reader(io.StringIO(capsys.readouterr().out)))[0] == "sheet"
+
+
+def test_several_projects_are_ranked(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    easy = tmp_path / "easy"
+    easy.mkdir()
+    (easy / "a.py").write_text("import torch\nx = torch.ones(1)\n")
+    out = tmp_path / "out"
+    assert run(project, easy, "-o", out) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["project", "easy", "=project"]
+    rows = list(csv.DictReader(io.StringIO((out / "ranking.csv").read_text())))
+    assert [row["project"] for row in rows] == ["easy", "'=project"]
+    assert (out / "easy" / "analysis.json").is_file()
+    run(project, easy, "--format", "csv")
+    assert capsys.readouterr().out.startswith("project,")
+    run(project, easy, "--format", "json")
+    assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+def test_a_saved_library(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    (library / "src" / "lib").mkdir(parents=True)
+    (library / "src" / "lib" / "__init__.py").write_text("from .ops import f\n")
+    (library / "src" / "lib" / "ops.py").write_text("import torch\ndef f(x):\n    return torch.ops.mine.f(x)\n")
+    run(library, "-o", tmp_path / "saved", "-q")
+    assert read_library(tmp_path / "saved")["lib.f"] == "torch.ops.mine"
+    user = tmp_path / "user.py"
+    user.write_text("import torch\nimport lib\ndef g(x):\n    return lib.f(x)\n")
+    run(user, "--library", tmp_path / "saved", "-o", tmp_path / "out", "-q")
+    document = json.loads((tmp_path / "out" / "analysis.json").read_text())
+    assert [row["api"] for row in document["findings"]["extensions"]] == ["user.g"]
+
+
+def test_what_is_refused(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    for target in (tmp_path / "full", project / "out", project, tmp_path / "full" / "thesis.tex"):
+        with pytest.raises(UsageError):
+            check_target(target, [project])
+    for path in (tmp_path / "full", project / "train.py"):
+        with pytest.raises(UsageError):
+            read_library(path)
+    with pytest.raises(UsageError):
+        run(project, "--torch-version", "1.5")
+
+
+def test_version_advice() -> None:
+    assert advise(["torch.abs"]).lowest == "2.1"
+    found = advise(["torch.cdist", "torch.abs"])
+    assert found.lowest > "2.1" and found.unsupported["2.1"] == ("torch.cdist",)
+    assert found.lowest in found.text()
+    none = advise(["torch.poisson", "torch.nn.RReLU", "torch.nn.RNN", "torch.std_mean", "torch.cdist"])
+    assert none.lowest == "" and none.best > "2.1" and "and 1 more" in none.text()
+
+
+def test_effort() -> None:
+    assert total([FileEffort("a", 1, 1, 0, 0, 0.25), FileEffort("b", 2, 0, 1, 1, 9.5)]) == FileEffort(
+        "all files", 3, 1, 1, 1, 9.75
+    )
+    assert effort_of("a", []).share == 1.0
+
+
+def test_libreoffice_opens_the_workbook(project: Path, tmp_path: Path) -> None:
+    soffice = shutil.which("soffice") or shutil.which("libreoffice")
+    if soffice is None:
+        pytest.skip("LibreOffice is not installed: no soffice on the PATH")
+    run(project, "-o", tmp_path / "out", "-q")
+    command = [
+        soffice,
+        "--headless",
+        "--convert-to",
+        "csv",
+        "--outdir",
+        tmp_path,
+        tmp_path / "out" / "unsupported_op.xlsx",
+    ]
+    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    assert "torch.nn.RReLU" in (tmp_path / "unsupported_op.csv").read_text()

@@ -1,0 +1,213 @@
+"""Uses of torch's API against the documentation: what is unsupported, limited, unverified, and what is nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.harness import findings, said
+from transplt.finding import Effort, Level
+
+
+@pytest.mark.parametrize(
+    ("source", "api", "line"),
+    [
+        ("import torch\ntorch.poisson(torch.ones(3))\n", "torch.poisson", 2),
+        ("import torch as th\nx = th.nn.RReLU()\n", "torch.nn.RReLU", 2),
+        ("from torch import nn\nx = nn.RReLU()\n", "torch.nn.RReLU", 2),
+        ("from torch.nn import RReLU as R\nx = R()\n", "torch.nn.RReLU", 2),
+        (
+            "import torch.nn.functional as F\ndef f(x):\n    return F.gumbel_softmax(x)\n",
+            "torch.nn.functional.gumbel_softmax",
+            3,
+        ),
+        ("import torch\nf = torch.poisson\nf(1)\n", "torch.poisson", 2),
+        ("import torch\nclass A(torch.nn.RNN):\n    pass\n", "torch.nn.RNN", 2),
+        ("import torch\ndef f(x: torch.Tensor):\n    return x.to_sparse()\n", "torch.Tensor.to_sparse", 3),
+        ("import torch\ny = torch.ones(3).unique_consecutive()\n", "torch.Tensor.unique_consecutive", 2),
+        ("import torch\ny = (torch.ones(3) + 1).to_sparse()\n", "torch.Tensor.to_sparse", 2),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def __init__(self):\n        self.register_buffer('a', f())\n"
+            "    def forward(self):\n        return self.a.to_dense()\n",
+            "torch.Tensor.to_dense",
+            6,
+        ),
+        (
+            "import torch\nclass M(torch.nn.Module):\n    def go(self):\n        self.share_memory()\n",
+            "torch.nn.Module.share_memory",
+            4,
+        ),
+    ],
+)
+def test_unsupported(source: str, api: str, line: int) -> None:
+    assert ("NPU520", api, line) in said(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nd = {}\nd['to_sparse'] = 1\nd.to_sparse()\n",
+        "import torch\ndef f(x):\n    return x.to_sparse()\n",
+        "import torch\ndef f(*xs: torch.Tensor):\n    return xs.mode()\n",
+        "import torch\nfrom scipy import stats\nx = stats.mode([1])\n",
+        "import torch\nimport pandas\nx = pandas.DataFrame().mode()\n",
+        "import torch\nx = torch.ones(3)\nx = load()\nx.to_sparse()\n",
+        "import torch\nx = x.something()\nx.to_sparse()\n",
+        "import torch\ndef f(x: 'torch.nn.RReLU') -> torch.nn.RReLU: ...\n",
+        "import torch\ndef f(x: torch.nn.RReLU):\n    return isinstance(x, (torch.nn.RReLU, int))\n",
+        "import torch\nclass poisson: ...\ntorch_poisson = poisson()\n",
+        "import torch\nclass M(torch.nn.Module):\n    def share_memory(self): ...\n"
+        "    def go(self):\n        self.share_memory()\n",
+        "import torch\nfrom other import Base\nclass M(Base):\n    def go(self):\n        self.share_memory()\n",
+        "from mytorch import torch\nclass A:\n    RReLU = 1\nA.RReLU\n",
+        "# torch.poisson(1)\nx = 'torch.poisson'\n",
+    ],
+)
+def test_nothing_is_unsupported(source: str) -> None:
+    assert said(source, "NPU520") == []
+
+
+def test_data_loading_is_no_work() -> None:
+    source = """
+    import torch
+
+    class Data(torch.utils.data.Dataset):
+        def __getitem__(self, index):
+            return torch.unique_consecutive(index)
+
+    def collate(batch):
+        return torch.poisson(batch)
+    """
+    found = [each for each in findings(source) if each.code == "NPU520"]
+    assert [each.level for each in found] == [Level.INFO, Level.INFO]
+
+
+def test_a_kernel_makes_it_cheap_and_a_later_version_is_named() -> None:
+    (found,) = [each for each in findings("import torch\ntorch.std_mean(x)\n") if each.code == "NPU520"]
+    assert found.effort is Effort.LOW and "list of NPU kernels" in found.help
+    (found,) = [
+        each
+        for each in findings("import torch\nx = torch.nn.GRU(3, 3)\n", torch_version="2.1")
+        if each.code == "NPU520"
+    ]
+    assert found.effort is Effort.MEDIUM and "supported from torch 2." in found.help
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        ("torch.topk(x, 3, sorted=False)", "sorted=False"),
+        ("torch.topk(x, 3, -1, True, False)", "sorted=False"),
+        ("torch.nn.LSTM(3, 3, dropout=0.5)", "dropout=0.5"),
+        ("torch.nn.functional.interpolate(x, scale_factor=2)", "scale_factor=2"),
+        ("torch.nn.functional.max_pool2d(x, 2, dilation=(2, 2))", "dilation=(2, 2)"),
+        ("torch.nn.functional.kl_div(x, y, log_target=True)", "log_target=True"),
+        ("torch.arange(3, dtype=torch.uint8)", "dtype=torch.uint8"),
+    ],
+)
+def test_a_call_that_meets_a_limit(call: str, argument: str) -> None:
+    (found,) = [each for each in findings(f"import torch\n{call}\n") if each.code == "NPU521"]
+    assert argument in found.message and found.level is Level.MANUAL and found.help.startswith("documented: ")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.topk(x, 3)",
+        "torch.topk(x, 3, sorted=True)",
+        "torch.topk(x, 3, sorted=chosen)",
+        "torch.topk(*args, sorted=False) if 0 else torch.topk(*args)",
+        "torch.nn.LSTM(3, 3, dropout=0)",
+        "torch.nn.LSTM(3, 3, dropout=rate)",
+        "torch.nn.functional.interpolate(x, size=(2, 2))",
+        "torch.nn.functional.interpolate(x, scale_factor=None, size=(2, 2))",
+        "torch.nn.functional.max_pool2d(x, 2, dilation=1)",
+        "torch.arange(3, dtype=torch.int64)",
+        "torch.arange(3, dtype=dtype)",
+    ],
+)
+def test_a_call_that_need_not_meet_a_limit(call: str) -> None:
+    if "*args" in call:
+        call = "torch.topk(*args)"
+    assert said(f"import torch\n{call}\n", "NPU521") == []
+
+
+def test_limits_are_one_finding_a_file_and_no_work() -> None:
+    found = findings("import torch.nn as nn\na = nn.BatchNorm2d(1)\nb = nn.BatchNorm2d(2)\n")
+    assert [(each.code, each.level, each.open) for each in found] == [("NPU522", Level.INFO, False)]
+    assert found[0].message.endswith("dtypes: fp16, fp32 (also in line 3)")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.Size([1])",
+        "torch.nn.Parameter(x)",
+        "torch.distributed.destroy_process_group()",
+        "torch.ones(2).tolist()",
+        "torch.ones(2).dim()",
+        "torch.relu(x)",
+        "torch.LongTensor([1])",
+        "torch.inference_mode()",
+        "torch.nn.Flatten()",
+        "torch.multiprocessing.spawn(f)",
+        "torch.finfo(torch.float16)",
+        "torch.__version__",
+        "torch.float8_e4m3fn",
+        "torch.hub.load_state_dict_from_url('')",
+        "torch.ops.mine.op(1)",
+        "torch.xpu.synchronize()",
+    ],
+)
+def test_what_is_well_known_is_not_unverified(name: str) -> None:
+    assert said(f"import torch\n{name}\n", "NPU524") == []
+
+
+def test_unverified() -> None:
+    assert said("import torch\ntorch.jit.trace(f, x)\ntorch.jit.trace(g, x)\n") == [("NPU524", "torch.jit.trace", 2)]
+    (found,) = findings("import torch\ntorch._foreach_zzz(x)\n")
+    assert "private name" in found.message and not found.open
+
+
+def test_what_the_migration_speaks_of_is_not_said_twice() -> None:
+    source = (
+        "import torch\nm = torch.nn.DataParallel(n)\ntorch.cuda.synchronize()\ntorch.backends.cudnn.benchmark = True\n"
+    )
+    assert said(source, "NPU52") == []
+
+
+def test_hardware() -> None:
+    source = "import torch\ntorch.promote_types(a, b)\n"
+    assert said(source, hardware="950DT") == [("NPU525", "torch.promote_types", 2)]
+    assert said(source, hardware="A3") == []
+
+
+def test_names_through_other_files() -> None:
+    files = {"lib/__init__.py": "from lib.base import *\n", "lib/base.py": "from torch import nn as layers\n"}
+    source = "from lib.base import layers\nx = layers.RReLU()\nimport torch\n"
+    assert ("NPU520", "torch.nn.RReLU", 2) in said(source, files=files)
+
+
+def test_bases_through_other_files() -> None:
+    files = {
+        "base.py": "import torch\nclass Base(torch.nn.Module):\n    pass\n"
+        "class Data(torch.utils.data.Dataset):\n    pass\n"
+    }
+    source = """
+    import torch
+    from base import Base, Data
+
+    class Mine(Data):
+        def get(self):
+            return torch.poisson(1)
+
+    class Other(Base):
+        def get(self):
+            return torch.poisson(1)
+    """
+    found = [each.level for each in findings(source, files=files) if each.code == "NPU520"]
+    assert found == [Level.INFO, Level.MANUAL]
+
+
+def test_comments_and_settings_switch_it_off() -> None:
+    (found,) = findings("import torch\ntorch.poisson(x)  # transplt: ignore[NPU520]\n")
+    assert found.ignored == "ignored by a comment"
