@@ -6,15 +6,18 @@ import os
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from transplt.errors import shown
+from transplt.finding import Level
 from transplt.manifest import LEFT_OUT
 from transplt.report.cell import visible
 from transplt.report.titles import title
 from transplt.run_result import RunResult
+from transplt.support.sheets import analysis_sheet
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -123,13 +126,21 @@ def _residue(result: RunResult) -> str:
 
 
 def _codes(result: RunResult) -> Iterator[str]:
-    counts = sorted(result.counts_by_code().items(), key=lambda item: (-item[1], item[0]))
+    remarks = [finding for finding in result.findings if finding.level is Level.INFO and analysis_sheet(finding)]
+    by_code = result.counts_by_code()
+    by_code.subtract(finding.code for finding in remarks)
+    counts = sorted(((code, count) for code, count in by_code.items() if count), key=lambda item: (-item[1], item[0]))
     for code, count in counts[:_MOST_CODES]:
         yield f"  {count:6} {code} {title(code)}".rstrip()
     if len(counts) > _MOST_CODES:
         rest = counts[_MOST_CODES:]
         log = result.reports.get("msFmkTranspltlog.txt", "the log")
         yield f"  {sum(count for _, count in rest):6} of {len(rest)} more codes (see {log})"
+    if remarks:
+        sheets = Counter(analysis_sheet(finding) for finding in remarks)
+        listed = ", ".join(f"{count} {sheet}" for sheet, count in sheets.most_common())
+        book = result.reports.get("unsupported_op.xlsx")
+        yield f"  remarks of the analysis, no work: {listed}" + (f" (sheets of {book})" if book else "")
 
 
 def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
