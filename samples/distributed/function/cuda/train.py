@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import sys
 
 import torch
 import torch.nn as nn
@@ -67,7 +68,7 @@ def main():
     parser.add_argument("--resume")
     parser.add_argument("--out", default="run")
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 
     torch.manual_seed(1)
     torch.cuda.set_device(0)

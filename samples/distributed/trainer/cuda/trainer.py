@@ -5,7 +5,6 @@ import os
 
 import torch
 import torch.nn as nn
-from tqdm import tqdm
 
 
 class Trainer:
@@ -34,7 +33,7 @@ class Trainer:
     def train_epoch(self, epoch):
         self.model.train()
         running = 0.0
-        for tokens, labels in tqdm(self.loaders["train"], desc=f"epoch {epoch}"):
+        for tokens, labels in self.loaders["train"]:
             loss = self.criterion(self.model(tokens.to(self.device)), labels.to(self.device))
             self.optimizer.zero_grad()
             loss.backward()
