@@ -261,7 +261,7 @@ def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
     [
         "model = torch.nn.DataParallel(net).cuda()",
         "model = net().cuda()\nmodel = torch.nn.DataParallel(model)",
-        "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    print('many')\n    model = torch.nn.DataParallel(model)",
+        "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    print(2)\n    model = torch.nn.DataParallel(model)",
     ],
 )
 def test_data_parallel_is_replaced(model: str) -> None:
@@ -393,7 +393,8 @@ def test_progress_tensorboard_and_wandb() -> None:
         script(
             head="import wandb\nfrom torch.utils.tensorboard import SummaryWriter\nfrom tqdm import tqdm",
             model='model = net().cuda()\nwriter = SummaryWriter("runs")\nwandb.init(project="p")',
-            loop="for epoch in range(3):\n    for x in tqdm(loader):\n        model(x).backward()\n    writer.add_scalar('e', epoch)",
+            loop="for epoch in range(3):\n    for x in tqdm(loader):\n        model(x).backward()\n"
+            "    writer.add_scalar('e', epoch)",
             tail="writer.close()",
         )
     )
@@ -432,7 +433,8 @@ def loop(*lines: str) -> str:
 def test_the_mean_is_taken_where_all_ranks_come_by() -> None:
     found = output(script(loop=loop("if i % 10 == 0:", "    print(loss.item())")))
     assert (
-        "        if i % 10 == 0:\n            mean_loss = loss.detach().clone()\n            dist.all_reduce(mean_loss)\n"
+        "        if i % 10 == 0:\n            mean_loss = loss.detach().clone()\n"
+        "            dist.all_reduce(mean_loss)\n"
         "            mean_loss /= dist.get_world_size()\n            if dist.get_rank() == 0:\n"
         "                print(mean_loss.item())\n"
     ) in found

@@ -11,7 +11,7 @@ from transplt.distributed.effects import Effects
 from transplt.distributed.epochs import write_epochs
 from transplt.distributed.layout import Layout
 from transplt.distributed.loss import write_accumulation, write_counts, write_means
-from transplt.distributed.model import Wrap, find_models, find_wrap, write_bare, write_wrap
+from transplt.distributed.model import Wrap, find_models, find_wrap, write_bare, write_renewed, write_wrap
 from transplt.distributed.program import File, Program, Slot, build, enclosing_function
 from transplt.distributed.recognise import Setup, setups
 from transplt.distributed.start import Start, find_start, write_start
@@ -115,6 +115,8 @@ def _models(bench: Bench, training: Training, models, wraps: dict[Slot, Wrap]) -
         if wrap.file is own:
             write_wrap(bench, models, wrap)
     write_bare(bench, models, wraps)
+    for wrap in wraps.values():
+        write_renewed(bench, models, wrap)
     file, call = training.backwards[0]
     if not wraps and file is own:
         wanted = " or ".join(bench.work.settings.targets)

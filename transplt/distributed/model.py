@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.codemods.call_edits import keyword_of, with_keyword
 from transplt.distributed.bench import Bench, written
 from transplt.distributed.program import File, Program, Slot, Value, enclosing_function, text_of
 from transplt.distributed.training import Training, block_of, lifted
@@ -370,6 +371,24 @@ def write_bare(bench: Bench, models: Models, wraps: dict[Slot, Wrap]) -> None:
             continue
         text = f"{text_of(file, node)}.module"
         bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", written(text))
+
+
+def write_renewed(bench: Bench, models: Models, wrap: Wrap) -> None:
+    """A model that is assigned anew after it was wrapped, such as the best one loaded, goes into the wrapper."""
+    for file, node in _stores(models.program, wrap.origin):
+        if file is not bench.file or _before_wrap(file, node, wrap):
+            continue
+        if file is wrap.file and enclosing_function(node) is not enclosing_function(wrap.after) and wrap.origin[1]:
+            continue
+        text = f"{text_of(file, node)}.module"
+        bench.change(node, "NPU337", f"{text}: the new model goes into the wrapper", written(text))
+        stored = statement(node)
+        value = stored.value if isinstance(stored, ast.Assign) else None
+        if not isinstance(value, ast.Call) or file.names.qualified(value.func) != "torch.load":
+            continue
+        if keyword_of(value, "map_location") is None and len(value.args) == 1:
+            change = with_keyword("map_location", '"npu"')
+            bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True)
 
 
 def _before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import logging
 import os
+import sys
 
 import torch
 import torch_npu  # noqa: F401
@@ -78,7 +79,7 @@ def main():
     parser.add_argument("--resume")
     parser.add_argument("--out", default="run")
     args = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 
     torch.manual_seed(1)
     train_loader, test_loader = get_loaders(args.batch_size)

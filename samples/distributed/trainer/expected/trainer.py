@@ -8,7 +8,6 @@ import torch_npu  # noqa: F401
 import torch.nn as nn
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
-from tqdm import tqdm
 
 
 class Trainer:
@@ -40,7 +39,7 @@ class Trainer:
         self.model.train()
         running = 0.0
         self.loaders["train"].sampler.set_epoch(epoch)
-        for tokens, labels in tqdm(self.loaders["train"], desc=f"epoch {epoch}", disable=dist.get_rank() != 0):
+        for tokens, labels in self.loaders["train"]:
             loss = self.criterion(self.model(tokens.to(self.device)), labels.to(self.device))
             self.optimizer.zero_grad()
             loss.backward()

@@ -1,0 +1,86 @@
+"""The command line of `distributed`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.running import transplt
+
+SCRIPT = """\
+import torch
+from torch.utils.data import DataLoader
+
+from data import points
+
+loader = DataLoader(points, shuffle=True)
+model = torch.nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in loader:
+        model(x).sum().backward()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "work" / "src").mkdir(parents=True)
+    (tmp_path / "work" / "src" / "main.py").write_text(SCRIPT)
+    (tmp_path / "work" / "src" / "data.py").write_text("points = []\n")
+    (tmp_path / "work" / "setup.py").write_text("")
+    return tmp_path / "work"
+
+
+def test_options_before_the_command(project: Path) -> None:
+    done = transplt("-i", "work", "-o", "out", "distributed", "-m", "src/main.py", cwd=project.parent)
+    assert done.returncode == 0, done.stderr
+    folder = project.parent / "out" / "work_msft"
+    assert "init_process_group" in (folder / "src" / "main.py").read_text()
+    script = folder / "run_distributed_npu.sh"
+    assert script.stat().st_mode & 0o777 == 0o755
+    assert 'main="$here"/src/main.py\n' in script.read_text()
+    assert "run_distributed_npu.sh" in json.loads((folder / ".transplt" / "manifest.json").read_text())["reports"]
+    rows = (folder / "change_list.csv").read_text()
+    assert "DistributedSampler" in rows
+    assert "init_process_group" in rows
+
+
+def test_the_input_is_found_above_the_main_file(project: Path) -> None:
+    done = transplt("distributed", "-m", "main.py", "-t", "model", cwd=project / "src")
+    assert done.returncode == 0, done.stderr
+    assert f"input: {project}" in done.stderr
+    assert (project.parent / "work_msft" / "run_distributed_npu.sh").is_file()
+
+
+def test_a_single_file(project: Path) -> None:
+    done = transplt("-i", "src/main.py", "-o", "../out", "distributed", "-m", "main.py", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert (project.parent / "out" / "main_msft" / "run_distributed_npu.sh").is_file()
+
+
+def test_a_script_of_the_project_keeps_its_name(project: Path) -> None:
+    (project / "run_distributed_npu.sh").write_text("echo mine\n")
+    done = transplt("-i", "work", "-o", "out", "distributed", "-m", "src/main.py", cwd=project.parent)
+    assert done.returncode == 0, done.stderr
+    assert (project.parent / "out/work_msft/run_distributed_npu.sh").read_text() == "echo mine\n"
+    assert (project.parent / "out/work_msft/transplt_run_distributed_npu.sh").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["-i", "work", "distributed"], "Missing option '-m'"),
+        (["-i", "work", "distributed", "-m", "nothing.py"], "there is no such file"),
+        (["-i", "work", "distributed", "-m", "other.py"], "does not lie in the input"),
+        (["-i", "work", "distributed", "-i", "work", "-m", "src/main.py"], "given twice"),
+        (["-i", "work", "--style", "portable", "distributed", "-m", "src/main.py"], "the style is portable"),
+        (["distributed", "-m", "nothing.py"], "there is no file"),
+    ],
+)
+def test_wrong_usage(project: Path, arguments: list[str], why: str) -> None:
+    (project.parent / "other.py").write_text("")
+    done = transplt(*arguments, cwd=project.parent)
+    assert done.returncode == 2, done.stderr
+    assert why in done.stderr
