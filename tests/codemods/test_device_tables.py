@@ -59,10 +59,10 @@ def test_the_layout_of_the_table_is_kept() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("{'cuda:0': 'cuda:1'}", "{'cuda:0': 'cuda:1', 'npu:0': 'npu:1'}"),
+        ("{'cuda:0': 'cuda:1'}", "{'cuda:0': 'npu:1', 'npu:0': 'npu:1'}"),
         ("{'cuda:0': 'cpu'}", "{'cuda:0': 'cpu', 'npu:0': 'cpu'}"),
-        ("{'cuda:%d' % 0: 'cuda:%d' % rank}", "{'cuda:%d' % 0: 'cuda:%d' % rank, 'npu:%d' % 0: 'npu:%d' % rank}"),
-        ("{f'cuda:{0}': f'cuda:{rank}'}", "{f'cuda:{0}': f'cuda:{rank}', f'npu:{0}': f'npu:{rank}'}"),
+        ("{'cuda:%d' % 0: 'cuda:%d' % rank}", "{'cuda:%d' % 0: 'npu:%d' % rank, 'npu:%d' % 0: 'npu:%d' % rank}"),
+        ("{f'cuda:{0}': f'cuda:{rank}'}", "{f'cuda:{0}': f'npu:{rank}', f'npu:{0}': f'npu:{rank}'}"),
     ],
 )
 def test_map_location(before: str, after: str) -> None:

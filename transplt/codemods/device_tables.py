@@ -71,6 +71,8 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     if not work.take(display):
         return
     texts = {}
+    # What a CUDA checkpoint is mapped to has to exist here: its row points to the NPU as well.
+    loads = is_map_location(display)
     for key, value in wanted:
         for part in ast.walk(key):
             work.take(part)
@@ -83,7 +85,7 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
             display,
             "NPU209",
             f"the row {names} of a table by device gets one for the NPU beside it",
-            lambda node: _with_rows(node, texts),
+            lambda node: _with_rows(node, {} if loads else texts, set(texts)),
             writes_npu=True,
         )
     )
@@ -158,16 +160,17 @@ def _lookups(work: Work) -> list[tuple[ast.expr, ast.expr]]:
     return found
 
 
-def _with_rows(node: cst.CSTNode, texts: dict[int, str]) -> cst.CSTNode:
-    """The display with a row after each of those at the given places; `texts` holds their values as they were."""
+def _with_rows(node: cst.CSTNode, texts: dict[int, str], places_: set[int]) -> cst.CSTNode:
+    """The display with a row after each of those at the given places; `texts` holds values that stay as they were."""
     display = cst.ensure_type(node, cst.Dict)
     elements: list[cst.BaseDictElement] = []
     for index, element in enumerate(display.elements):
-        if index not in texts:
+        if index not in places_:
             elements.append(element)
             continue
         row = cst.ensure_type(element, cst.DictElement)
-        elements.append(row.with_changes(value=_as_it_was(row.value, texts[index]), comma=_separator(display)))
+        value = _as_it_was(row.value, texts[index]) if index in texts else row.value
+        elements.append(row.with_changes(value=value, comma=_separator(display)))
         elements.append(row.with_changes(key=_for_npu(row.key)))
     return display.with_changes(elements=elements)
 
