@@ -132,8 +132,8 @@ class FileResult:
     """What `migrate_source` makes of one file. `data` is the new content (the input's when nothing changed).
 
     `findings` are sorted by place and include the applied edits: exactly one record per edit. `reasons` says why the
-    ignored tokens stay, with their number, sorted; the numbers add up to `tokens.ignored`. `support` is what the file uses
-    of torch, where the settings ask for the analysis.
+    ignored tokens stay, with their number, sorted; the numbers add up to `tokens.ignored`. `support` is what the file
+    uses of torch, where the settings ask for the analysis.
     """
 
     path: str

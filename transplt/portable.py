@@ -1,8 +1,8 @@
 """The portable style: an edit is made only if the program does on CUDA and on the CPU what it did before.
 
 The codemods plan as for NPUs alone; then each change is either replaced by one that holds everywhere, or becomes a
-finding. `torch.accelerator` names exist since torch 2.6 (memory statistics since 2.11, native API lists of Ascend/pytorch);
-from 2.5 on torch loads torch_npu by itself, so no import is added.
+finding. `torch.accelerator` names exist since torch 2.6 (memory statistics since 2.11, native API lists of
+Ascend/pytorch); from 2.5 on torch loads torch_npu by itself, so no import is added.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class ProjectFacts:
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts], library: Mapping[str, str] | None = None) -> ProjectFacts:
-        """The sum of the facts of all files; the order of `facts` does not matter. `library`: see `Settings.library`."""
+        """The sum of the facts of all files, in any order. `library`: see `Settings.library`."""
         every = sorted(facts, key=lambda item: item.path)
         joined = cls(known=True)
         for item in every:
