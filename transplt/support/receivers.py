@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from transplt.names import Names, assigned_value
-from transplt.scan import FUNCTIONS, Scan, parent
+from transplt.scan import FUNCTIONS, Binding, Scan, parent
 from transplt.support import tables
 
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
@@ -30,6 +30,7 @@ class Receivers:
         self._bases = bases or {}
         self._known: dict[int, bool] = {}
         self._names: dict[tuple[int, str], bool] = {}
+        self._open: set[tuple[int, str]] = set()  # names that are being looked at
         self._classes: dict[ast.ClassDef, bool] = {}
         self._fields: dict[ast.ClassDef, tuple[frozenset[str], dict[str, str]]] | None = None
 
@@ -74,23 +75,28 @@ class Receivers:
         key = (id(found[0]), node.id)
         known = self._names.get(key)
         if known is None:
-            # A name that is updated from itself (`x = x + y`) is what its other assignments make it.
-            self._names[key] = True
-            certain = [self._binding(binding.kind, binding.node) for binding in found[1]]
-            known = self._names[key] = all(certain) and not self._only_itself(node.id, found[1])
-            if not known:
-                self._known = {id_: value for id_, value in self._known.items() if not value}
+            known = self._names[key] = self._all_tensors(key, found[1])
         return known
 
-    def _only_itself(self, name: str, bindings: list) -> bool:  # type: ignore[type-arg]
-        """True when no binding says what a name is but by way of the name itself."""
-        for binding in bindings:
-            if binding.kind == "param":
-                return False
-            value = assigned_value(binding.node)
-            if value is not None and not any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value)):
-                return False
-        return True
+    def _all_tensors(self, key: tuple[int, str], bindings: list[Binding]) -> bool:
+        """True when every binding of a name is a tensor, one of them without the help of the name itself.
+
+        A name that is updated from itself (`x = x + y`) is what its other bindings make it: they are looked at twice,
+        without and with the assumption that the name is a tensor. What was found under a false one is forgotten.
+        """
+        self._names[key] = False
+        self._open.add(key)
+        grounded = [self._binding(binding.kind, binding.node) for binding in bindings]
+        self._open.discard(key)
+        if all(grounded) or not any(grounded):
+            return all(grounded)
+        names = {each: answer for each, answer in self._names.items() if answer or each in self._open}
+        known = {each: True for each, answer in self._known.items() if answer}
+        self._names, self._known = {**names, key: True}, dict(known)
+        if all(self._binding(binding.kind, binding.node) for binding in bindings):
+            return True
+        self._names, self._known = names, known
+        return False
 
     def _binding(self, kind: str, node: ast.AST) -> bool:
         if kind == "param":
@@ -99,7 +105,7 @@ class Receivers:
             return False
         above = parent(node)
         if isinstance(above, ast.AugAssign):
-            return True  # a tensor stays one
+            return self._names.get((id(self.scan.scope_of(node)), node.id), False)  # type: ignore[attr-defined]
         if isinstance(above, ast.AnnAssign) and above.value is None:
             return self._annotated(above.annotation)
         value = assigned_value(node)
