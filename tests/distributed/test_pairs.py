@@ -261,7 +261,7 @@ def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
     [
         "model = torch.nn.DataParallel(net).cuda()",
         "model = net().cuda()\nmodel = torch.nn.DataParallel(model)",
-        "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    print(2)\n    model = torch.nn.DataParallel(model)",
+        "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",
     ],
 )
 def test_data_parallel_is_replaced(model: str) -> None:

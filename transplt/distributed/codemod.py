@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from transplt.distributed import devices
+from transplt.distributed.bare import write_bare, write_renewed
 from transplt.distributed.bench import Bench
 from transplt.distributed.data import write_samplers
 from transplt.distributed.effects import Effects
 from transplt.distributed.epochs import write_epochs
 from transplt.distributed.layout import Layout
 from transplt.distributed.loss import write_accumulation, write_counts, write_means
-from transplt.distributed.model import Wrap, find_models, find_wrap, write_bare, write_renewed, write_wrap
+from transplt.distributed.model import Models, Wrap, early_uses, find_models, find_wrap, is_optimizer, write_wrap
 from transplt.distributed.program import File, Program, Slot, build, enclosing_function
 from transplt.distributed.recognise import Setup, setups
 from transplt.distributed.start import Start, find_start, write_start
@@ -109,11 +110,18 @@ def plan(work: Work) -> None:
     bench.finish()
 
 
-def _models(bench: Bench, training: Training, models, wraps: dict[Slot, Wrap]) -> None:  # type: ignore[no-untyped-def]
+def _models(bench: Bench, training: Training, models: Models, wraps: dict[Slot, Wrap]) -> None:
     own = bench.file
     for wrap in wraps.values():
         if wrap.file is own:
             write_wrap(bench, models, wrap)
+            for call in early_uses(models, wrap):
+                bench.left(
+                    call,
+                    f"this uses {wrap.name} before it is wrapped, and what it calls expects the wrapper",
+                    f"move it below `{wrap.name} = DistributedDataParallel(...)`, or drop `.module` in what it calls",
+                    code="NPU338",
+                )
     write_bare(bench, models, wraps)
     for wrap in wraps.values():
         write_renewed(bench, models, wrap)
@@ -135,10 +143,8 @@ def _models(bench: Bench, training: Training, models, wraps: dict[Slot, Wrap]) -
                 code="NPU338",
             )
     for made in own.scan.attributes.get("parameters", ()):
-        from transplt.distributed.model import _is_optimizer
-
         holder = next(
-            (above for above in chain(made) if isinstance(above, ast.Call) and _is_optimizer(own, above)), None
+            (above for above in chain(made) if isinstance(above, ast.Call) and is_optimizer(own, above)), None
         )
         if holder is not None:
             bench.remark(holder, "NPU348", _LR, _LR_HELP)

@@ -5,17 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.distributed.bench import Bench, written
+from transplt.distributed.bench import Bench
 from transplt.distributed.program import File, Program, Slot, Value, enclosing_function, text_of
 from transplt.distributed.training import Training, block_of, lifted
 from transplt.scan import FUNCTIONS, chain, parent, statement
 
-#: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
-FORWARDED = frozenset(
-    "train eval parameters buffers zero_grad to cuda npu cpu half float double bfloat16 type requires_grad_ apply "
-    "modules training forward no_sync join register_comm_hook require_backward_grad_sync share_memory module".split()
-)
 _SETUPS = frozenset(
     "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()
 )
@@ -89,7 +83,7 @@ def _base(node: ast.expr) -> ast.expr | None:
 def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
     """True when `X.parameters` goes to an optimizer: directly, or through one variable."""
     for above in chain(node):
-        if isinstance(above, ast.Call) and _is_optimizer(file, above):
+        if isinstance(above, ast.Call) and is_optimizer(file, above):
             return True
         if isinstance(above, ast.stmt):
             break
@@ -101,14 +95,15 @@ def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
         return False
     for other in program.files:
         for call in other.scan.calls:
-            if _is_optimizer(other, call):
+            if is_optimizer(other, call):
                 for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
                     if any(isinstance(n, ast.Name) and program.slot(other, n) == slot for n in ast.walk(argument)):
                         return True
     return False
 
 
-def _is_optimizer(file: File, call: ast.Call) -> bool:
+def is_optimizer(file: File, call: ast.Call) -> bool:
+    """True for a call that makes an optimizer, by its module or its name."""
     name = file.names.qualified(call.func) or ""
     if name.startswith(_OPTIMIZERS):
         return "lr_scheduler" not in name and "get_" not in name
@@ -179,15 +174,18 @@ def _keeps_wrapper(models: Models, training: Training, value: Value) -> bool:
     above = parent(value.node)
     if isinstance(above, ast.keyword):
         above = parent(above)
-    return not isinstance(above, ast.Call) or takes_wrapper(models, value.file, above)
+    return not isinstance(above, ast.Call) or takes_wrapper(models, value.file, above, value.node)
 
 
-def takes_wrapper(models: Models, file: File, call: ast.Call) -> bool:
-    """True for a call that gets the wrapped model: one that trains with it."""
+def takes_wrapper(models: Models, file: File, call: ast.Call, node: ast.expr) -> bool:
+    """True for a call that gets the wrapped model `node`: one that trains with it, or runs it on all ranks."""
     if models.training.trains(file, call):
         return True
-    if models.program.callee(file, call) is not None:
-        return models.training.in_region(file, call) and not _only_evaluates(models, file, call)
+    callee = models.program.callee(file, call)
+    if callee is not None:
+        return _runs_model(
+            models, callee, next((n for n, v in models.program.arguments(call, callee) if v is node), "")
+        )
     name = file.names.qualified(call.func) or ""
     last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if name.startswith(("torch.", "torchvision.", "copy.")) or last in (
@@ -203,10 +201,15 @@ def takes_wrapper(models: Models, file: File, call: ast.Call) -> bool:
     )
 
 
-def _only_evaluates(models: Models, file: File, call: ast.Call) -> bool:
-    callee = models.program.callee(file, call)
-    name = str(getattr(callee, "name", "")).lower()
-    return any(word in name for word in ("save", "eval", "valid", "test", "predict", "sample", "plot"))
+def _runs_model(models: Models, callee: ast.AST, name: str) -> bool:
+    """True for a function that calls the model it is given, and is given no other: buffers stay alike on all ranks."""
+    program, function = models.program, models.program.constructor(callee)
+    if function is None or not name:
+        return False
+    file, slot = program.owner[function], program.parameter_slot(function, name)
+    if not any(isinstance(call.func, ast.Name) and program.slot(file, call.func) == slot for call in file.scan.calls):
+        return False
+    return all(program.slot(value.file, value.node) in models.wrapped for value in program.values.get(slot, ()))
 
 
 def _returned(program: Program, value: Value, slot: Slot) -> bool:
@@ -243,7 +246,7 @@ class Wrap:
 def find_wrap(models: Models, origin: Slot) -> Wrap | None:
     """The place after the last statement that sets a model up, in the block in which it is made."""
     program = models.program
-    stores = _stores(program, origin)
+    stores = stores_of(program, origin)
     if not stores:
         return None
     file = stores[0][0]
@@ -275,7 +278,7 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
     return Wrap(file, origin, block[max(places)], text_of(file, _expression(stores[0][1])), parallel)
 
 
-def _stores(program: Program, origin: Slot) -> list[tuple[File, ast.expr]]:
+def stores_of(program: Program, origin: Slot) -> list[tuple[File, ast.expr]]:
     """Where the variable is assigned, by place."""
     found: list[tuple[File, ast.expr]] = []
     for file in program.files:
@@ -319,6 +322,21 @@ def _first_training(models: Models, file: File, block: list[ast.stmt]) -> int:
     return len(block)
 
 
+def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:
+    """Calls above the place where a model is wrapped, of functions that use it: what they see is not wrapped yet."""
+    program, found = models.program, []
+    for file, call in ((wrap.file, call) for call in wrap.file.scan.calls):
+        callee = program.callee(file, call)
+        same = enclosing_function(call) is enclosing_function(wrap.after)
+        if not isinstance(callee, FUNCTIONS) or not same or not before_wrap(file, call, wrap):
+            continue
+        owner = program.owner[callee]
+        uses = [node for node in ast.walk(callee) if isinstance(node, (ast.Name, ast.Attribute))]
+        if any(program.slot(owner, node) == wrap.origin and isinstance(node.ctx, ast.Load) for node in uses):
+            found.append(call)
+    return found
+
+
 def _of_origin(program: Program, file: File, call: ast.Call, origin: Slot) -> bool:
     stored = statement(call)
     targets = stored.targets if isinstance(stored, ast.Assign) else []
@@ -354,57 +372,8 @@ def write_wrap(bench: Bench, models: Models, wrap: Wrap) -> None:
     bench.layout.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel")
 
 
-# --- the bare model --------------------------------------------------------------------------------------------------
-
-
-def write_bare(bench: Bench, models: Models, wraps: dict[Slot, Wrap]) -> None:
-    """`.module` where the bare model is meant: its own attributes, its state, and where others get it."""
-    file = bench.file
-    every = [node for group in file.scan.names.values() for node in group]
-    every += [node for group in file.scan.attributes.values() for node in group]  # type: ignore[misc]
-    for node in every:
-        if not isinstance(getattr(node, "ctx", None), ast.Load):
-            continue
-        origin = models.origin(file, node)
-        wrap = wraps.get(origin) if origin else None
-        if origin is None or wrap is None or _before_wrap(file, node, wrap) or not _means_bare(bench, models, node):
-            continue
-        text = f"{text_of(file, node)}.module"
-        bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", written(text))
-
-
-def write_renewed(bench: Bench, models: Models, wrap: Wrap) -> None:
-    """A model that is assigned anew after it was wrapped, such as the best one loaded, goes into the wrapper."""
-    for file, node in _stores(models.program, wrap.origin):
-        if file is not bench.file or _before_wrap(file, node, wrap):
-            continue
-        if file is wrap.file and enclosing_function(node) is not enclosing_function(wrap.after) and wrap.origin[1]:
-            continue
-        text = f"{text_of(file, node)}.module"
-        bench.change(node, "NPU337", f"{text}: the new model goes into the wrapper", written(text))
-        stored = statement(node)
-        value = stored.value if isinstance(stored, ast.Assign) else None
-        if not isinstance(value, ast.Call) or file.names.qualified(value.func) != "torch.load":
-            continue
-        if keyword_of(value, "map_location") is None and len(value.args) == 1:
-            change = with_keyword("map_location", '"npu"')
-            bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True)
-
-
-def _before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:
+def before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:
     """True for code that runs before the model is wrapped: above that line in the same function."""
     if file is not wrap.file or enclosing_function(node) is not enclosing_function(wrap.after):
         return False
     return getattr(node, "lineno", 0) <= (wrap.after.end_lineno or wrap.after.lineno)
-
-
-def _means_bare(bench: Bench, models: Models, node: ast.expr) -> bool:
-    above = parent(node)
-    if isinstance(above, ast.Attribute) and above.value is node:
-        return above.attr not in FORWARDED
-    if isinstance(above, ast.Call):
-        return node is not above.func and node in above.args and not takes_wrapper(models, bench.file, above)
-    if isinstance(above, ast.keyword):
-        call = parent(above)
-        return isinstance(call, ast.Call) and not takes_wrapper(models, bench.file, call)
-    return isinstance(above, ast.Subscript) and above.value is node

@@ -96,7 +96,7 @@ def main():
     torch.manual_seed(torch.initial_seed() + dist.get_rank())
     for epoch in range(args.epochs):
         train(args, model, train_loader, optimizer, scaler, epoch)
-        accuracy = evaluate(model.module, test_loader)
+        accuracy = evaluate(model, test_loader)
         if dist.get_rank() == 0:
             print(f"epoch {epoch}: accuracy {accuracy:.3f}")
         if accuracy >= best:
