@@ -124,6 +124,7 @@ class FileWorker:
             sha256=digest,
             findings=result.findings,
             tokens=result.tokens,
+            reasons=result.reasons,
             status=result.status,
             changed=result.changed,
             edited_lines=edited_lines(result.findings),
@@ -161,7 +162,8 @@ class FileWorker:
         if self.settings.analysis and kind is FileKind.NATIVE:
             from transplt.support.native import findings_of
 
-            found = tuple(each for each in findings_of(data, path) if not each.code.startswith(tuple(self._ignored_codes(path))))
+            skipped = tuple(self._ignored_codes(path))
+            found = tuple(each for each in findings_of(data, path) if not each.code.startswith(skipped))
             other = replace(other, findings=(*other.findings, *found))
         return kind, other
 
