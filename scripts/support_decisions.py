@@ -267,9 +267,12 @@ LOW_EFFORT = tuple(
 )
 
 #: What torch runs on the host, or what only names a type: it needs nothing of a device, so that the silence of the
-#: documentation says nothing about it. A name ending in a dot stands for all below it.
+#: documentation says nothing about it. Also other spellings of documented
+#: operators (torch.log_softmax). A name ending in a dot stands for all below it.
 HOST = tuple(
     """
+    torch.log_softmax torch.Tensor.log_softmax torch.scalar_tensor torch.nn.functional.has_torch_function
+    torch.nn.functional.handle_torch_function
     torch.Size torch.dtype torch.finfo torch.iinfo torch.memory_format torch.layout torch.qscheme torch.Generator
     torch.TensorType torch.SymInt torch.SymFloat torch.SymBool torch.OutOfMemoryError torch.AcceleratorError
     torch.inference_mode torch.set_grad_enabled torch.is_inference torch.is_inference_mode_enabled torch.is_grad_enabled
