@@ -197,7 +197,8 @@ def test_files_that_python_cannot_read_are_copied_and_listed(run: Run, tmp_path:
         (
             "gbk.py",
             "# coding: gbk\nimport torch\n# \u4e2d\u6587\ntorch.cuda.synchronize()\n".encode("gbk"),
-            "# coding: gbk\nimport torch\nimport torch_npu  # noqa: F401\n# \u4e2d\u6587\ntorch.npu.synchronize()\n".encode(
+            "# coding: gbk\nimport torch\nimport torch_npu  # noqa: F401\n"
+            "# \u4e2d\u6587\ntorch.npu.synchronize()\n".encode(
                 "gbk"
             ),
         ),
@@ -261,7 +262,8 @@ def test_deep_code_around_cuda(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_of_10_megabytes(run: Run, tmp_path: Path) -> None:
-    text = "import torch\ntorch.cuda.synchronize()\n" + ("x = [1, 2, 3]  # " + "a line like any other" * 20 + "\n") * 24_000
+    line = "x = [1, 2, 3]  # " + "a line like any other" * 20 + "\n"
+    text = "import torch\ntorch.cuda.synchronize()\n" + line * 24_000
     code, _, after = migrate(run, tmp_path, "big.py", text.encode())
     assert code == 0
     assert after == text.encode().replace(

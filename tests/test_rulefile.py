@@ -107,7 +107,12 @@ def test_files_keep_their_order(tmp_path: Path) -> None:
         (func(old_name="a", new_name="x.class"), 1, "$.rules.FuncNameModifyRule[0].new_name", "keyword of Python"),
         (func(old_name="a", new_name="b²"), 1, "$.rules.FuncNameModifyRule[0].new_name", "identifier"),
         (func(old_name="a", new_name="b", arg_idx=1), 1, "$.rules.FuncNameModifyRule[0].arg_idx", "unknown key"),
-        (func(old_name="a", new_name="b", level="sure"), 1, "$.rules.FuncNameModifyRule[0].level", "one of 'safe', 'unsafe', got 'sure'"),
+        (
+            func(old_name="a", new_name="b", level="sure"),
+            1,
+            "$.rules.FuncNameModifyRule[0].level",
+            "one of 'safe', 'unsafe', got 'sure'",
+        ),
         (func(old_name="a", new_name="b", level="manual"), 1, "$.rules.FuncNameModifyRule[0].level", "got 'manual'"),
         (func(old_name="a", new_name="b", effort="low"), 1, "$.rules.FuncNameModifyRule[0].effort", "unknown key"),
         (func(old_name="a", new_name="b", code="X1"), 1, "$.rules.FuncNameModifyRule[0].code", "a code such as NPU002"),
