@@ -19,6 +19,8 @@ _VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _OWNERS = ("torch", "torch.nn.functional")
 _NO_FIELDS: tuple[frozenset[str], dict[str, str]] = (frozenset(), {})
 _REGISTERS = frozenset({"register_buffer", "register_parameter"})
+#: An expression of more operations than this within each other is not looked through.
+_DEEPEST = 100
 
 
 class Receivers:
@@ -32,6 +34,7 @@ class Receivers:
         self._names: dict[tuple[int, str], bool] = {}
         self._open: set[tuple[int, str]] = set()  # names that are being looked at
         self._classes: dict[ast.ClassDef, bool] = {}
+        self._depth = 0
         self._fields: dict[ast.ClassDef, tuple[frozenset[str], dict[str, str]]] | None = None
 
     # --- tensors ---
@@ -42,7 +45,11 @@ class Receivers:
         known = self._known.get(key)
         if known is None:
             self._known[key] = False  # what leads back to itself is not certain
+            if self._depth >= _DEEPEST:
+                return False
+            self._depth += 1
             known = self._known[key] = self._tensor(node)
+            self._depth -= 1
         return known
 
     def _tensor(self, node: ast.expr) -> bool:
