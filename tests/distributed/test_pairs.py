@@ -257,20 +257,76 @@ def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "after"),
     [
-        "model = torch.nn.DataParallel(net).cuda()",
-        "model = net().cuda()\nmodel = torch.nn.DataParallel(model)",
-        "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",
+        ("model = torch.nn.DataParallel(net()).cuda()", "model = DistributedDataParallel(net().npu(), {})"),
+        (
+            "model = net()\nmodel = torch.nn.DataParallel(model, device_ids=[0, 1])",
+            "model = net()\nmodel = DistributedDataParallel(model.npu(), {})",
+        ),
+        (
+            "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",
+            "model = net().npu()\nmodel = DistributedDataParallel(model, {})",
+        ),
     ],
 )
-def test_data_parallel_is_replaced(model: str) -> None:
-    result = distributed(script(model=model, tail="print(isinstance(model, torch.nn.DataParallel))"))
+def test_data_parallel_is_replaced(model: str, after: str) -> None:
+    result = distributed(script(model=model, tail="isinstance(model, torch.nn.DataParallel)"))
     found = result.data.decode()
-    assert "DataParallel(net" not in found and "device_count" not in found
-    assert found.count("model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])\n") == 1
-    assert "isinstance(model.module" not in found or "isinstance(model.module, DistributedDataParallel)" in found
+    assert after.format("device_ids=[torch.npu.current_device()]") + "\noptimizer" in found
+    assert found.count("= DistributedDataParallel(") == 1
+    assert "DistributedDataParallel)\n" in found.partition("isinstance")[2]
     assert not result.tokens.manual
+
+
+def test_a_checkpoint_of_data_parallel_keeps_its_names() -> None:
+    """DataParallel and its successor both say `module.` in front of each name."""
+    tail = 'torch.save(model.state_dict(), "a")\ntorch.save(model.module.state_dict(), "b")'
+    found = output(script(model="model = torch.nn.DataParallel(net())", tail=tail))
+    assert '    torch.save(model.state_dict(), "a")\n    torch.save(model.module.state_dict(), "b")\n' in found
+
+
+def test_a_model_without_an_optimizer_in_sight() -> None:
+    source = script().replace("torch.optim.SGD(model.parameters(), lr=0.1)", "net.train_with(list(model.parameters()))")
+    assert "model = DistributedDataParallel(model," in output(source)
+
+
+def test_a_model_that_is_loaded_anew_stays_wrapped() -> None:
+    found = output(script(tail='model = torch.load("best.pt")\nmodel.eval()'))
+    assert (
+        "dist.barrier()  # rank 0 has written it\n"
+        'model.module = torch.load("best.pt", map_location="npu")\nmodel.eval()\n'
+    ) in found
+
+
+def test_a_method_that_uses_the_model_too_early() -> None:
+    result = distributed("""
+        import torch
+        from torch.utils.data import DataLoader
+
+        from project import dataset, net
+
+
+        class Trainer:
+            def __init__(self):
+                self.model = net()
+                self.restore()
+                self.model.cuda()
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def restore(self):
+                self.model.load_state_dict(torch.load("m.pt"))
+
+            def fit(self):
+                for epoch in range(2):
+                    for x in DataLoader(dataset, shuffle=True):
+                        self.model(x).backward()
+
+
+        if __name__ == "__main__":
+            Trainer().fit()
+    """)
+    assert "NPU338" in left(result)
 
 
 def test_the_bare_model() -> None:

@@ -6,8 +6,9 @@ import ast
 
 from transplt.codemods.call_edits import keyword_of, with_keyword
 from transplt.distributed.bench import Bench, written
-from transplt.distributed.model import Models, Wrap, before_wrap, stores_of, takes_wrapper
+from transplt.distributed.model import Models, takes_wrapper
 from transplt.distributed.program import Slot, enclosing_function, text_of
+from transplt.distributed.wrapping import Wrap, before_wrap, stores_of
 from transplt.scan import parent, statement
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
@@ -27,7 +28,13 @@ def write_bare(bench: Bench, models: Models, wraps: dict[Slot, Wrap]) -> None:
             continue
         origin = models.origin(file, node)
         wrap = wraps.get(origin) if origin else None
-        if origin is None or wrap is None or before_wrap(file, node, wrap) or not _means_bare(bench, models, node):
+        if (
+            origin is None
+            or wrap is None
+            or wrap.in_place
+            or before_wrap(file, node, wrap)
+            or not _means_bare(bench, models, node)
+        ):
             continue
         text = f"{text_of(file, node)}.module"
         bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", written(text))

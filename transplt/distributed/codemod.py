@@ -12,11 +12,12 @@ from transplt.distributed.effects import Effects
 from transplt.distributed.epochs import write_epochs
 from transplt.distributed.layout import Layout
 from transplt.distributed.loss import write_accumulation, write_counts, write_means
-from transplt.distributed.model import Models, Wrap, early_uses, find_models, find_wrap, is_optimizer, write_wrap
+from transplt.distributed.model import Models, find_models, is_optimizer
 from transplt.distributed.program import File, Program, Slot, build, enclosing_function
 from transplt.distributed.recognise import Setup, setups
 from transplt.distributed.start import Start, find_start, write_start
 from transplt.distributed.training import Training, find_training
+from transplt.distributed.wrapping import Wrap, buffers_apart, early_uses, find_wrap, write_wrap
 from transplt.scan import chain
 from transplt.work import Work
 
@@ -55,7 +56,10 @@ def begin(work: Work) -> None:
     wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
     for wrap in wraps.values():
         if wrap.file is own:
-            devices.replace_data_parallel(bench, wrap.parallel)
+            if wrap.in_place:
+                devices.turn_data_parallel(bench, wrap.parallel[0], buffers_apart(models, wrap.origin))
+            else:
+                devices.replace_data_parallel(bench, wrap.parallel)
     work.bench = (bench, start, training, models, wraps)
 
 

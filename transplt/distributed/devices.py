@@ -8,7 +8,7 @@ import re
 import libcst as cst
 
 from transplt.distributed.bench import Bench, written
-from transplt.distributed.model import DATA_PARALLEL
+from transplt.distributed.wrapping import DATA_PARALLEL
 from transplt.rewrite import CannotRewrite
 from transplt.scan import parent, statement
 
@@ -95,6 +95,32 @@ def _remove(bench: Bench, node: ast.stmt, why: str) -> None:
         bench.left(node, f"take this out: {why}", "and leave the rest of the line", code="NPU335")
         return
     bench.remove(node, _CODE, why, only=len(block_of(node)) == 1)
+
+
+def turn_data_parallel(bench: Bench, call: ast.Call, apart: bool) -> None:
+    """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
+    above = parent(call)
+    moved = parent(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
+    buffers = ", broadcast_buffers=False" if apart else ""
+    around = f"device_ids=[{bench.torch}.npu.current_device()]{buffers}"
+    name = bench.parallel
+
+    def transform(root: cst.CSTNode) -> str:
+        whole = cst.ensure_type(root, cst.Call)
+        if moved is not None:  # the .cuda() behind it goes to the model
+            whole = cst.ensure_type(cst.ensure_type(whole.func, cst.Attribute).value, cst.Call)
+        bare = cst.Module([]).code_for_node(whole.args[0].value)
+        simple = isinstance(whole.args[0].value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        return f"{name}({bare if simple else f'({bare})'}.npu(), {around})"
+
+    bench.work.take(call.func)
+    outer = moved if isinstance(moved, ast.Call) and moved.func is above and not moved.args else call
+    if outer is call:
+        moved = None
+    else:
+        bench.work.take(above)
+    message = "DataParallel is replaced by DistributedDataParallel"
+    bench.change(outer, "NPU336", message, transform, writes_npu=True)
 
 
 def replace_data_parallel(bench: Bench, calls: tuple[ast.Call, ...]) -> None:

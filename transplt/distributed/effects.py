@@ -11,7 +11,7 @@ import libcst as cst
 from transplt.codemods.call_edits import keyword_of, with_keyword
 from transplt.distributed.bench import Bench, written
 from transplt.distributed.model import Models
-from transplt.distributed.program import File, Function, Program, enclosing_function, text_of
+from transplt.distributed.program import File, enclosing_function, reached_functions, text_of
 from transplt.distributed.start import Start
 from transplt.distributed.training import block_of
 from transplt.scan import FUNCTIONS, chain, parent, statement
@@ -42,48 +42,6 @@ _FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
 )
 _ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
-
-
-def reached_functions(program: Program) -> set[ast.AST]:
-    """The functions that the main file's code calls, by resolution where it works, else by name."""
-    by_name: dict[str, list[Function]] = {}
-    for file in program.files:
-        for function in file.scan.functions:
-            by_name.setdefault(function.name, []).append(function)
-    reached: set[ast.AST] = set()
-    pending: list[ast.AST] = []
-    main = program.files[0]
-    calls: dict[int, list[tuple[File, ast.Call]]] = {}
-    todo: list[tuple[File, ast.Call]] = []
-    for file in program.files:
-        for call in file.scan.calls:
-            holder = enclosing_function(call)
-            if holder is not None:
-                calls.setdefault(id(holder), []).append((file, call))
-            elif file is main:
-                todo.append((file, call))
-    while todo or pending:
-        while todo:
-            file, call = todo.pop()
-            callee = program.callee(file, call)
-            found: list[ast.AST] = []
-            if isinstance(callee, FUNCTIONS):
-                found = [callee]
-            elif isinstance(callee, ast.ClassDef):
-                found = [node for node in callee.body if isinstance(node, FUNCTIONS)]
-            elif isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
-                found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
-            for argument in call.args:
-                given = program.definition(file, argument) if isinstance(argument, ast.Name) else None
-                if isinstance(given, FUNCTIONS):
-                    found.append(given)
-            for reachable in found:
-                if reachable not in reached:
-                    reached.add(reachable)
-                    pending.append(reachable)
-        while pending:
-            todo += calls.get(id(pending.pop()), [])
-    return reached
 
 
 class Effects:
@@ -125,6 +83,7 @@ class Effects:
         self._runs()
         self._downloads()
         self._folders()
+        _wait_for_files(self)
         done: set[int] = set()
         for block in self._write_blocks():
             self._guard(block, done)
@@ -342,6 +301,31 @@ class Effects:
                 _CODE,
                 "the others find what rank 0 downloaded",
             )
+
+
+def _wait_for_files(effects: Effects) -> None:
+    """What is loaded below a training loop is what rank 0 has written there: the others wait for it."""
+    bench, loops = effects.bench, [loop for file, loop in effects.models.training.regions if file is effects.bench.file]
+    for call in bench.file.scan.calls:
+        if bench.file.names.qualified(call.func) != "torch.load" or not effects.runs_after_start(call):
+            continue
+        node = statement(call)
+        while isinstance(above := parent(node), (ast.With, ast.Try)):
+            node = above
+        same = [loop for loop in loops if enclosing_function(loop) is enclosing_function(call)]
+        if not any((loop.end_lineno or 0) < node.lineno for loop in same):
+            continue
+        if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.layout.fits(node):
+            bench.left(
+                call,
+                "rank 0 may not have written this yet",
+                "call dist.barrier() before it, on all ranks",
+                code="NPU344",
+            )
+            continue
+        bench.layout.before(
+            node, [f"{bench.dist}.barrier()  # rank 0 has written it"], _CODE, "the others wait for rank 0"
+        )
 
 
 def downloads(node: ast.AST) -> bool:

@@ -30,8 +30,7 @@ train_set = TensorDataset(x, y)
 loader = DataLoader(train_set, batch_size=args.batch_size, sampler=DistributedSampler(train_set))
 
 model = nn.Linear(4, 1)
-model = model.npu()
-model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])
+model = DistributedDataParallel(model.npu(), device_ids=[torch.npu.current_device()])
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 
 torch.manual_seed(torch.initial_seed() + dist.get_rank())
