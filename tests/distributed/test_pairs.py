@@ -496,6 +496,14 @@ def test_the_mean_is_taken_where_all_ranks_come_by() -> None:
     ) in found
 
 
+def test_a_loss_that_is_read_below_its_loop() -> None:
+    found = output(script(loop=loop("optimizer.step()") + "\n    print(epoch, loss.item())"))
+    assert (
+        "        optimizer.step()\n    mean_loss = loss.detach().clone()\n    dist.all_reduce(mean_loss)\n"
+        "    mean_loss /= dist.get_world_size()\n    if dist.get_rank() == 0:\n        print(epoch, mean_loss.item())\n"
+    ) in found
+
+
 def test_no_rank_waits_in_a_condition_of_another() -> None:
     result = distributed(script(loop=loop("if loss > 2:", "    print(loss.item())")))
     assert b"all_reduce" not in result.data
@@ -522,6 +530,9 @@ def test_seeds() -> None:
     found = output(script(head="torch.manual_seed(0)"))
     assert "torch.manual_seed(torch.initial_seed() + dist.get_rank())\nfor epoch in range(3):\n" in found
     assert "initial_seed" not in output(script())
+    split = script(head="train, test = torch.utils.data.random_split(dataset, [8, 2])")
+    assert left(distributed(split)) == ["NPU332"]
+    assert not left(distributed(split.replace("[8, 2]", "[8, 2], generator=net.generator")))
 
 
 def test_names_that_are_taken() -> None:

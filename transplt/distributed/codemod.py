@@ -154,11 +154,25 @@ def _models(bench: Bench, training: Training, models: Models, wraps: dict[Slot, 
             bench.remark(holder, "NPU348", _LR, _LR_HELP)
 
 
+def _splits(bench: Bench) -> None:
+    """Without a seed each rank splits the data in its own way, and trains with what others validate on."""
+    for call in bench.file.scan.calls:
+        name = bench.file.names.qualified(call.func) or ""
+        given = {keyword.arg for keyword in call.keywords}
+        if name.endswith((".random_split", ".train_test_split")) and not given & {"generator", "random_state"}:
+            bench.left(
+                call,
+                "the ranks split the data in different ways: the script sets no seed",
+                "set one at the start of the script: torch.manual_seed(0), or give the split a generator of its own",
+            )
+
+
 def _seeds(bench: Bench, training: Training) -> None:
     """Dropout and augmentation differ between ranks; models, splits and synthetic data were drawn alike before."""
     program: Program = bench.program
     seeded = any(file.names.qualified(call.func) in _SEEDS for file in program.files for call in file.scan.calls)
     if not seeded:
+        _splits(bench)
         return
     loops = [(file, loop) for file, loop, loaders in training.loops if loaders] or training.regions
     if not loops:

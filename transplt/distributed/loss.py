@@ -14,18 +14,27 @@ from transplt.scan import FUNCTIONS, chain, parent
 
 
 def write_means(bench: Bench, training: Training, effects: Effects) -> None:
-    """Before a loss is read in a training loop, all ranks take the mean of it."""
+    """Before a loss is read in a training loop, or below it, all ranks take the mean of it."""
+    done: set[int] = set()
     for region, names in _losses(bench, training):
-        readers = [
-            node
-            for name in names
-            for node in bench.file.scan.names.get(name, ())
-            if region in chain(node) and _is_read(node) and enclosing_function(node) is enclosing_function(region)
-        ]
-        if readers:
-            _average(
-                bench, effects, region.body, sorted(readers, key=lambda node: (node.lineno, node.col_offset)), region
-            )
+        for loop in (region, *(above for above in chain(region) if isinstance(above, (ast.For, ast.While)))):
+            if enclosing_function(loop) is not enclosing_function(region):
+                break
+            found = [node for name in names for node in bench.file.scan.names.get(name, ()) if loop in chain(node)]
+            readers = [
+                node
+                for node in found
+                if id(node) not in done and _is_read(node) and enclosing_function(node) is enclosing_function(region)
+            ]
+            if loop is not region:
+                readers = [node for node in readers if node.lineno > (region.end_lineno or 0)]
+            done.update(id(node) for node in readers)
+            if readers:
+                _average(bench, effects, loop.body, sorted(readers, key=_place), loop)
+
+
+def _place(node: ast.expr) -> tuple[int, int]:
+    return (node.lineno, node.col_offset)
 
 
 def write_counts(bench: Bench, training: Training) -> None:
