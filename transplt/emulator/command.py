@@ -75,7 +75,10 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
     help="Run the unmigrated FILE twice on the same device and compare printed numbers and saved checkpoints.",
 )
 @click.option(
-    "--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.json", help="Write the full report."
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.json",
+    help="Write the full report, and put it into report.html of the migrated folder.",
 )
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop the script after this time."
@@ -161,6 +164,10 @@ def run(options: RunOptions, report_path: Path | None) -> int:
             result.reasons.append(result.reference["reason"])
     if report_path is not None:
         report_path.write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
+        if migration is not None:
+            from transplt.report.run_section import add_run
+
+            add_run(migration.root, result.verdict, as_text(result))
     sys.stdout.flush()
     click.echo(as_text(result), err=True)
     return 1 if result.reasons else 0

@@ -1,0 +1,61 @@
+"""What `transplt run --report` found, put into the page of the migration that it ran."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from transplt.manifest import MANIFEST, read_manifest
+from transplt.mirror import hash_file
+
+BEGIN, END = "<!-- run -->", "<!-- /run -->"
+_PAGE = "report.html"
+
+
+def add_run(folder: Path, verdict: str, text: str) -> bool:
+    """Put the result of a run into `report.html` of a migrated folder, in the place of an earlier one.
+
+    False, and nothing is written, where transplt wrote no page there or somebody has edited it since. The manifest
+    follows, so that the page still counts as transplt's own.
+    """
+    manifest = read_manifest(folder)
+    page = folder / _PAGE
+    if manifest is None or manifest["reports"].get(_PAGE) is None or not page.is_file():
+        return False
+    if hash_file(str(page)) != manifest["reports"][_PAGE]:
+        return False
+    old = page.read_text("utf-8")
+    head, found, rest = old.partition(BEGIN)
+    if not found or END not in rest:
+        return False
+    tail = rest.partition(END)[2]
+    _replace(page, f"{head}{BEGIN}{_section(verdict, text)}{END}{tail}")
+    manifest["reports"][_PAGE] = hash_file(str(page))
+    _replace(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    return True
+
+
+def _section(verdict: str, text: str) -> str:
+    said = html.escape(text)
+    return (
+        '\n<section aria-labelledby="h-run">\n  <h2 id="h-run">Run on the emulated NPU</h2>\n'
+        f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n"
+        f'  <pre class="run">{said}</pre>\n</section>\n'
+    )
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all, with the mode it had."""
+    mode = path.stat().st_mode
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
