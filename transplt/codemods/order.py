@@ -38,7 +38,6 @@ from transplt.codemods import (
     tensor_types,
     type_strings,
 )
-from transplt.distributed import codemod as many_cards
 from transplt.names import Names
 from transplt.npu_code import leave_npu_code
 from transplt.project import ProjectFacts
@@ -91,13 +90,20 @@ def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, projec
     names = Names(found, project.reexports)
     work = Work(source, found, names, rules, settings, project)
     if settings.entry:
+        from transplt.distributed import codemod as many_cards
+
         many_cards.begin(work)
-    for codemod in PLANS:
-        codemod(work)
-    if settings.entry:
+        _run(work)
         many_cards.plan(work)
+    else:
+        _run(work)
     if work.changes or work.notes:
         leave_npu_code(work)
     if settings.style == "portable":
         portable.adapt(work)
     return work
+
+
+def _run(work: Work) -> None:
+    for codemod in PLANS:
+        codemod(work)
