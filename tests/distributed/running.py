@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
+
+from transplt import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 #: torchrun puts `[default0]:` before what local rank 0 prints.
@@ -20,10 +25,28 @@ def transplt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
+def in_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, in another folder."""
+    out, err = io.StringIO(), io.StringIO()
+    here = os.getcwd()
+    os.chdir(cwd)
+    try:
+        with (
+            mock.patch.object(sys, "argv", ["transplt", *arguments]),
+            mock.patch.object(cli, "_catch_signals", lambda: None),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = cli.entry_point()
+    finally:
+        os.chdir(here)
+    return subprocess.CompletedProcess(list(arguments), code, out.getvalue(), err.getvalue())
+
+
 def migrated(source: Path, out: Path, *options: str) -> Path:
     """The output folder of a migration; `options` go behind -i and -o."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    done = transplt("-i", str(source), "-o", str(out), "--no-html", "--jobs", "0", *options, cwd=out.parent)
+    done = in_process("-i", str(source), "-o", str(out), "--no-html", "--jobs", "0", *options, cwd=out.parent)
     assert done.returncode in (0, 1), done.stderr
     return out / f"{source.stem if source.is_file() else source.name}_msft"
 

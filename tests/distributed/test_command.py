@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.distributed.running import transplt
+from tests.distributed.running import in_process as transplt
 
 SCRIPT = """\
 import torch
