@@ -7,7 +7,6 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Any, Protocol, cast
 
@@ -158,20 +157,14 @@ class FileWorker:
     def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
         """What a file that is not Python holds."""
         kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
-        other = scan_other_file(data, path, kind, self.target, self._ignored_codes(path))
+        other = scan_other_file(data, path, kind, self.target, self.settings.ignored_codes(path))
         if self.settings.analysis and kind is FileKind.NATIVE:
             from transplt.support.native import findings_of
 
-            skipped = tuple(self._ignored_codes(path))
+            skipped = tuple(self.settings.ignored_codes(path))
             found = tuple(each for each in findings_of(data, path) if not each.code.startswith(skipped))
             other = replace(other, findings=(*other.findings, *found))
         return kind, other
-
-    def _ignored_codes(self, path: str) -> list[str]:
-        """Prefixes of the codes that the settings switch off for a file; a pattern without codes means all."""
-        full = self.settings.base + path
-        ignores = self.settings.per_file_ignores
-        return [code for pattern, codes in ignores if fnmatch(full, pattern) for code in codes or ("NPU",)]
 
 
 def internal_finding(path: str, why: str) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from fnmatch import fnmatch
 
 from transplt.finding import Finding, Level
 from transplt.rewrite import Change
@@ -28,12 +27,7 @@ class Ignores:
                     continue
                 codes = (found.group(1) or b"").decode().replace(",", " ").split()
                 self.lines[work.source.position(start)[0]] = tuple(codes)
-        self.file = tuple(
-            code
-            for pattern, codes in work.settings.per_file_ignores
-            if fnmatch(work.settings.base + work.scan.path, pattern)
-            for code in (codes or ("NPU",))
-        )
+        self.file = work.settings.ignored_codes(work.scan.path)
 
     def reason(self, code: str, line: int, end_line: int) -> str:
         if self.file and code.startswith(self.file):

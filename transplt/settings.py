@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatch
 
 #: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
 TORCH_VERSIONS = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13")
@@ -36,3 +37,10 @@ class Settings:
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
+
+    def ignored_codes(self, path: str) -> tuple[str, ...]:
+        """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all."""
+        full = self.base + path
+        return tuple(
+            code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)
+        )

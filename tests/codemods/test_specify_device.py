@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.finding import Operation
 
 READ = (
     'NPU_DEVICE_ID = int(os.environ.get("LOCAL_RANK") or os.environ.get("ASCEND_DEVICE_ID") '
@@ -118,3 +119,11 @@ def test_several_fixed_cards_are_left_to_a_person() -> None:
 
 def test_without_the_option_the_index_stays() -> None:
     assert b'"npu:0"' in migrate('import torch\nx = torch.ones(1).to("cuda:0")\n').data
+
+
+def test_what_goes_in_at_one_place_is_one_record() -> None:
+    source = "import os\nimport torch\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+    result = migrate(source, specify_device=True)
+    inserted = [f for f in result.findings if f.edit is not None and f.edit.operation is Operation.INSERT]
+    assert len(inserted) == 1
+    assert inserted[0].edit is not None and "import torch_npu" in inserted[0].edit.after
