@@ -169,8 +169,8 @@ def test_what_no_edit_covers_stays(utf8: bytes, wanted: list[tuple[int, int, byt
             edits.append((start, start + length, new))
             at = start + length
     result = splice(utf8, edits)
-    for start, end, new in reversed(edits):
-        shift = sum(len(n) - (e - s) for s, e, n in edits if (s, e) < (start, end))
+    for index, (start, _, new) in enumerate(edits):
+        shift = sum(len(n) - (e - s) for s, e, n in edits[:index])
         assert result[start + shift : start + shift + len(new)] == new
     assert len(result) == len(utf8) + sum(len(new) - (end - start) for start, end, new in edits)
 
