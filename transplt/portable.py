@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.finding import Effort, Level
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.rule import version_key
 from transplt.scan import parent

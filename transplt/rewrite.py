@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import groupby
 
-import libcst as cst
-
 from transplt.finding import Edit, Effort, Finding, Level, Operation
+from transplt.lazy_libcst import cst
 from transplt.scan import parent
 from transplt.source import Source
 
@@ -32,7 +31,7 @@ class CannotRewrite(Exception):
     """A codemod met a form that it does not handle; the site becomes a manual finding."""
 
 
-Transform = Callable[[cst.CSTNode], "cst.CSTNode | str"]
+Transform = Callable[["cst.CSTNode"], "cst.CSTNode | str"]
 
 
 @dataclass(slots=True)

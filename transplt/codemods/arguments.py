@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.finding import Effort, Level
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change
 from transplt.rule import ArgSpec, Rule
 from transplt.work import Work, call_of

@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.finding import Effort
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.work import Work
 

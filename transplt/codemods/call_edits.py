@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.codemods.arguments import shape
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Transform
-
-_TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 def with_first(value: str) -> Transform:
@@ -30,7 +27,7 @@ def with_keyword(name: str, value: str) -> Transform:
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         call = cst.ensure_type(node, cst.Call)
-        new = cst.Arg(cst.parse_expression(value), keyword=cst.Name(name), equal=_TIGHT)
+        new = cst.Arg(cst.parse_expression(value), keyword=cst.Name(name), equal=tight())
         at = next((i for i, arg in enumerate(call.args) if arg.star == "**"), len(call.args))
         args = list(call.args)
         if at < len(args):
@@ -55,7 +52,7 @@ def with_named(index: int, name: str) -> Transform:
         arg = call.args[index]
         if arg.keyword is not None or any(before.star for before in call.args[: index + 1]):
             raise CannotRewrite("the argument is not where it is expected")
-        named = arg.with_changes(keyword=cst.Name(name), equal=_TIGHT)
+        named = arg.with_changes(keyword=cst.Name(name), equal=tight())
         return call.with_changes(args=[*call.args[:index], named, *call.args[index + 1 :]])
 
     return transform
@@ -86,6 +83,11 @@ def lacks(call: ast.Call, name: str, index: int) -> bool | None:
     if positional > index or name in keywords:
         return False
     return None if starred else True
+
+
+def tight() -> cst.AssignEqual:
+    """`=` without spaces around it."""
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 def _comma() -> cst.Comma:

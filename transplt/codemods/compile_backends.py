@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change
 from transplt.rule import versions_of
 from transplt.scan import parent

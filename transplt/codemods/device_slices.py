@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.flow import DEVICE, DEVICE_STRING, hint_of
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.verdicts import certain_kind, is_kind

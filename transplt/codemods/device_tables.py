@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.destinations import is_map_location, places, store_slots
 from transplt.flow import DEVICE, DEVICE_STRING
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change
 from transplt.scan import parent
 from transplt.verdicts import is_kind

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.codemods.call_edits import keyword_of
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.work import Work

@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.codemods.strings import one_plain_literal
 from transplt.destinations import places
 from transplt.environment_facts import Variable, conditional, refused, variables
 from transplt.finding import Effort, Level
 from transplt.flow import whole_value
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change
 from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work

@@ -10,10 +10,9 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.codemods.strings import one_plain_literal
 from transplt.finding import Effort
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change, Transform
 from transplt.scan import parent
 from transplt.work import Work

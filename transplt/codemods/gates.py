@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.destinations import PROSE_CALLS
 from transplt.finding import Effort, Level
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.work import Work, call_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.destinations import places
 from transplt.flow import BACKEND, DEVICE
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change
 from transplt.scan import parent
 from transplt.work import Work

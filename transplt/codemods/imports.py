@@ -10,11 +10,10 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-import libcst as cst
-
 from transplt.codemods.arguments import accepts
 from transplt.codemods.quoted_types import is_annotation
 from transplt.finding import Effort, Level
+from transplt.lazy_libcst import cst
 from transplt.module_names import import_base
 from transplt.rewrite import Change, Transform
 from transplt.rule import Kind, Rule, needs_torch_npu

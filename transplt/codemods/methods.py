@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort
 from transplt.flow import SELF
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.work import Work, call_of

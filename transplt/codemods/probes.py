@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.codemods.references import dotted
 from transplt.codemods.strings import one_plain_literal
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import STRING_WORDS, parent

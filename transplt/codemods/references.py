@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.codemods.arguments import carry_over, shape
 from transplt.codemods.imports import local_target
 from transplt.finding import Effort, Level
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, parent

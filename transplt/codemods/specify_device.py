@@ -11,10 +11,9 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.destinations import places
 from transplt.flow import DEVICE
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change, SiteEdit
 from transplt.scan import FUNCTIONS, parent
 from transplt.verdicts import verdict

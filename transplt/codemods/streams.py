@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from transplt.finding import Effort
+from transplt.lazy_libcst import cst
 from transplt.names import assigned_value
 from transplt.rewrite import Change
 from transplt.scan import parent

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.codemods.cuda_text import explain
 from transplt.destinations import Place, places
 from transplt.finding import Effort
 from transplt.flow import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change
 from transplt.rule import Kind
 from transplt.scan import parent

@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-import libcst as cst
-
 from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.imports import statement_separator
 from transplt.finding import Effort, Level
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, Change, Transform
 from transplt.scan import parent
 from transplt.work import Note, Work

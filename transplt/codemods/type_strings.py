@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.codemods.imports import local_target
 from transplt.codemods.quoted_types import is_annotation
+from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.rule import needs_torch_npu
 from transplt.work import Work
