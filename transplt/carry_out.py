@@ -28,6 +28,7 @@ from transplt.ruleset import RuleSet, compile_rules
 from transplt.scan import parent, scan
 from transplt.settings import Settings
 from transplt.source import Source, UnreadableSource, parse, read_source, splice
+from transplt.themes import THEMES, Theme
 from transplt.work import Addition, Note, Work, finding_of
 
 
@@ -57,10 +58,11 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     work.additions = [addition for addition in work.additions if not ignores.drop_addition(addition)]
     outcome = _apply(work, build_sites(work.source, wanted))
     notes = [*work.notes, *ignores.dropped]
-    if outcome.spliced and work.bench is not None and (why := _broken(work, outcome, wanted)):
-        wanted = _without_distributed(work, wanted, why)
-        outcome = _apply(work, build_sites(work.source, wanted))
-        notes = [*work.notes, *ignores.dropped]
+    for theme in THEMES if work.settings.adds_code else ():
+        if _wrote(work, wanted, theme) and (why := _broken(work, outcome, wanted)):
+            wanted = _without(work, wanted, theme, why)
+            outcome = _apply(work, build_sites(work.source, wanted))
+            notes = [*work.notes, *ignores.dropped]
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _take_back(work, wanted)
         notes += taken_back
@@ -194,7 +196,7 @@ def _broken(work: Work, outcome: Outcome, applied: list[Change]) -> str:
         return error.reason
     if (reason := _refused(source, tree)) and not _refused(work.source, work.scan.tree):
         return reason
-    settings = replace(work.settings, user_rules=(), entry="")
+    settings = replace(work.settings.without_themes(), user_rules=())
     again = plan(source, scan(source, tree, work.scan.path), rules, settings, work.project)
     left_out = _left_out(work, outcome, applied)
     again.changes = [
@@ -275,21 +277,27 @@ def _take_back(work: Work, changes: list[Change]) -> tuple[Outcome, list[Note]]:
     return _apply(work, build_sites(work.source, kept)), [*lines, *notes]
 
 
-def _without_distributed(work: Work, changes: list[Change], why: str) -> list[Change]:
-    """The changes without those for several cards, which only hold together."""
-    work.insertions, work.deletions = [], []
+def _wrote(work: Work, changes: list[Change], theme: Theme) -> bool:
+    codes = {item.code for group in (changes, work.insertions, work.deletions) for item in group}
+    return any(map(theme.has, codes))
+
+
+def _without(work: Work, changes: list[Change], theme: Theme, why: str) -> list[Change]:
+    """The changes without those of a theme, which only hold together."""
+    work.insertions = [item for item in work.insertions if not theme.has(item.code)]
+    work.deletions = [item for item in work.deletions if not theme.has(item.code)]
     start = work.source.extent(work.scan.tree.body[0])[0]
     work.notes.append(
         Note(
             (start, start),
             "NPU992",
             Level.MANUAL,
-            f"taken back: everything that made this file distributed ({why})",
-            help="make the script distributed by hand, and report it as a defect of transplt",
+            f"taken back: everything that {theme.what} ({why})",
+            help=f"{theme.instead}, and report it as a defect of transplt",
             effort=Effort.HIGH,
         )
     )
-    return [change for change in changes if not "NPU330" <= change.code <= "NPU349"]
+    return [change for change in changes if not theme.has(change.code)]
 
 
 def _broken_by_lines(work: Work) -> str:
@@ -335,7 +343,7 @@ def _deleted(work: Work, deletion: Deletion) -> Finding:
         path=work.scan.path,
         span=work.source.span(deletion.start, deletion.end),
         code=deletion.code,
-        level=Level.SAFE,
+        level=deletion.level,
         message=deletion.message,
         edit=Edit(operation, before, deletion.text),
         applied=True,
@@ -347,7 +355,7 @@ def _inserted(work: Work, insertion: Insertion) -> Finding:
         path=work.scan.path,
         span=work.source.span(insertion.offset, insertion.offset),
         code=insertion.code,
-        level=Level.SAFE,
+        level=insertion.level,
         message=insertion.message,
         edit=Edit(Operation.INSERT, "", insertion.text),
         applied=True,

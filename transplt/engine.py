@@ -96,7 +96,7 @@ def _finished(
     rules = compile_rules(settings)
     recalled = _recall(path, data)
     silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules))
-    if silent and not settings.entry:
+    if silent and not settings.adds_code:
         if _readable(data) is not None:
             return _unreadable(data, path)
         return _analysed(FileResult(path, data), data, recalled, settings, project)

@@ -6,6 +6,7 @@ import ast
 import sys
 from dataclasses import dataclass
 
+from transplt.finding import Level
 from transplt.rewrite import SiteEdit
 from transplt.scan import FUNCTIONS, Scan, parent
 from transplt.source import Source
@@ -25,6 +26,7 @@ class Insertion:
     text: str
     code: str
     message: str
+    level: Level = Level.SAFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Deletion:
     text: str
     code: str
     message: str
+    level: Level = Level.SAFE
 
 
 def needs_torch_npu(work: Work, edits: list[SiteEdit]) -> bool:
@@ -274,6 +277,8 @@ def joined(insertions: list[Insertion]) -> list[Insertion]:
     for item in insertions:
         first = by_offset.get(item.offset)
         if first is not None:
-            item = Insertion(item.offset, first.text + item.text, first.code, f"{first.message}; {item.message}")
+            messages = dict.fromkeys([*first.message.split("; "), item.message])
+            level = item.level if first.level is Level.SAFE else first.level
+            item = Insertion(item.offset, first.text + item.text, first.code, "; ".join(messages), level)
         by_offset[item.offset] = item
     return list(by_offset.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,7 @@ from transplt.errors import UsageError, reason, shown
 from transplt.publish import output_folder
 from transplt.settings import Settings
 from transplt.torch_version import TorchTarget, choose_target
+from transplt.tunings.table import parse_tunings
 
 _T = TypeVar("_T")
 
@@ -44,6 +46,13 @@ class Options:
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
+    amp: str | None = None
+    amp_dtype: str | None = None
+    opt_level: str | None = None
+    loss_scale: str | None = None
+    combine_ddp: bool = False
+    amp_flag: bool = False
+    tune: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +135,10 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
     style = _first(options.style, config.style, "npu")
     if options.entry and style == "portable":
         raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
+    amp, loss_scale = _amp(options)
+    tune = parse_tunings(options.tune or "", version)
+    if style == "portable" and (amp != "off" or tune):
+        raise UsageError("--amp and --tune write for NPUs alone, and the style is portable; give --style npu")
     return Settings(
         torch_version=version,
         # Each rank sets its own device.
@@ -142,7 +155,34 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
         library=options.library,
         entry=options.entry,
         targets=options.targets,
+        amp=amp,
+        amp_dtype=options.amp_dtype or "float16",
+        opt_level=options.opt_level or "O2",
+        loss_scale=loss_scale,
+        amp_flag=options.amp_flag,
+        combine_ddp=options.combine_ddp,
+        tune=tune,
     )
+
+
+def _amp(options: Options) -> tuple[str, str]:
+    """The kind of mixed precision and the loss scale. UsageError for options that do not go together."""
+    amp = options.amp or "off"
+    for option, given, kinds in (
+        ("--amp-dtype", options.amp_dtype, ("native",)),
+        ("--opt-level", options.opt_level, ("apex",)),
+        ("--combine-ddp", options.combine_ddp, ("apex",)),
+        ("--loss-scale", options.loss_scale, ("native", "apex")),
+        ("--amp-flag", options.amp_flag, ("native", "apex")),
+    ):
+        if given and amp not in kinds:
+            raise UsageError(f"{option} needs --amp {' or '.join(kinds)}")
+    scale = options.loss_scale or "dynamic"
+    if scale != "dynamic" and not (re.fullmatch(r"\d+(\.\d*)?", scale) and float(scale) > 0):
+        raise UsageError(f"--loss-scale {scale!r} is neither dynamic nor a positive number")
+    if options.loss_scale and options.amp_dtype == "bfloat16":
+        raise UsageError("--loss-scale: bfloat16 needs no loss scaling")
+    return amp, scale
 
 
 def read_rules(paths: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:

@@ -37,11 +37,14 @@ def explain(code: str) -> int:
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="JSON: a list of codes with their facts.")
+@click.option("--tunings", is_flag=True, help="List what --tune takes instead.")
 @click.pass_context
-def rules(ctx: click.Context, as_json: bool) -> int:
-    """List the codes and the torch versions they hold for; list the rules; check rule files."""
+def rules(ctx: click.Context, as_json: bool, tunings: bool) -> int:
+    """List the codes and the torch versions they hold for; list the rules; check rule files; list the tunings."""
     if ctx.invoked_subcommand is not None:
         return DONE
+    if tunings:
+        return _list_tunings(as_json)
     table = code_table()
     if as_json:
         click.echo(json.dumps(table, indent=1))
@@ -49,6 +52,35 @@ def rules(ctx: click.Context, as_json: bool) -> int:
     for row in table:
         level = row["level"] + (f" ({row['effort']})" if row["effort"] else "")
         click.echo(f"{row['code']} {level:16} {_span(row['versions']):16} {row['title']}")
+    return DONE
+
+
+def tuning_table() -> list[dict[str, Any]]:
+    """One row a tuning: name, code, title, whether `all` includes it, what follows `=`, and its torch versions."""
+    from transplt.tunings.table import TUNINGS
+
+    return [
+        {
+            "name": tuning.name,
+            "code": tuning.code,
+            "title": load(tuning.code).title,
+            "all": not tuning.on_request,
+            "value": tuning.example,
+            "versions": list(tuning.versions),
+        }
+        for tuning in TUNINGS.values()
+    ]
+
+
+def _list_tunings(as_json: bool) -> int:
+    table = tuning_table()
+    if as_json:
+        click.echo(json.dumps(table, indent=1))
+        return DONE
+    for row in table:
+        name = f"{row['name']}={row['value']}" if row["value"] else row["name"]
+        asked = "" if row["all"] else "; by name only"
+        click.echo(f"{name:24} {row['code']} {_span(row['versions']):16} {row['title']}{asked}")
     return DONE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 #: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
@@ -21,6 +21,7 @@ class Settings:
     950DT); `library` holds names of other projects that need a compiled extension, with its name.
     `entry`, the path of a main file relative to the input, makes the program that it starts distributed; `targets` are
     the models to wrap, as they are spelled (all that train when there are none).
+    `amp` is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -37,6 +38,22 @@ class Settings:
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
+    amp: str = "off"
+    amp_dtype: str = "float16"
+    opt_level: str = "O2"
+    loss_scale: str = "dynamic"
+    amp_flag: bool = False
+    combine_ddp: bool = False
+    tune: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def adds_code(self) -> bool:
+        """True when an option asks for more than a migration does, also in files that do not name CUDA."""
+        return bool(self.entry or self.amp != "off" or self.tune)
+
+    def without_themes(self) -> Settings:
+        """The same settings for a migration alone."""
+        return replace(self, entry="", amp="off", tune=())
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
         """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all."""

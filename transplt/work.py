@@ -19,6 +19,7 @@ from transplt.source import Source
 
 if TYPE_CHECKING:
     from transplt.insertions import Deletion, Insertion
+    from transplt.layout import Layout
 
 
 @dataclass(slots=True)
@@ -46,6 +47,15 @@ class Addition:
     before: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NewImport:
+    """What an import statement that goes in is for."""
+
+    code: str
+    message: str
+    level: Level
+
+
 @dataclass(slots=True)
 class Work:
     """A scanned file with the rules in force; codemods append to `changes` and `notes`.
@@ -70,6 +80,9 @@ class Work:
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     insertions: list[Insertion] = field(default_factory=list)  # lines and indentation, in order
     deletions: list[Deletion] = field(default_factory=list)
+    layout: Layout | None = None  # new lines of several themes; see transplt.writing
+    new_imports: dict[str, NewImport] = field(default_factory=dict)
+    new_names: set[str] = field(default_factory=set)
     bench: Any = None  # what transplt.distributed keeps between its two visits
     _flow: Flow | None = None
 

@@ -24,12 +24,15 @@ from transplt.codemods import (
     help_text,
     imports,
     libraries,
+    local_rank,
     methods,
     nvidia_tools,
+    old_packages,
     own_methods,
     packages,
     probes,
     profiler,
+    reductions,
     references,
     saved_states,
     specify_device,
@@ -64,11 +67,14 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     amp.plan,
     data_loader.plan,
     tensor_types.plan,
+    reductions.plan,
     gates.plan,
     streams.plan,
     distributed.plan,
     compile_backends.plan,
     libraries.plan,
+    old_packages.plan,
+    local_rank.plan,
     probes.plan,
     references.plan,
     methods.plan,
@@ -93,17 +99,31 @@ def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, projec
         from transplt.distributed import codemod as many_cards
 
         many_cards.begin(work)
-        _run(work)
-        many_cards.plan(work)
-    else:
-        _run(work)
+    for codemod in PLANS:
+        codemod(work)
     if work.changes or work.notes:
         leave_npu_code(work)
+    if settings.adds_code:
+        _themes(work)
     if settings.style == "portable":
         portable.adapt(work)
     return work
 
 
-def _run(work: Work) -> None:
-    for codemod in PLANS:
-        codemod(work)
+def _themes(work: Work) -> None:
+    """What was asked for on top of the migration; each part is imported when it is."""
+    from transplt import writing
+
+    if work.settings.entry:
+        from transplt.distributed import codemod as many_cards
+
+        many_cards.plan(work)
+    if work.settings.amp != "off":
+        from transplt.mixed_precision import codemod as mixed_precision
+
+        mixed_precision.plan(work)
+    if work.settings.tune:
+        from transplt.tunings import codemod as tunings
+
+        tunings.plan(work)
+    writing.finish(work)

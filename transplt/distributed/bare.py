@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.distributed.bench import Bench, written
+from transplt.distributed.bench import Bench
 from transplt.distributed.model import Models, takes_wrapper
 from transplt.distributed.program import Slot, enclosing_function, text_of
 from transplt.distributed.wrapping import Wrap, before_wrap, stores_of
 from transplt.scan import parent, statement
+from transplt.writing import written
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
 FORWARDED = frozenset(

@@ -6,11 +6,10 @@ import ast
 
 from transplt.distributed import devices
 from transplt.distributed.bare import write_bare, write_renewed
-from transplt.distributed.bench import Bench
+from transplt.distributed.bench import IMPORTS, Bench
 from transplt.distributed.data import write_samplers
 from transplt.distributed.effects import Effects
 from transplt.distributed.epochs import write_epochs
-from transplt.distributed.layout import Layout
 from transplt.distributed.loss import write_accumulation, write_counts, write_means
 from transplt.distributed.model import Models, find_models, is_optimizer
 from transplt.distributed.program import File, Program, Slot, build, enclosing_function
@@ -40,7 +39,7 @@ def begin(work: Work) -> None:
     program = build(dict(files), entry, work.project, own)
     if not program.files or own not in program.files:
         return
-    bench = Bench(work, program, own, Layout(work.source, work.scan.tree))
+    bench = Bench(work, *IMPORTS, program=program, file=own)
     found = setups(program)
     if found:
         _explain(bench, found)
@@ -111,7 +110,6 @@ def plan(work: Work) -> None:
     effects.write()
     write_accumulation(bench, training, models)
     _seeds(bench, training)
-    bench.finish()
 
 
 def _models(bench: Bench, training: Training, models: Models, wraps: dict[Slot, Wrap]) -> None:
@@ -198,4 +196,4 @@ def _seeds(bench: Bench, training: Training) -> None:
     if file is bench.file and bench.layout.fits(node):
         torch = bench.torch
         text = f"{torch}.manual_seed({torch}.initial_seed() + {bench.dist}.get_rank())"
-        bench.layout.before(node, [text], "NPU347", "each rank draws its own dropout and augmentation")
+        bench.before(node, [text], "NPU347", "each rank draws its own dropout and augmentation")

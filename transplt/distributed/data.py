@@ -276,7 +276,7 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
             f"if {bench.rank_0}:",
             f"    {dist}.barrier()",
         ]
-    bench.layout.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
+    bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
     start, end = source.extent(dataset)
     bench.work.changes = [change for change in bench.work.changes if not (start <= source.extent(change.node)[0] < end)]
     for inner in ast.walk(dataset):

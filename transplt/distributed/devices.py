@@ -7,10 +7,11 @@ import re
 
 import libcst as cst
 
-from transplt.distributed.bench import Bench, written
+from transplt.distributed.bench import Bench
 from transplt.distributed.wrapping import DATA_PARALLEL
 from transplt.rewrite import CannotRewrite
 from transplt.scan import parent, statement
+from transplt.writing import written
 
 _CODE = "NPU334"
 _NUMBERED = re.compile(r"cuda:(\d+)")

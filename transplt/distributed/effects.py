@@ -9,12 +9,13 @@ from functools import partial
 import libcst as cst
 
 from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.distributed.bench import Bench, written
+from transplt.distributed.bench import Bench
 from transplt.distributed.model import Models
 from transplt.distributed.program import File, enclosing_function, reached_functions, text_of
 from transplt.distributed.start import Start
 from transplt.distributed.training import block_of
 from transplt.scan import FUNCTIONS, chain, parent, statement
+from transplt.writing import written
 
 _CODE = "NPU343"
 _MESSAGE = "once, by rank 0"
@@ -162,7 +163,7 @@ class Effects:
             if not self._is_elif(above) and not _calls(above.test):
                 bench.change(above.test, _CODE, _MESSAGE, lambda root: _both(root, condition))
                 return
-        bench.layout.wrap(run, f"if {bench.rank_0}:", _CODE, _MESSAGE)
+        bench.wrap(run, f"if {bench.rank_0}:", _CODE, _MESSAGE)
 
     def _is_elif(self, node: ast.If) -> bool:
         return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
@@ -289,13 +290,13 @@ class Effects:
                 )
                 continue
             dist = bench.dist
-            bench.layout.before(
+            bench.before(
                 run[0],
                 [f"if {dist}.get_rank() != 0:", f"    {dist}.barrier()  # rank 0 downloads first"],
                 _CODE,
                 "rank 0 downloads first",
             )
-            bench.layout.after(
+            bench.after(
                 run[-1],
                 [f"if {bench.rank_0}:", f"    {dist}.barrier()"],
                 _CODE,
@@ -323,9 +324,7 @@ def _wait_for_files(effects: Effects) -> None:
                 code="NPU344",
             )
             continue
-        bench.layout.before(
-            node, [f"{bench.dist}.barrier()  # rank 0 has written it"], _CODE, "the others wait for rank 0"
-        )
+        bench.before(node, [f"{bench.dist}.barrier()  # rank 0 has written it"], _CODE, "the others wait for rank 0")
 
 
 def downloads(node: ast.AST) -> bool:

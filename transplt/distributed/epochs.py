@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.distributed.bench import Bench, written
+from transplt.distributed.bench import Bench
 from transplt.distributed.data import loop_head, plain_attribute
 from transplt.distributed.program import enclosing_function, text_of
 from transplt.distributed.training import Loop, Training, loaders_of
 from transplt.scan import FUNCTIONS, chain
+from transplt.writing import written
 
 _EPOCHS = ("epoch", "ep", "epoch_idx", "i_epoch", "epoch_i", "current_epoch", "epoch_num", "e")
 
@@ -173,4 +174,4 @@ def _counter(bench: Bench, loop: ast.For | ast.AsyncFor) -> str:
 
 
 def _put(bench: Bench, node: ast.stmt, name: str, epoch: str) -> None:
-    bench.layout.before(node, [f"{name}.sampler.set_epoch({epoch})"], "NPU341", "the sampler is told the epoch")
+    bench.before(node, [f"{name}.sampler.set_epoch({epoch})"], "NPU341", "the sampler is told the epoch")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.distributed.bench import Bench, written
+from transplt.distributed.bench import Bench
 from transplt.distributed.effects import Effects
 from transplt.distributed.epochs import loader_name
 from transplt.distributed.model import Models
 from transplt.distributed.program import enclosing_function, text_of
 from transplt.distributed.training import Loop, Training, block_of, lifted
 from transplt.scan import FUNCTIONS, chain, parent
+from transplt.writing import written
 
 
 def write_means(bench: Bench, training: Training, effects: Effects) -> None:
@@ -213,7 +214,7 @@ def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[as
             ]
         mean = means[node.id]
         bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", written(mean))
-    bench.layout.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")
+    bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")
     for item in block_of(before):
         effects.averaged.add(id(item))
 
@@ -277,7 +278,7 @@ def _without_sync(bench: Bench, models: Models, loop: Loop, step: ast.If, backwa
     if "\n" in test:
         test = " ".join(line.strip() for line in test.splitlines())
     header = f"with {bench.standard('contextlib')}.nullcontext() if {test} else {names.pop()}.no_sync():"
-    bench.layout.wrap(nodes, header, "NPU349", "gradients are exchanged once for each step of the optimizer")
+    bench.wrap(nodes, header, "NPU349", "gradients are exchanged once for each step of the optimizer")
 
 
 def _counts_later(loop: Loop, step: ast.If, counted: set[str]) -> bool:

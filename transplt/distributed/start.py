@@ -171,9 +171,9 @@ def write_start(bench: Bench, start: Start) -> None:
     if bare:
         above = bench.file.source.line_text(start.first.lineno - 1) if start.first.lineno > 1 else ""
         lines = [*([""] if above.strip() else []), *lines, ""]
-    bench.layout.before(start.first, lines, "NPU333", "the device of the rank, and the process group")
+    bench.before(start.first, lines, "NPU333", "the device of the rank, and the process group")
     if start.last is not None:
-        place = bench.layout.before if start.last_exits else bench.layout.after
+        place = bench.before if start.last_exits else bench.after
         place(
             start.last,
             ["", ending] if bare and not start.last_exits else [ending],

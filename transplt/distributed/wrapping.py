@@ -163,7 +163,7 @@ def write_wrap(bench: Bench, models: Models, wrap: Wrap) -> None:
     apart = ", broadcast_buffers=False" if buffers_apart(models, wrap.origin) else ""
     torch = bench.torch
     text = f"{wrap.name} = {bench.parallel}({wrap.name}, device_ids=[{torch}.npu.current_device()]{apart})"
-    bench.layout.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel")
+    bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel")
 
 
 def before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from transplt.finding import Level
 from transplt.indenting import indent_of, indent_unit, movable_lines, owns_its_lines
 from transplt.insertions import Insertion
 from transplt.source import Source
@@ -17,6 +18,7 @@ class _Lines:
     texts: tuple[str, ...]
     code: str
     message: str
+    level: Level
     after: bool
 
 
@@ -27,6 +29,7 @@ class _Wrap:
     header: str
     code: str
     message: str
+    level: Level
 
     def holds(self, first: int, last: int) -> bool:
         return first_line(self.first) <= first and last <= last_line(self.last)
@@ -45,17 +48,17 @@ class Layout:
         """True when lines can go in around statements: they share their lines with no other."""
         return all(owns_its_lines(self.source, node) for node in nodes)
 
-    def before(self, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
+    def before(self, node: ast.stmt, texts: Sequence[str], code: str, message: str, level: Level = Level.SAFE) -> None:
         """Lines above a statement, at its indentation, outside of what wraps that statement from its first line on."""
-        self.lines.append(_Lines(node, tuple(texts), code, message, after=False))
+        self.lines.append(_Lines(node, tuple(texts), code, message, level, after=False))
 
-    def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
+    def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str, level: Level = Level.SAFE) -> None:
         """Lines below a statement, at its indentation."""
-        self.lines.append(_Lines(node, tuple(texts), code, message, after=True))
+        self.lines.append(_Lines(node, tuple(texts), code, message, level, after=True))
 
-    def wrap(self, nodes: Sequence[ast.stmt], header: str, code: str, message: str) -> None:
+    def wrap(self, nodes: Sequence[ast.stmt], header: str, code: str, message: str, level: Level = Level.SAFE) -> None:
         """Put neighbouring statements under a header (`if ...:`), one level in."""
-        self.wraps.append(_Wrap(nodes[0], nodes[-1], header, code, message))
+        self.wraps.append(_Wrap(nodes[0], nodes[-1], header, code, message, level))
 
     def insertions(self) -> list[Insertion]:
         """What goes in, by offset."""
@@ -79,7 +82,9 @@ class Layout:
                     text = newline + text
             group = 0 if item.after else 1
             order = -item.node.col_offset if item.after else 0
-            placed.append(((offset, group, order, len(placed)), Insertion(offset, text, item.code, item.message)))
+            placed.append(
+                ((offset, group, order, len(placed)), Insertion(offset, text, item.code, item.message, item.level))
+            )
         for wrap in self.wraps:
             first, last = first_line(wrap.first), last_line(wrap.last)
             depth = sum(
@@ -87,10 +92,14 @@ class Layout:
             )
             text = f"{indent_of(source, wrap.first)}{unit * depth}{wrap.header}{newline}"
             offset = source.line_starts[first - 1]
-            placed.append(((offset, 2, first - last, depth), Insertion(offset, text, wrap.code, wrap.message)))
+            placed.append(
+                ((offset, 2, first - last, depth), Insertion(offset, text, wrap.code, wrap.message, wrap.level))
+            )
             for line in movable_lines(source, first, last):
                 offset = source.line_starts[line - 1]
-                placed.append(((offset, 3, 0, len(placed)), Insertion(offset, unit, wrap.code, wrap.message)))
+                placed.append(
+                    ((offset, 3, 0, len(placed)), Insertion(offset, unit, wrap.code, wrap.message, wrap.level))
+                )
         placed.sort(key=lambda item: item[0])
         return [item for _, item in placed]
 

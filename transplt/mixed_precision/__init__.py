@@ -1,0 +1,1 @@
+"""`--amp`: mixed precision for scripts that have none."""

@@ -1,0 +1,63 @@
+"""The tunings by name, and what `--tune` accepts."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from transplt.errors import UsageError
+from transplt.settings import TORCH_VERSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """One tuning: `module` has its `plan(writer, value)`, `code` its page.
+
+    `versions` are the torch versions whose torch_npu has what it writes. One `on_request` is not among `all`.
+    `value` is a regular expression for what may follow the name after `=`, `example` shows it; none where empty.
+    """
+
+    name: str
+    code: str
+    module: str
+    versions: tuple[str, ...] = TORCH_VERSIONS
+    on_request: bool = False
+    value: str = ""
+    example: str = ""
+
+
+_TUNINGS: tuple[Tuning, ...] = ()
+TUNINGS = {tuning.name: tuning for tuning in _TUNINGS}
+
+
+def parse_tunings(text: str, torch_version: str) -> tuple[tuple[str, str], ...]:
+    """(name, value) of each tuning that a list such as `all,-drop-last,max-steps=100` asks for, in the table's order.
+
+    A name with `-` in front is left out. UsageError for what is unknown, or named and missing in that torch_npu.
+    """
+    wanted: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = item.partition("=")
+        if name == "all":
+            wanted.update(
+                (each.name, "")
+                for each in TUNINGS.values()
+                if not each.on_request and torch_version in each.versions and each.name not in wanted
+            )
+            continue
+        tuning = TUNINGS.get(name.removeprefix("-"))
+        if tuning is None:
+            close = difflib.get_close_matches(name.removeprefix("-"), ("all", *TUNINGS), n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(('all', *TUNINGS))}"
+            raise UsageError(f"--tune: there is no tuning {name.removeprefix('-')!r}; {hint}")
+        if name.startswith("-"):
+            wanted.pop(tuning.name, None)
+            continue
+        if torch_version not in tuning.versions:
+            raise UsageError(f"--tune {name}: torch_npu for torch {torch_version} does not have what it writes")
+        if (equals or (tuning.value and not re.fullmatch(tuning.value, ""))) and not re.fullmatch(tuning.value, value):
+            example = f"write {name}={tuning.example}" if tuning.example else "it takes no value"
+            raise UsageError(f"--tune {item}: {example}")
+        wanted[name] = value
+    return tuple((name, wanted[name]) for name in TUNINGS if name in wanted)
