@@ -1,0 +1,61 @@
+"""The flag that torch.distributed.launch passes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, pattern
+
+HEAD = "import argparse\nimport torch\n\nuse_cuda = True\nparser = argparse.ArgumentParser()\n"
+
+
+@pattern("P71", "T6")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('("--local_rank", type=int)', '("--local_rank", "--local-rank", type=int)'),
+        ("('--local_rank')", "('--local_rank', '--local-rank')"),
+        ('("-l", "--local_rank", default=0)', '("-l", "--local_rank", "--local-rank", default=0)'),
+        ('("--local_rank",\n    type=int)', '("--local_rank", "--local-rank",\n    type=int)'),
+        ('(\n    "--local_rank",\n)', '(\n    "--local_rank", "--local-rank",\n)'),
+    ],
+)
+def test_both_spellings(before: str, after: str) -> None:
+    line = "parser.add_argument{}\n"
+    check_rewrite(HEAD + line.format(before), HEAD + line.format(after), codes_applied=["NPU313"])
+
+
+@pattern("P71", "T6")
+def test_the_help_beside_it_changes_too() -> None:
+    before = 'parser.add_argument("--local_rank", type=int, help="rank for nccl")\n'
+    after = 'parser.add_argument("--local_rank", "--local-rank", type=int, help="rank for hccl")\n'
+    check_rewrite(HEAD + before, HEAD + after, codes_applied=["NPU207", "NPU313"])
+
+
+@pattern("P71")
+def test_a_flag_that_is_required() -> None:
+    line = 'parser.add_argument("--local_rank", {}type=int, required=True)\n'
+    check_rewrite(HEAD + line.format(""), HEAD + line.format('"--local-rank", '), open_codes=["NPU313"])
+
+
+@pattern("P71", "T6")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'parser.add_argument("--local_rank", "--local-rank", type=int)',
+        'parser.add_argument("--local-rank", type=int)',
+        'parser.add_argument("--local_rank_of_peer", type=int)',
+        "parser.add_argument(*flags)",
+        'parser.add_argument(*flags, "--local_rank")',
+        'parser.add_argument("--" + "local_rank")',
+        'parser.set_defaults(local_rank="--local_rank")',
+        'command = ["train.py", "--local_rank", str(rank)]',
+    ],
+)
+def test_nothing_to_do(line: str) -> None:
+    check_noop(HEAD + line + "\n")
+
+
+@pattern("P71")
+def test_another_parser() -> None:
+    check_noop('import fire\nuse_cuda = True\nparser.add_argument("--local_rank")\n')

@@ -1,0 +1,79 @@
+"""float64 that is summed over the ranks."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.harness import check_noop, migrate, pattern
+
+HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.distributed import all_reduce\n\n"
+
+
+def codes(body: str) -> list[str]:
+    """The codes about float64 in a function with this body."""
+    result = migrate(f"{HEAD}\ndef f(n, device, other):\n{textwrap.indent(body, '    ')}\n")
+    return [finding.code for finding in result.findings if finding.code in ("NPU127", "NPU314")]
+
+
+@pattern("P69", "T18")
+@pytest.mark.parametrize(
+    "body",
+    [
+        't = torch.tensor([1, n], dtype=torch.float64, device="cuda")\ndist.all_reduce(t)\nt = t.tolist()',
+        "t = torch.tensor([1, n], dtype=torch.double).cuda()\ndist.all_reduce(t, op=dist.ReduceOp.SUM)",
+        "t = torch.zeros(3, device=device, dtype=torch.float64)\nif n:\n    dist.reduce(t, 0)",
+        "t = torch.as_tensor(n).double().to(device)\nall_reduce(tensor=t)",
+        "t = torch.as_tensor(n).to(device, torch.float64)\nall_reduce(t)",
+        "t = torch.as_tensor(n).cuda().to(torch.float64)\nall_reduce(t)",
+        "dist.all_reduce(torch.ones(2).double().cuda())",
+        "t = torch.cuda.DoubleTensor([n])\ndist.all_reduce(t)",
+        't = n\nt = torch.zeros(2, dtype=torch.float64, device="cuda:0").clone()\ndist.all_reduce(t)',
+    ],
+)
+def test_hccl_refuses_it(body: str) -> None:
+    assert codes(body) == ["NPU314"]
+
+
+@pattern("P69", "T18")
+@pytest.mark.parametrize(
+    "body",
+    [
+        't = torch.tensor([1, n], dtype=torch.float32, device="cuda")\ndist.all_reduce(t)',
+        't = torch.tensor([1, n], device="cuda")\ndist.all_reduce(t)',
+        "t = torch.tensor([1, n], dtype=torch.float64)\ndist.all_reduce(t)",
+        't = torch.tensor([1, n], dtype=torch.float64, device="cpu")\ndist.all_reduce(t)',
+        't = torch.tensor([1, n], dtype=torch.float64, device="cuda").float()\ndist.all_reduce(t)',
+        "t = torch.tensor([1, n], dtype=torch.float64).cuda().sum()\ndist.all_reduce(t)",
+        "t = torch.ones(2).double().to(other.dtype)\ndist.all_reduce(t)",
+        "dist.all_reduce(n)",
+        "dist.all_reduce(n.total)",
+        "for t in n:\n    dist.all_reduce(t)",
+        "t = torch.zeros(2, dtype=torch.float64).cuda()\nfor t in n:\n    dist.all_reduce(t)",
+        "t, u = n\ndist.all_reduce(t)",
+        "dist.all_reduce(n)\nt = torch.zeros(2, dtype=torch.float64).cuda()",
+        "t = torch.zeros(2, dtype=torch.float64).cuda()\nother.all_reduce(t)",
+        "t = torch.zeros(2, dtype=torch.float64).cuda()\ndist.all_gather(n, t)",
+    ],
+)
+def test_nothing_that_hccl_refuses_is_seen(body: str) -> None:
+    assert "NPU314" not in codes(body)
+
+
+@pattern("P69", "T18")
+def test_a_reduction_of_the_project() -> None:
+    check_noop(
+        """
+        import torch
+
+        use_cuda = True
+
+
+        def all_reduce(t):
+            return t
+
+
+        all_reduce(torch.zeros(2, dtype=torch.float64).to(device))
+        """
+    )

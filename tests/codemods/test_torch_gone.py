@@ -1,0 +1,72 @@
+"""Names that torch no longer has (rules/torch_gone.json)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, pattern
+
+
+@pattern("P74")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from torch._six import inf\nx = inf", "from math import inf\nx = inf"),
+        ("from torch._six import inf as big\nx = big", "from math import inf as big\nx = big"),
+        (
+            "from torch._six import container_abcs\nx = container_abcs.Mapping",
+            "from collections import abc as container_abcs\nx = container_abcs.Mapping",
+        ),
+        (
+            "from torch.hub import _download_url_to_file\n_download_url_to_file(a, b)",
+            "from torch.hub import download_url_to_file as _download_url_to_file\n_download_url_to_file(a, b)",
+        ),
+        ("import torch\ntorch.set_deterministic(True)", "import torch\ntorch.use_deterministic_algorithms(True)"),
+    ],
+)
+def test_names_that_moved(before: str, after: str) -> None:
+    check_rewrite(before + "\n", after + "\n", codes_applied=["NPU514"])
+
+
+@pattern("P74")
+def test_the_module_itself() -> None:
+    check_rewrite(
+        "import torch\nimport torch._six\nx = torch._six.inf\n",
+        "import torch\nimport math\nimport torch._six\nx = math.inf\n",
+        codes_applied=["NPU403", "NPU514"],
+        open_codes=["NPU515"],
+    )
+
+
+@pattern("P74")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from torch._six import string_classes",
+        "import torch._six",
+        "import torch\nx = torch.symeig(a, eigenvectors=True)",
+        "import torch as t\nx, _ = t.lstsq(b, a)",
+        "import torch\nx = torch.rfft(a, 2, onesided=False)",
+        "from torch.utils.ffi import create_extension",
+    ],
+)
+def test_names_that_are_gone(source: str) -> None:
+    check_noop(source + "\n", open_codes=["NPU515"])
+
+
+@pattern("P74")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from math import inf",
+        "from torch import inf",
+        "import torch\nx = torch.linalg.lstsq(a, b)",
+        "import torch\nx = torch.fft.rfft(a)",
+        "import numpy as torch\nx = torch.solve(a, b)",
+        "x = model.solve(a, b)",
+        "import torch\nx = torch.linalg.solve(a, b)\nsymeig = 1",
+        "from project._six import inf",
+    ],
+)
+def test_names_that_torch_has_or_others_have(source: str) -> None:
+    check_noop(source + "\n")

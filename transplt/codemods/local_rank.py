@@ -1,0 +1,55 @@
+"""The flag in which `torch.distributed.launch` says a process which card is its own.
+
+From torch 2.0 on it passes `--local-rank`, before that `--local_rank`; torch's own page says to accept both
+(torch/distributed/run.py). `torchrun` passes neither: it sets LOCAL_RANK (torch/distributed/launch.py).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.finding import Level
+from transplt.lazy_libcst import cst
+from transplt.rewrite import CannotRewrite, Change
+from transplt.work import Work
+
+_OLD, _NEW = "--local_rank", "--local-rank"
+
+
+def plan(work: Work) -> None:
+    """Let flags called `--local_rank` be given as `--local-rank` too."""
+    utf8 = work.source.utf8
+    if b"--local_rank" not in utf8 or b"argparse" not in utf8:
+        return
+    for call in work.scan.calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
+            continue
+        flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+        if len(flags) < len(call.args) or _OLD not in flags:
+            continue
+        if _NEW not in flags and work.take(call):
+            message = "torch.distributed.launch passes --local-rank since torch 2.0"
+            work.changes.append(Change(call, "NPU313", message, _both, api="argparse"))
+        required = keyword_of(call, "required")
+        if isinstance(required, ast.Constant) and required.value is True:
+            work.note(
+                call,
+                "NPU313",
+                "a start with torchrun fails: it passes no --local_rank",
+                level=Level.INFO,
+                help='instead of required=True write default=int(os.environ.get("LOCAL_RANK", 0))',
+            )
+
+
+def _both(node: cst.CSTNode) -> cst.CSTNode:
+    call = cst.ensure_type(node, cst.Call)
+    for index, arg in enumerate(call.args):
+        if isinstance(arg.value, cst.SimpleString) and arg.value.evaluated_value == _OLD:
+            other = arg.with_changes(value=arg.value.with_changes(value=arg.value.value.replace(_OLD, _NEW)))
+            first = arg.with_changes(
+                comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
+                whitespace_after_arg=cst.SimpleWhitespace(""),
+            )
+            return call.with_changes(args=[*call.args[:index], first, other, *call.args[index + 1 :]])
+    raise CannotRewrite("the flag is not a plain string")

@@ -1,0 +1,50 @@
+"""Programs that insist on a version of a package in which it cannot run beside torch_npu.
+
+timm before 0.4.5 imports torch._six (timm/models/layers/helpers.py), which torch 2.0 no longer has; before 0.5.4 its
+Mixup makes soft targets on CUDA (timm/data/mixup.py: `mixup_target(..., device='cuda')`). The remark at the import of
+Mixup is in rules/torch_gone.json.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.scan import parent
+from transplt.work import Work
+
+#: The package -> versions below which it fails, with what is wrong, the worst first.
+_FAILS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
+    "timm": (
+        ((0, 4, 5), "cannot be imported with torch 2"),
+        ((0, 5, 4), "makes the targets of its Mixup on CUDA"),
+    )
+}
+_VERSION = re.compile(r"\d+(?:\.\d+)*")
+
+
+def plan(work: Work) -> None:
+    """Report comparisons such as `timm.__version__ == "0.3.2"`."""
+    if b"__version__" not in work.source.utf8:
+        return
+    for compare in work.scan.compares:
+        left, right = compare.left, compare.comparators[0]
+        if not (isinstance(left, ast.Attribute) and left.attr == "__version__" and isinstance(left.value, ast.Name)):
+            continue
+        wanted = right.value if isinstance(right, ast.Constant) else None
+        if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Eq) or not isinstance(wanted, str):
+            continue
+        package = work.names.qualified(left.value) or ""
+        if package not in _FAILS or not _VERSION.fullmatch(wanted) or not isinstance(parent(compare), ast.Assert):
+            continue
+        version = tuple(int(part) for part in wanted.split("."))
+        wrong = next((what for below, what in _FAILS[package] if version < below), None)
+        if wrong is not None:
+            good = ".".join(map(str, _FAILS[package][-1][0]))
+            work.note(
+                compare,
+                "NPU516",
+                f"the program insists on {package} {wanted}, which {wrong}",
+                api=package,
+                help=f"install {package} {good} or newer and take the assertion out",
+            )

@@ -1,0 +1,118 @@
+"""64-bit floats that are summed over the ranks: HCCL refuses them.
+
+ProcessGroupHCCL checks the type before all_reduce, reduce and reduce_scatter and raises for float64 on every card
+before Ascend 950 (`checkSupportedDataType`, torch_npu/csrc/distributed/ProcessGroupHCCL.cpp, from the branches for
+torch 2.1 to master). Meters that count in float64 (`torch.tensor([count, total], dtype=torch.float64)`) meet it first.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.finding import Effort, Level
+from transplt.scan import parent
+from transplt.slots import DEVICE, hint_of
+from transplt.work import Note, Work
+
+_REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"})
+_DOUBLE = frozenset({"torch.float64", "torch.double"})
+#: Methods that hand on the type of a tensor.
+_SAME_TYPE = frozenset({"cuda", "npu", "clone", "contiguous", "detach", "view", "reshape", "requires_grad_"})
+
+
+def plan(work: Work) -> None:
+    """Report float64 tensors on the device that go into a reduction."""
+    utf8 = work.source.utf8
+    if b"reduce" not in utf8 or not (b"double" in utf8 or b"float64" in utf8 or b"DoubleTensor" in utf8):
+        return
+    for call in work.scan.calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last not in _REDUCTIONS or work.names.qualified(call.func) != f"torch.distributed.{last}":
+            continue
+        given = call.args[0] if call.args else keyword_of(call, "tensor")
+        value = _value(work, given) if given is not None else None
+        typed = _double(work, value) if value is not None else None
+        if typed is None or not _on_device(work, value):
+            continue
+        extent = work.source.extent(typed)
+        work.notes[:] = [note for note in work.notes if not (note.code == "NPU127" and _inside(note.extent, extent))]
+        work.notes.append(
+            Note(
+                extent,
+                "NPU314",
+                Level.MANUAL,
+                f"HCCL sums no float64: {last} raises",
+                f"torch.distributed.{last}",
+                "make this tensor float32; only Ascend 950 takes float64",
+                Effort.LOW,
+            )
+        )
+
+
+def _inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _value(work: Work, given: ast.expr) -> ast.expr | None:
+    """The expression a tensor comes from: for a name, what it was last assigned above in the same scope."""
+    if not isinstance(given, ast.Name):
+        return given
+    bindings = work.scan.scope_of(given).bindings.get(given.id, ())
+    above = [each.node for each in bindings if getattr(each.node, "lineno", given.lineno) < given.lineno]
+    nearest = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
+    holder = parent(nearest) if isinstance(nearest, ast.Name) else None
+    return holder.value if isinstance(holder, ast.Assign) and nearest in holder.targets else None
+
+
+def _double(work: Work, value: ast.expr | None) -> ast.expr | None:
+    """The part of an expression that makes its tensor float64."""
+    while isinstance(value, ast.Call):
+        func = value.func
+        dtype = keyword_of(value, "dtype")
+        if dtype is not None:
+            return dtype if work.names.qualified(dtype) in _DOUBLE else None
+        if not isinstance(func, ast.Attribute):
+            return None
+        if func.attr == "DoubleTensor" or (func.attr == "double" and not value.args):
+            return value
+        if func.attr in ("to", "type"):
+            named = next((arg for arg in value.args if work.names.qualified(arg) in _DOUBLE), None)
+            if named is not None or not all(_names_device(work, arg) for arg in value.args):
+                return named
+        elif func.attr not in _SAME_TYPE:
+            return None
+        value = func.value
+    return None
+
+
+def _on_device(work: Work, value: ast.expr | None) -> bool:
+    """True when an expression puts its tensor on a device that is not the CPU."""
+    while isinstance(value, ast.Call):
+        func = value.func
+        device = keyword_of(value, "device")
+        if device is not None:
+            return not _is_cpu(device)
+        if not isinstance(func, ast.Attribute):
+            return False
+        if func.attr in ("cuda", "npu"):
+            return True
+        if func.attr == "to" and value.args and _names_device(work, value.args[0]):
+            return not _is_cpu(value.args[0])
+        if func.attr == "DoubleTensor":
+            return (work.names.qualified(func) or "").startswith("torch.cuda.")
+        value = func.value
+    return False
+
+
+def _names_device(work: Work, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return work.names.qualified(node.func) == "torch.device"
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (str, int))
+    last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return DEVICE in hint_of(last)
+
+
+def _is_cpu(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"
