@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -75,14 +76,10 @@ def test_every_name_that_a_rule_writes_exists_in_that_version(version: str) -> N
 
 @pytest.mark.torch
 def test_every_other_name_that_a_rule_writes_exists_in_torch() -> None:
-    import torch
-
     checked = 0
     for rule in builtin("2.13", similar=True):
         if rule.renames and "npu" not in rule.new.lower() and "hccl" not in rule.new.lower():
-            value: object = torch
-            for part in rule.new.split(".")[1:]:
-                value = getattr(value, part)
+            assert pkgutil.resolve_name(rule.new) is not None
             checked += 1
     assert checked >= 20
 

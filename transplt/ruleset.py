@@ -248,12 +248,13 @@ def _literals(more: tuple[str, ...], *tables: Table) -> tuple[bytes, ...]:
     """A small set of literals one of which is in every file that a rule can touch.
 
     A file can only refer to a qualified name when each part of it stands somewhere in the file, in an import at least.
+    `torch` is in too many files to be of use.
     """
     found = {*BASE_LITERALS, *more}
     names = {rule.old.lower() for table in tables for rule in table}
     for name in sorted(names, key=lambda text: (len(text), text)):
         if not any(known in name for known in found):
-            found.add(max(name.split("."), key=len))
+            found.add(max((part for part in name.split(".") if part != "torch"), key=len, default=name))
     return tuple(sorted(literal.encode() for literal in found))
 
 

@@ -2,7 +2,7 @@
 
 timm before 0.4.5 imports torch._six (timm/models/layers/helpers.py), which torch 2.0 no longer has; before 0.5.4 its
 Mixup makes soft targets on CUDA (timm/data/mixup.py: `mixup_target(..., device='cuda')`). The remark at the import of
-Mixup is in rules/torch_gone.json.
+Mixup is in rules/libraries.json.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def plan(work: Work) -> None:
             good = ".".join(map(str, _FAILS[package][-1][0]))
             work.note(
                 compare,
-                "NPU516",
+                "NPU515",
                 f"the program insists on {package} {wanted}, which {wrong}",
                 api=package,
                 help=f"install {package} {good} or newer and take the assertion out",
