@@ -42,6 +42,8 @@ def test_a_flag_that_is_required() -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        'import deepspeed\nparser.add_argument("--local_rank", type=int)',
+        'parser.add_argument("--local_rank", default=int(os.environ.get("LOCAL_RANK", 0)))',
         'parser.add_argument("--local_rank", "--local-rank", type=int)',
         'parser.add_argument("--local-rank", type=int)',
         'parser.add_argument("--local_rank_of_peer", type=int)',

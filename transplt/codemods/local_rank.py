@@ -1,7 +1,8 @@
 """The flag in which `torch.distributed.launch` says a process which card is its own.
 
 From torch 2.0 on it passes `--local-rank`, before that `--local_rank`; torch's own page says to accept both
-(torch/distributed/run.py). `torchrun` passes neither: it sets LOCAL_RANK (torch/distributed/launch.py).
+(torch/distributed/run.py). `torchrun` passes neither: it sets LOCAL_RANK (torch/distributed/launch.py). DeepSpeed's
+launcher goes on passing `--local_rank` (deepspeed/launcher/launch.py).
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ _OLD, _NEW = "--local_rank", "--local-rank"
 
 
 def plan(work: Work) -> None:
-    """Let flags called `--local_rank` be given as `--local-rank` too."""
+    """Let flags called `--local_rank` be given as `--local-rank` too.
+
+    A file that starts under DeepSpeed, or reads LOCAL_RANK itself as a program for torchrun does, is left alone.
+    """
     utf8 = work.source.utf8
-    if b"--local_rank" not in utf8 or b"argparse" not in utf8:
+    if b"--local_rank" not in utf8 or b"argparse" not in utf8 or b"deepspeed" in utf8.lower():
+        return
+    if b'"LOCAL_RANK"' in utf8 or b"'LOCAL_RANK'" in utf8:
         return
     for call in work.scan.calls:
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
