@@ -7,6 +7,7 @@ not, changes are taken back until that holds.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, replace
 
 from transplt import account
@@ -30,6 +31,9 @@ from transplt.settings import Settings
 from transplt.source import Source, UnreadableSource, parse, read_source, splice
 from transplt.themes import THEMES, Theme
 from transplt.work import Addition, Note, Work, finding_of
+
+#: What a new line holds when it needs torch_npu.
+_NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.")
 
 
 def mentions_literal(data: bytes, rules: RuleSet) -> bool:
@@ -143,7 +147,7 @@ def _apply(work: Work, sites: list[Site]) -> Outcome:
         edits += site_edits
         failures += site_failures
     modules: list[str] = []
-    if needs_torch_npu(work, edits) or any(".npu." in item.text for item in work.insertions):
+    if needs_torch_npu(work, edits) or any(_NPU_NAME.search(item.text) for item in work.insertions):
         modules.append("torch_npu")
     for edit in edits:
         for change in edit.changes:

@@ -52,7 +52,7 @@ class ModuleFacts:
     uses_cuda: bool = False
     handles_npu: bool = False
     support: SupportFacts | None = None
-    text: bytes = b""  # of the whole file, for `distributed`
+    text: bytes = b""  # of the whole file, for those who read programs
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class ProjectFacts:
     instances: dict[str, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
     support: SupportProject | None = None  # for the analysis
-    sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for `distributed`
+    sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts], library: Mapping[str, str] | None = None) -> ProjectFacts:

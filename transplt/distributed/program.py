@@ -224,6 +224,23 @@ def build(files: dict[str, bytes], entry: str, project: ProjectFacts, own: File 
     return program
 
 
+def program_of(files: list[File], project: ProjectFacts) -> Program:
+    """The program of files that were read before, none of which is its main file."""
+    program = Program(files, project)
+    _tables(program)
+    return program
+
+
+def read_file(path: str, data: bytes) -> File | None:
+    """A parsed file, None for one that cannot be read."""
+    return _read(path, data)
+
+
+def imported_paths(file: File, project: ProjectFacts) -> list[str]:
+    """The files of the project that a file imports."""
+    return [path for target in _imported(file) if (path := _path_of(project, target))]
+
+
 def _read(path: str, data: bytes) -> File | None:
     kept = _PARSED.get(path)
     if kept is not None and kept[0] == data:
