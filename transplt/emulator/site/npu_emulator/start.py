@@ -13,6 +13,8 @@ from typing import Any
 from . import lines, record
 from .config import config
 
+#: Found last: a package of the environment, or of the script, wins.
+_PACKAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packages")
 _actions: dict[str, list[Callable[[ModuleType], None]]] = {}
 _begun = False
 
@@ -94,6 +96,7 @@ def begin() -> None:
         return
     _begun = True
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
+    sys.path.append(_PACKAGES)
     sys.meta_path.insert(0, _Finder())
     when_imported("torchvision", lambda module: None)
     when_imported("torch", _torch_is_there)
