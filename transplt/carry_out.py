@@ -33,7 +33,7 @@ from transplt.themes import THEMES, Theme
 from transplt.work import Addition, Note, Work, finding_of
 
 #: What a new line holds when it needs torch_npu.
-_NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.")
+_NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.|autocast\(\"npu\"")
 
 
 def mentions_literal(data: bytes, rules: RuleSet) -> bool:

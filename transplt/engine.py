@@ -54,7 +54,7 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
 
 
 def _with_text(facts: ModuleFacts, data: bytes, settings: Settings) -> ModuleFacts:
-    return replace(facts, text=data) if settings.entry or settings.tune else facts
+    return replace(facts, text=data) if settings.entry or settings.tune or settings.amp != "off" else facts
 
 
 def _remember(path: str, data: bytes, source: Source, found: Scan) -> None:
