@@ -1,9 +1,10 @@
-"""Sites to edits: LibCST on the smallest piece of source in which something changes.
+"""Sites to edits, on the smallest piece of source in which something changes.
 
 A change belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold changes of their own, or
-that are long, are replaced by placeholder names (holes). Only the skeleton is parsed by LibCST, the changes of that
-node run on its root, and the result is compared with the skeleton segment by segment, so that an edit is the smallest
-span that differs. Inner sites are rewritten first; their text goes back into the holes.
+that are long, are replaced by placeholder names (holes). The changes of that node run on the skeleton: those that
+`transplt.swaps` can say on its text, the others on the root of what LibCST parses it to. The result is compared with
+the skeleton segment by segment, so that an edit is the smallest span that differs. Inner sites are rewritten first;
+their text goes back into the holes.
 """
 
 from __future__ import annotations
@@ -31,16 +32,25 @@ class CannotRewrite(Exception):
     """A codemod met a form that it does not handle; the site becomes a manual finding."""
 
 
-Transform = Callable[["cst.CSTNode"], "cst.CSTNode | str"]
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """An edit of a node's own text, for which no tree has to be made: skeleton in, its new text out."""
+
+    apply: Callable[[str], str]
+
+
+#: Gets the LibCST root of the skeleton (an expression, or the SimpleStatementLine of an import) and returns the new
+#: root, or its source text.
+TreeTransform = Callable[["cst.CSTNode"], "cst.CSTNode | str"]
+Transform = Swap | TreeTransform
 
 
 @dataclass(slots=True)
 class Change:
     """One rule that applies to one node. `asked` says that an option of its own (-sim) asked for an unsafe change.
 
-    `transform` gets the LibCST root of the node's skeleton (an expression, or the SimpleStatementLine of an import)
-    and returns the new root, or its source text. `writes_npu` says that the output needs `import torch_npu`;
-    `imports` are further modules it needs, `lines` are statements it needs below the imports.
+    `writes_npu` says that the output needs `import torch_npu`; `imports` are further modules it needs, `lines` are
+    statements it needs below the imports.
     """
 
     node: ast.expr | ast.stmt
@@ -168,7 +178,7 @@ def rewrite_site(source: Source, site: Site, depth: int = 0) -> tuple[str, list[
 
 
 def _holes(source: Source, site: Site) -> list[ast.expr]:
-    """The operands of a site that LibCST does not get to see, in source order."""
+    """The operands of a site that its changes do not get to see, in source order."""
     child_spans = [(child.start, child.end) for child in site.children]
     holes: list[ast.expr] = []
     stack: list[ast.AST] = list(ast.iter_child_nodes(site.node)) if isinstance(site.node, ast.expr) else []
@@ -245,18 +255,28 @@ def _split(text: str, names: list[str]) -> list[str] | None:
 
 
 def _transform(site: Site, skeleton: str) -> str:
-    found = _NEWLINE.search(skeleton)
-    newline = found.group() if found else "\n"
     is_statement = isinstance(site.node, ast.stmt)
-    current: cst.CSTNode | str = cst.parse_statement(skeleton + "\n") if is_statement else _parse_expression(skeleton)
+    current: cst.CSTNode | str = skeleton
     for change in site.changes:
+        transform = change.transform
+        if isinstance(transform, Swap):
+            current = transform.apply(_text(current, skeleton))
+            continue
         if isinstance(current, str):
-            current = _parse_expression(current)
-        current = change.transform(current)
-    text = current if isinstance(current, str) else cst.Module([], default_newline=newline).code_for_node(current)
+            current = cst.parse_statement(current + "\n") if is_statement else _parse_expression(current)
+        current = transform(current)
+    text = _text(current, skeleton)
     if not is_statement:
         _check_expression(text)
     return text.rstrip("\r\n") if is_statement else text
+
+
+def _text(current: cst.CSTNode | str, skeleton: str) -> str:
+    """The source of what a skeleton has become, with its line ends."""
+    if isinstance(current, str):
+        return current
+    found = _NEWLINE.search(skeleton)
+    return cst.Module([], default_newline=found.group() if found else "\n").code_for_node(current)
 
 
 def _check_expression(text: str) -> None:

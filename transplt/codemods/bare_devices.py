@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.finding import Effort
-from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.work import Work
 
@@ -55,7 +55,7 @@ def _device(work: Work, value: ast.expr) -> None:
                     value,
                     "NPU247",
                     f"device {value.value} -> {text}",
-                    lambda root: cst.parse_expression(text),
+                    swaps.whole(text),
                     help="an integer means a CUDA device up to torch 2.2",
                     writes_npu=True,
                 )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
+from transplt import swaps
+from transplt.rewrite import Change
 from transplt.rule import versions_of
 from transplt.scan import parent
 from transplt.work import Work
@@ -18,11 +18,12 @@ _COMPILERS = frozenset({"torch.compile", "torch._dynamo.optimize"})
 
 def plan(work: Work) -> None:
     """Rename the backend where it is an argument of torch.compile."""
+    renamed = swaps.words_in_literal({"cudagraphs": "npugraphs"})
     for node in work.scan.strings:
         if node.value == "cudagraphs" and (full := _compiler(work, node)) is not None and work.take(node):
             if work.settings.torch_version in versions_of(">=2.6"):
                 work.changes.append(
-                    Change(node, "NPU150", "backend 'cudagraphs' -> 'npugraphs'", _renamed, api=full, writes_npu=True)
+                    Change(node, "NPU150", "backend 'cudagraphs' -> 'npugraphs'", renamed, api=full, writes_npu=True)
                 )
             else:
                 work.note(
@@ -42,9 +43,3 @@ def _compiler(work: Work, node: ast.Constant) -> str | None:
         return None
     full = work.names.qualified(above.func)
     return full if full in _COMPILERS else None
-
-
-def _renamed(node: cst.CSTNode) -> cst.CSTNode:
-    if isinstance(node, cst.SimpleString) and node.value.count("cudagraphs") == 1:
-        return node.with_changes(value=node.value.replace("cudagraphs", "npugraphs"))
-    raise CannotRewrite("the backend is not written as one plain literal")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.flow import DEVICE, DEVICE_STRING, hint_of
-from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.verdicts import certain_kind, is_kind
@@ -87,7 +87,7 @@ def _shift(work: Work, bound: ast.expr) -> None:
             bound,
             "NPU209",
             f"position {old} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
-            lambda node: cst.ensure_type(node, cst.Integer).with_changes(value=new),
+            swaps.whole(new),
         )
     )
 

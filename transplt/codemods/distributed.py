@@ -11,8 +11,7 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of
-from transplt.lazy_libcst import cst
-from transplt.rewrite import Change
+from transplt.rewrite import Change, Swap
 from transplt.scan import parent
 from transplt.work import Work
 
@@ -75,7 +74,7 @@ def _sharded(work: Work) -> None:
                 value,
                 "NPU312",
                 "device_id of FSDP is a number -> a device",
-                lambda node, torch=torch: f'{torch}.device("npu", {cst.Module([]).code_for_node(node)})',  # type: ignore[misc]
+                Swap(lambda text, torch=torch: f'{torch}.device("npu", {text})'),  # type: ignore[misc]
                 api="torch.distributed.fsdp.FullyShardedDataParallel",
                 writes_npu=True,
             )

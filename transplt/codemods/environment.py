@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.strings import one_plain_literal
+from transplt import swaps
 from transplt.destinations import places
 from transplt.environment_facts import Variable, conditional, refused, variables
 from transplt.finding import Effort, Level
 from transplt.flow import whole_value
 from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
+from transplt.literals import one_plain_literal
+from transplt.rewrite import Change
 from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
@@ -92,7 +93,7 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> None:
         _other_value(work, node, variable, reason)
         return
     text = work.source.slice(*work.source.extent(node))
-    if not one_plain_literal(node, text, [variable.name]):
+    if not one_plain_literal(text, [variable.name]):
         work.note(node, "NPU202", f"{variable.name} is not written as one plain literal", help=f"write {variable.npu}")
         return
     work.changes.append(
@@ -100,7 +101,7 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> None:
             node,
             "NPU220",
             f"environment variable {variable.name} -> {variable.npu}",
-            lambda root: _swap(root, variable.name, variable.npu),
+            swaps.words_in_literal({variable.name: variable.npu}),
             api=variable.name,
             help=variable.note,
         )
@@ -131,18 +132,6 @@ def objection(work: Work, variable: Variable, value: ast.expr | None) -> str:
         return refused(variable.name, value.value)
     # A computed list of devices is a list of devices; the options of an allocator have to be looked at.
     return "" if variable.name == "CUDA_VISIBLE_DEVICES" else "the value is computed"
-
-
-def _swap(root: cst.CSTNode, old: str, new: str) -> cst.CSTNode:
-    if isinstance(root, cst.SimpleString):
-        return root.with_changes(value=root.value.replace(old, new))
-    if isinstance(root, cst.FormattedString):
-        parts = [
-            part.with_changes(value=part.value.replace(old, new)) if isinstance(part, cst.FormattedStringText) else part
-            for part in root.parts
-        ]
-        return root.with_changes(parts=parts)
-    raise CannotRewrite("not a plain string")
 
 
 # --- where a name of the environment stands --------------------------------------------------------------------------
@@ -338,7 +327,7 @@ def _command(work: Work, node: ast.Constant) -> None:
     value = text.partition(f"{variable.name}=")[2].split(" ")[0].strip("\"'")
     reason = "" if "{" in value or "%" in value else objection(work, variable, ast.Constant(value))
     source = work.source.slice(*work.source.extent(outer))
-    if not runs or len(names) > 1 or reason or not one_plain_literal(outer, source, [variable.name]):
+    if not runs or len(names) > 1 or reason or not one_plain_literal(source, [variable.name]):
         help_ = reason or "; ".join(f"{name} becomes {variables()[name].npu}" for name in names)
         work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
         return
@@ -347,7 +336,7 @@ def _command(work: Work, node: ast.Constant) -> None:
             outer,
             "NPU220",
             f"environment variable {variable.name} in a command -> {variable.npu}",
-            lambda root: _swap(root, variable.name, variable.npu),
+            swaps.words_in_literal({variable.name: variable.npu}),
             api=variable.name,
             help=variable.note,
         )

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.strings import one_plain_literal
 from transplt.finding import Effort
 from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change, Transform
+from transplt.literals import one_plain_literal
+from transplt.rewrite import CannotRewrite, Change, Swap, Transform
 from transplt.scan import parent
 from transplt.work import Work
 
@@ -112,7 +112,7 @@ def _memory(work: Work, node: ast.Constant, word: str) -> None:
     above = parent(node)
     text = work.source.slice(*work.source.extent(node))
     partner = "the NPU's text is looked for beside it"
-    plain = one_plain_literal(node, text, [word])
+    plain = one_plain_literal(text, [word])
     new = text.replace(word, "NPU" if word.isupper() else "npu")
     if _has_partner(node):
         if work.take(node):
@@ -125,7 +125,7 @@ def _memory(work: Work, node: ast.Constant, word: str) -> None:
         _row(work, above, text, new)
     elif plain and _starts(node) and work.take(node):
         work.keep(node, partner)
-        _change(work, node, lambda root: f"({_code(root)}, {new})", new)
+        _change(work, node, Swap(lambda text: f"({text}, {new})"), new)
     elif _is_needle(node) and work.take(node):
         work.note(
             node,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from transplt import swaps
 from transplt.destinations import PROSE_CALLS
 from transplt.finding import Effort, Level
 from transplt.lazy_libcst import cst
@@ -80,7 +81,7 @@ def _capability(work: Work, node: ast.expr) -> None:
                 node,
                 "NPU240",
                 f"{_CAPABILITY} -> torch.npu.get_device_capability (None on NPU; it is only shown)",
-                lambda root: _to_npu(root),
+                _to_npu,
                 api=_CAPABILITY,
                 writes_npu=True,
             )
@@ -108,7 +109,7 @@ def _ampere(work: Work, node: ast.expr, call: ast.Call) -> None:
             above,
             "NPU249",
             f"a test for compute capability 8.0 -> {text}",
-            lambda root: cst.parse_expression(text),
+            swaps.whole(text),
             level=Level.UNSAFE,
             api=_CAPABILITY,
             help=f"if it asks for bf16, write {text} (--unsafe-fixes does); there is no compute capability on NPU",

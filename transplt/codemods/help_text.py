@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.destinations import places
 from transplt.flow import BACKEND, DEVICE
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
+from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.work import Work
 
@@ -53,23 +53,9 @@ def _rewrite(work: Work, node: ast.Constant) -> None:
     if not work.take(node):
         return
     work.keep(node, "names of flags, variables and packages in the text stay")
-    work.changes.append(Change(node, "NPU207", "the help of a flag speaks of the NPU", _swap))
+    work.changes.append(Change(node, "NPU207", "the help of a flag speaks of the NPU", swaps.in_literals(swap_words)))
 
 
 def swap_words(text: str) -> str:
     """The text with CUDA's words replaced, names of flags, variables and paths left alone."""
     return _WORD.sub(lambda match: _NEW[match.group()], text)
-
-
-def _swap(node: cst.CSTNode) -> cst.CSTNode:
-    if isinstance(node, cst.SimpleString):
-        return node.with_changes(value=swap_words(node.value))
-    if isinstance(node, cst.ConcatenatedString):
-        return node.with_changes(left=_swap(node.left), right=_swap(node.right))
-    if isinstance(node, cst.FormattedString):
-        parts = [
-            part.with_changes(value=swap_words(part.value)) if isinstance(part, cst.FormattedStringText) else part
-            for part in node.parts
-        ]
-        return node.with_changes(parts=parts)
-    raise CannotRewrite("not a plain string")

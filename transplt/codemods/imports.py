@@ -8,14 +8,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from functools import partial
 
+from transplt import swaps
 from transplt.codemods.arguments import accepts
 from transplt.codemods.quoted_types import is_annotation
 from transplt.finding import Effort, Level
-from transplt.lazy_libcst import cst
 from transplt.module_names import import_base
-from transplt.rewrite import Change, Transform
+from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, Scope, parent
 from transplt.tokens import mentions_cuda
@@ -102,7 +101,7 @@ def _plain(work: Work, node: ast.Import) -> None:
                 node,
                 first.code,
                 f"import {', '.join(said)}",
-                lambda line: _plain_line(line, new_names),
+                swaps.modules_imported({index: text.split(" as ")[0] for index, text in new_names.items()}),
                 level=level,
                 api=node.names[min(new_names)].name,
                 writes_npu=writes,
@@ -120,7 +119,7 @@ def _from_instead(node: ast.Import, alias: ast.alias, rule: Rule, target: str) -
         node,
         rule.code,
         f"import {alias.name} -> {target}",
-        lambda _: text,
+        swaps.whole(text),
         level=rule.level,
         api=alias.name,
         help=rule.help,
@@ -139,18 +138,6 @@ def _plain_text(work: Work, alias: ast.alias, target: str) -> str | None:
         return target
     # Without `as` the statement binds the root only; torch.npu is registered, what lies below is an attribute of it.
     return "torch.npu" if target.startswith("torch.npu.") else target
-
-
-def _plain_line(line: cst.CSTNode, new_names: dict[int, str]) -> cst.CSTNode:
-    statement = cst.ensure_type(line, cst.SimpleStatementLine)
-    imported = cst.ensure_type(statement.body[0], cst.Import)
-    names = []
-    for index, alias in enumerate(imported.names):
-        if index in new_names:
-            module = new_names[index].split(" as ")[0]
-            alias = alias.with_changes(name=cst.parse_expression(module))
-        names.append(alias)
-    return statement.with_changes(body=[imported.with_changes(names=names), *statement.body[1:]])
 
 
 # --- from a.b import c as d --------------------------------------------------------------------------------------
@@ -201,11 +188,11 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
         # What needs a person goes first: a marker above the statement then stands above its line.
         modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
     indent = statement_separator(work, node)
-    transform: Transform
     if len(modules) == 1 and not moved[0].member:
-        transform = partial(_same_module, moved=moved)
+        names = [None if item.rule is None else (item.name, item.asname) for item in moved]
+        transform = swaps.names_imported(moved[0].module, names)
     else:
-        transform = partial(_split, moved=moved, modules=modules, separator=indent)
+        transform = swaps.whole(_split(moved, modules, indent))
     work.changes.append(
         Change(
             node,
@@ -358,28 +345,8 @@ def _similar_fits(work: Work, rule: Rule, local: str, scope: Scope) -> bool:
     return True
 
 
-def _same_module(line: cst.CSTNode, moved: list[_Moved]) -> cst.CSTNode:
-    statement = cst.ensure_type(line, cst.SimpleStatementLine)
-    imported = cst.ensure_type(statement.body[0], cst.ImportFrom)
-    assert not isinstance(imported.names, cst.ImportStar)
-    names = []
-    for alias, item in zip(imported.names, moved, strict=True):
-        if item.rule is not None:
-            alias = alias.with_changes(name=cst.Name(item.name))
-            if item.asname is not None and alias.asname is None:
-                alias = alias.with_changes(
-                    asname=cst.AsName(
-                        cst.Name(item.asname), cst.SimpleWhitespace(" "), cst.SimpleWhitespace(" ")
-                    )
-                )
-            elif item.asname is not None and item.asname == item.name:
-                alias = alias.with_changes(asname=None)
-        names.append(alias)
-    module = cst.parse_expression(moved[0].module)
-    return statement.with_changes(body=[imported.with_changes(module=module, names=names), *statement.body[1:]])
-
-
-def _split(_line: cst.CSTNode, moved: list[_Moved], modules: list[str], separator: str) -> str:
+def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
+    """One statement for each module, and an assignment for each name of a class that stands in for a module."""
     lines = []
     for module in modules:
         items = [item for item in moved if item.module == module]

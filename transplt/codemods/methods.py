@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from transplt import swaps
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort
 from transplt.flow import SELF
-from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.work import Work, call_of
@@ -94,7 +94,7 @@ def _renamed(node: ast.Attribute, old: str, new: str) -> Change:
         node,
         "NPU210" if old == "cuda" else "NPU211",
         f".{old}{brackets} -> .{new}{brackets}",
-        lambda root: cst.ensure_type(root, cst.Attribute).with_changes(attr=cst.Name(new)),
+        swaps.last_name(new),
         api=f"torch.Tensor.{old}",
         writes_npu=True,
     )
@@ -262,7 +262,7 @@ def _named(work: Work, node: ast.Constant, old: str) -> None:
             node,
             "NPU218",
             f"the method named in {last}: {old} -> {new}",
-            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(old, new)),
+            swaps.words_in_literal({old: new}),
             api=f"torch.Tensor.{old}",
             writes_npu=True,
         )

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.codemods.references import dotted
-from transplt.codemods.strings import one_plain_literal
 from transplt.destinations import FOREIGN
 from transplt.finding import Effort
-from transplt.lazy_libcst import cst
+from transplt.literals import one_plain_literal
 from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import STRING_WORDS, parent
@@ -137,7 +137,7 @@ def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str
             target,
             "NPU232",
             f"{base} -> {above}, which holds {last}",
-            lambda root: cst.parse_expression(text),
+            swaps.whole(text),
             api=f"{base}.{old}",
             writes_npu=needs_torch_npu(above),
         )
@@ -163,7 +163,7 @@ def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> No
         return
     old = str(node.value)
     text = work.source.slice(*work.source.extent(node))
-    if not one_plain_literal(node, text, [old]):
+    if not one_plain_literal(text, [old]):
         work.note(node, "NPU202", f"{old!r} is not written as one plain literal", help=f"write {new!r}")
         return
     work.changes.append(
@@ -171,7 +171,7 @@ def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> No
             node,
             "NPU232",
             f"the name {old!r} in a string -> {new!r}",
-            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(old, new)),
+            swaps.words_in_literal({old: new}),
             api=old,
             writes_npu=writes_npu,
         )
@@ -210,7 +210,7 @@ def _through_a_module(work: Work, node: ast.Attribute) -> None:
                 link,
                 rule.code,
                 f"{full} -> {rule.new}",
-                lambda root: cst.parse_expression(text),
+                swaps.whole(text),
                 api=full,
                 writes_npu=needs_torch_npu(rule.new),
             )
@@ -244,7 +244,7 @@ def _code(work: Work, node: ast.Constant, value: str) -> None:
         if not (matched[0].listed and matched[1] != name):
             pairs[name] = matched[0].new + name[len(matched[1]) :]
     text = work.source.slice(*work.source.extent(node))
-    if len(pairs) != 1 or not one_plain_literal(node, text, list(pairs)):
+    if len(pairs) != 1 or not one_plain_literal(text, list(pairs)):
         work.note(
             node, "NPU204", "text that is run as code names something of CUDA",
             help="write what stands in its place on the NPU", effort=Effort.LOW,
@@ -256,7 +256,7 @@ def _code(work: Work, node: ast.Constant, value: str) -> None:
             node,
             "NPU232",
             f"{old} in text that is run as code -> {new}",
-            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(old, new)),
+            swaps.words_in_literal({old: new}),
             api=old,
             writes_npu=needs_torch_npu(new),
         )
@@ -274,7 +274,7 @@ def _patched(work: Work, node: ast.Constant, module: str, full: str) -> None:
     known = matched is not None and not (matched[0].listed and matched[1] != full)
     text = work.source.slice(*work.source.extent(node))
     if matched is None or not known or not matched[0].new.startswith("torch.") or not one_plain_literal(
-        node, text, [full]
+        text, [full]
     ):
         work.note(
             node, "NPU204", f"{module + full!r} names something of CUDA in a string",
@@ -287,7 +287,7 @@ def _patched(work: Work, node: ast.Constant, module: str, full: str) -> None:
             node,
             "NPU232",
             f"{full} in the target of a patch -> {new}",
-            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text.replace(full, new)),
+            swaps.words_in_literal({full: new}),
             api=full,
             writes_npu=True,
         )

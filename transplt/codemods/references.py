@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
+from transplt import swaps
 from transplt.codemods.arguments import carry_over, shape
 from transplt.codemods.imports import local_target
 from transplt.finding import Effort, Level
-from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.rule import Kind, Rule, needs_torch_npu
 from transplt.scan import Binding, parent
@@ -156,7 +156,7 @@ def _rename(
             node,
             rule.code,
             _say(rule, full, target + full[len(prefix) :]),
-            lambda root_node, text=text: _replace_dotted(root_node, text),  # type: ignore[misc]
+            swaps.dotted(text),
             level=rule.level,
             api=full,
             help=rule.help,
@@ -174,7 +174,7 @@ def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> N
             name,
             rule.code,
             _say(rule, full, target + full[len(name.id) :]),
-            lambda node: _replace_dotted(node, target),
+            swaps.dotted(target),
             level=rule.level,
             api=full,
             writes_npu=needs_torch_npu(target),
@@ -189,25 +189,6 @@ def _say(rule: Rule, old: str, new: str) -> str:
     return f"{old} -> {new}{note}"
 
 
-def _replace_dotted(node: cst.CSTNode, text: str) -> cst.CSTNode:
-    """Put a dotted name in the place of an expression, keeping its parentheses and, where names agree, its layout."""
-    assert isinstance(node, cst.BaseExpression)
-    wanted = text.split(".")
-    have: list[cst.BaseExpression] = []
-    current: cst.BaseExpression = node
-    while isinstance(current, cst.Attribute):
-        have.append(current)
-        current = current.value
-    if isinstance(current, cst.Name) and len(have) + 1 == len(wanted):
-        rebuilt: cst.BaseExpression = current.with_changes(value=wanted[0])
-        for attribute, part in zip(reversed(have), wanted[1:], strict=True):
-            assert isinstance(attribute, cst.Attribute)
-            rebuilt = attribute.with_changes(value=rebuilt, attr=attribute.attr.with_changes(value=part))
-        return rebuilt
-    fresh = cst.parse_expression(text)
-    return fresh.with_changes(lpar=node.lpar, rpar=node.rpar)
-
-
 def _rename_root(work: Work, name: ast.Name, local: str) -> None:
     if work.take(name):
         work.changes.append(
@@ -215,7 +196,7 @@ def _rename_root(work: Work, name: ast.Name, local: str) -> None:
                 name,
                 "NPU401",
                 f"{name.id} is imported as {local} now",
-                lambda node: cst.ensure_type(node, cst.Name).with_changes(value=local),
+                swaps.whole(local),
                 api=name.id,
             )
         )
@@ -278,7 +259,7 @@ def _rename_call(work: Work, rule: Rule, func: ast.expr, last: str) -> None:
             func,
             rule.code,
             f"{last} -> {text or rule.new}",
-            (lambda node: _replace_dotted(node, text)) if text else (lambda node: _replace_last(node, rule.new)),
+            swaps.dotted(text) if text else swaps.last_name(rule.new),
             level=rule.level,
             api=last,
             user=True,
@@ -287,10 +268,6 @@ def _rename_call(work: Work, rule: Rule, func: ast.expr, last: str) -> None:
             writes_npu=text.startswith(("torch.npu", "torch_npu")),
         )
     )
-
-
-def _replace_last(node: cst.CSTNode, name: str) -> cst.CSTNode:
-    return cst.ensure_type(node, cst.Attribute).with_changes(attr=cst.Name(name))
 
 
 def _needed_import(work: Work, target: str, where: ast.expr) -> tuple[str, ...]:

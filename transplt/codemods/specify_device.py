@@ -11,10 +11,11 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.destinations import places
 from transplt.flow import DEVICE
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change, SiteEdit
+from transplt.literals import literals
+from transplt.rewrite import CannotRewrite, Change, SiteEdit, Swap
 from transplt.scan import FUNCTIONS, parent
 from transplt.verdicts import verdict
 from transplt.work import Addition, Work
@@ -76,7 +77,7 @@ def _string(work: Work, node: ast.Constant) -> None:
             node,
             CODE,
             f"device string {node.value!r} -> the card that the environment names",
-            _formatted,
+            Swap(_formatted),
             api=f"device string {node.value!r}",
             writes_npu=True,
             lines=(_LINE,),
@@ -85,10 +86,12 @@ def _string(work: Work, node: ast.Constant) -> None:
     )
 
 
-def _formatted(root: cst.CSTNode) -> str:
-    if not isinstance(root, cst.SimpleString):
+def _formatted(text: str) -> str:
+    found = literals(text)
+    if len(found) != 1 or found[0].formatted:
         raise CannotRewrite("not a plain string")
-    return f"f{root.quote}npu:{{{NAME}}}{root.quote}"
+    quote = found[0].quote
+    return f"f{quote}npu:{{{NAME}}}{quote}"
 
 
 def _index(work: Work, call: ast.Call) -> None:
@@ -99,7 +102,7 @@ def _index(work: Work, call: ast.Call) -> None:
                     node,
                     CODE,
                     "fixed device index -> the card that the environment names",
-                    lambda _: NAME,
+                    swaps.whole(NAME),
                     api=work.names.qualified(call.func) or "torch.Tensor.cuda",
                     lines=(_LINE,),
                     imports=("os",),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from transplt import swaps
 from transplt.finding import Effort
-from transplt.lazy_libcst import cst
 from transplt.names import assigned_value
 from transplt.rewrite import Change
 from transplt.scan import parent
@@ -60,7 +60,7 @@ def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> None:
                     node,
                     "NPU105",
                     f".{old} -> .{new}",
-                    lambda root: cst.ensure_type(root, cst.Attribute).with_changes(attr=cst.Name(new)),
+                    swaps.last_name(new),
                     api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
                     writes_npu=True,
                 )

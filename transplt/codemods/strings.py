@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.codemods.cuda_text import explain
 from transplt.destinations import Place, places
 from transplt.finding import Effort
 from transplt.flow import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
+from transplt.literals import one_plain_literal
+from transplt.rewrite import Change
 from transplt.rule import Kind
 from transplt.scan import parent
 from transplt.verdicts import verdict
@@ -65,7 +66,7 @@ def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tupl
     if not work.take(node):
         return
     text = work.source.slice(*work.source.extent(node))
-    if not one_plain_literal(node, text, [old for old, _ in pairs]):
+    if not one_plain_literal(text, [old for old, _ in pairs]):
         work.note(
             node,
             "NPU202",
@@ -78,43 +79,17 @@ def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tupl
             node,
             code,
             f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}",
-            lambda root: _swap_literal(root, pairs),
+            swaps.words_in_literal(dict(pairs)),
             api=what,
             writes_npu=True,
         )
     )
 
 
-def one_plain_literal(node: ast.expr, text: str, words: list[str]) -> bool:
-    """True when the source of a string is a single literal that holds the words as they are."""
-    try:
-        parsed = cst.parse_expression(f"({text})")
-    except cst.ParserSyntaxError:
-        return False
-    if isinstance(parsed, cst.FormattedString):
-        # What stands in the fields is code, with edits of its own.
-        text = "".join(part.value for part in parsed.parts if isinstance(part, cst.FormattedStringText))
-    elif not isinstance(parsed, cst.SimpleString):
-        return False
-    return all(text.count(word) == 1 for word in words)
-
-
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     for old, new in pairs:
         text = text.replace(old, new)
     return text
-
-
-def _swap_literal(node: cst.CSTNode, pairs: tuple[tuple[str, str], ...]) -> cst.CSTNode:
-    if isinstance(node, cst.SimpleString):
-        return node.with_changes(value=_swap(node.value, pairs))
-    if isinstance(node, cst.FormattedString):
-        parts = [
-            part.with_changes(value=_swap(part.value, pairs)) if isinstance(part, cst.FormattedStringText) else part
-            for part in node.parts
-        ]
-        return node.with_changes(parts=parts)
-    raise CannotRewrite("not a plain string")
 
 
 _REASONS = {
@@ -197,7 +172,7 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
     if not work.take(node):
         return
     old_text = value
-    if not one_plain_literal(node, work.source.slice(*work.source.extent(node)), [old_text]):
+    if not one_plain_literal(work.source.slice(*work.source.extent(node)), [old_text]):
         work.note(node, "NPU202", f"{value!r} is not written as one plain literal", help=f"write {new!r}")
         return
     work.changes.append(
@@ -205,7 +180,7 @@ def _dotted(work: Work, node: ast.expr, value: str) -> None:
             node,
             "NPU205",
             f"{value!r} in a string -> {new!r}",
-            lambda root: _swap_literal(root, ((old_text, new),)),
+            swaps.words_in_literal({old_text: new}),
             api=value,
             writes_npu=True,
         )

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.imports import statement_separator
 from transplt.finding import Effort, Level
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change, Transform
+from transplt.rewrite import CannotRewrite, Change, Swap
 from transplt.scan import parent
 from transplt.work import Note, Work
 
@@ -148,15 +147,15 @@ def _legacy_constructors(work: Work) -> None:
             )
 
 
-def _with_text(text: str) -> Transform:
+def _with_text(text: str) -> Swap:
     """Put a text in the place of a statement; comments inside it would be lost, so it must have none."""
 
-    def transform(node: cst.CSTNode) -> str:
-        if "#" in cst.Module([]).code_for_node(node):
+    def apply(old: str) -> str:
+        if "#" in old:
             raise CannotRewrite("a comment stands inside the statement")
         return text
 
-    return transform
+    return Swap(apply)
 
 
 def _leave(work: Work, call: ast.Call) -> None:

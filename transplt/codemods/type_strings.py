@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt import swaps
 from transplt.codemods.imports import local_target
 from transplt.codemods.quoted_types import is_annotation
-from transplt.lazy_libcst import cst
 from transplt.rewrite import Change
 from transplt.rule import needs_torch_npu
 from transplt.work import Work
@@ -62,7 +62,7 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> None:
             node,
             "NPU404",
             "annotation: " + ", ".join(f"{old} -> {new}" for old, new in pairs.items()),
-            lambda root: cst.ensure_type(root, cst.SimpleString).with_changes(value=text),
+            swaps.in_literals(lambda _: text, several=False),
             api=next(iter(pairs)),
             writes_npu=writes,
         )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-import libcst as cst
-
 from transplt.codemods.call_edits import keyword_of
 from transplt.distributed.bench import Bench
 from transplt.distributed.program import File, Program, Value, text_of
 from transplt.distributed.training import Loader, Loop, Training
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite
 from transplt.scan import chain, parent, statement
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-import libcst as cst
-
 from transplt.distributed.bench import Bench
 from transplt.distributed.wrapping import DATA_PARALLEL
+from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite
 from transplt.scan import parent, statement
 from transplt.writing import written

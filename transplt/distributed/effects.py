@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-import libcst as cst
-
 from transplt.codemods.call_edits import keyword_of, with_keyword
 from transplt.distributed.bench import Bench
 from transplt.distributed.model import Models
 from transplt.distributed.program import File, enclosing_function, reached_functions, text_of
 from transplt.distributed.start import Start
 from transplt.distributed.training import block_of
+from transplt.lazy_libcst import cst
 from transplt.scan import FUNCTIONS, chain, parent, statement
 from transplt.writing import written
 

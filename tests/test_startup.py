@@ -1,0 +1,79 @@
+"""What a command imports before it does anything: modules, no timings (`benchmarks/startup.py` measures)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: Costs more than the whole check of a small file, or serves other commands.
+HEAVY = (
+    "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
+    "transplt.emulator", "transplt.distributed.codemod", "transplt.report.html",
+)  # fmt: skip
+PROGRAM = """
+import runpy, sys
+sys.argv = ["transplt", *sys.argv[1:]]
+try:
+    runpy.run_module("transplt", run_name="__main__")
+except SystemExit as end:
+    print(f"exit code {end.code}", file=sys.stderr)
+print("\\n".join(sorted(sys.modules)), file=sys.stderr)
+"""
+
+PLAIN_SWAPS = '''\
+import os
+import torch
+import torch.cuda.amp as amp
+from torch.cuda.amp import autocast, GradScaler as Scaler
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+card = torch.device(f"cuda:{torch.cuda.current_device()}")
+torch.distributed.init_process_group("nccl")
+x = torch.ones(1).to(device).cuda(non_blocking=True)
+with autocast():
+    print(x.is_cuda, torch . cuda . memory_allocated())
+'''
+
+
+def imported(source: str, tmp_path: Path, *arguments: str) -> tuple[set[str], str]:
+    """The modules in memory after `transplt` with some arguments, in a folder with one file, and its output."""
+    (tmp_path / "train.py").write_text(source)
+    root = str(Path(__file__).resolve().parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r})\n{PROGRAM}", *arguments],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(done.stderr.split("\n")), done.stdout
+
+
+def heavy(modules: set[str]) -> list[str]:
+    return [name for name in HEAVY if name in modules]
+
+
+@pytest.mark.parametrize("arguments", [["check", "train.py"], ["check", "--diff", "train.py"],
+                                       ["check", "--fix", "--style", "npu", "--allow-dirty", "train.py"]])  # fmt: skip
+def test_plain_swaps_are_made_without_heavy_modules(tmp_path: Path, arguments: list[str]) -> None:
+    modules, out = imported(PLAIN_SWAPS, tmp_path, *arguments)
+    assert heavy(modules) == []
+    if "--fix" in arguments:
+        after = (tmp_path / "train.py").read_text()
+        assert "cuda" not in after.lower()
+        assert "torch . npu . memory_allocated()" in after
+    else:
+        assert "npu" in out
+
+
+def test_libcst_serves_what_is_no_plain_swap(tmp_path: Path) -> None:
+    modules, out = imported('import torch\n\nwith torch.amp.GradScaler():\n    pass\n', tmp_path, "check", "train.py")
+    assert "libcst" in modules
+    assert "npu" in out
+
+
+def test_help_imports_no_rule(tmp_path: Path) -> None:
+    modules, _ = imported("", tmp_path, "--help")
+    assert heavy(modules) == []
+    assert "transplt.engine" not in modules
