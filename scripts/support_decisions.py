@@ -131,6 +131,11 @@ AFFINITY: dict[str, Entry] = {
         "apis": ["timm.models.layers.DropPath", "timm.layers.DropPath"],
         "title": "stochastic depth has a form that keeps its random numbers on the NPU",
     },
+    "roll": {
+        "apis": [],
+        "shape": "roll",
+        "title": "rolling the height and width of (N, H, W, C) has a form that keeps its indices",
+    },
     "roi_align": {"apis": ["detectron2.layers.ROIAlign"], "title": "ROIAlign has an NPU form"},
     "deform_conv": {
         "apis": ["mmcv.ops.ModulatedDeformConv2d", "mmcv.ops.DCNv2"],

@@ -32,6 +32,8 @@ FORMS = read_table("support/affinity.json")["forms"]
         ("import torch.nn.functional as F\ndef f(a, b):\n    return F.silu(a) * b\n", "npu_swiglu("),
         ("import torch.nn.functional as F\ndef f(a, b):\n    return b * F.gelu(a)\n", "npu_geglu("),
         ("import torch\ndef f(x):\n    return x * torch.sigmoid(1.702 * x)\n", "npu_fast_gelu("),
+        ("import torch\ndef f(x, s):\n    return torch.roll(x, shifts=(-s, -s), dims=(1, 2))\n", "contrib.function.roll"),
+        ("from torch import roll\ndef f(x, s):\n    return roll(x, (s, s), (1, 2))\n", "contrib.function.roll"),
     ],
 )
 def test_offered(source: str, words: str) -> None:
@@ -52,6 +54,10 @@ def test_offered(source: str, words: str) -> None:
         "import torch\ndef f(x):\n    return x * torch.sigmoid(2.0 * x)\n",
         "import torch\ndef f(x, y):\n    return y * torch.sigmoid(1.702 * x)\n",
         "import torch\nfrom flash_attn import something\nsomething(q)\n",
+        "import torch\ndef f(x):\n    return torch.roll(x, 1, 0)\n",
+        "import torch\ndef f(x):\n    return torch.roll(x, shifts=(1, 1), dims=(2, 3))\n",
+        "import torch\ndef f(x):\n    return torch.roll(x, 1)\n",
+        "import numpy as np\nimport torch\ndef f(x):\n    return np.roll(x, (1, 1), (1, 2))\n",
     ],
 )
 def test_not_offered(source: str) -> None:

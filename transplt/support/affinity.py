@@ -1,8 +1,7 @@
 """Code that has a faster form on NPU: calls of known APIs, and a few shapes of code that are written everywhere.
 
 The forms, their signatures and caveats are in rules/support/affinity.json; none of them is deprecated. A form is
-offered
-only where the wheel of the chosen torch version has it.
+offered only where the wheel of the chosen torch version has it.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alia
 
 
 def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Hand-written forms: RMSNorm classes, rotate_half, silu(a) * b, gelu(a) * b, x * sigmoid(1.702 * x)."""
+    """Hand-written forms: RMSNorm classes, rotate_half, silu(a) * b, gelu(a) * b, x * sigmoid(1.702 * x), rolled windows."""
     utf8 = bench.source.utf8
     if b"RMSNorm" in utf8:
         for owner in bench.scan.classes:
@@ -94,12 +93,26 @@ def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         for function in bench.scan.functions:
             if function.name == "rotate_half":
                 yield function, "rope"
+    rolls = b"roll" in utf8
     for call in bench.scan.calls:
+        if rolls and _is_window_roll(bench, call):
+            yield call, "roll"
         above = parent(call)
         if type(above) is ast.BinOp and type(above.op) is ast.Mult:
             key = _product(bench, call, above)
             if key:
                 yield above, key
+
+
+def _is_window_roll(bench: Bench, call: ast.Call) -> bool:
+    """True for `torch.roll(x, shifts=(a, b), dims=(1, 2))`, the cyclic shift of Swin's windows."""
+    func = call.func
+    if (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) != "roll":
+        return False
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == "dims"), None)
+    dims = call.args[2] if len(call.args) > 2 else named
+    axes = [getattr(axis, "value", None) for axis in dims.elts] if isinstance(dims, ast.Tuple) else []
+    return axes == [1, 2] and bench.names.qualified(func) == "torch.roll"
 
 
 def _has_rsqrt(owner: ast.ClassDef) -> bool:
