@@ -32,7 +32,10 @@ FORMS = read_table("support/affinity.json")["forms"]
         ("import torch.nn.functional as F\ndef f(a, b):\n    return F.silu(a) * b\n", "npu_swiglu("),
         ("import torch.nn.functional as F\ndef f(a, b):\n    return b * F.gelu(a)\n", "npu_geglu("),
         ("import torch\ndef f(x):\n    return x * torch.sigmoid(1.702 * x)\n", "npu_fast_gelu("),
-        ("import torch\ndef f(x, s):\n    return torch.roll(x, shifts=(-s, -s), dims=(1, 2))\n", "contrib.function.roll"),
+        (
+            "import torch\ndef f(x, s):\n    return torch.roll(x, shifts=(-s, -s), dims=(1, 2))\n",
+            "contrib.function.roll",
+        ),
         ("from torch import roll\ndef f(x, s):\n    return roll(x, (s, s), (1, 2))\n", "contrib.function.roll"),
     ],
 )

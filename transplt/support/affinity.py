@@ -83,7 +83,7 @@ def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alia
 
 
 def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Hand-written forms: RMSNorm classes, rotate_half, silu(a) * b, gelu(a) * b, x * sigmoid(1.702 * x), rolled windows."""
+    """Hand-written forms: RMSNorm classes, rotate_half, silu(a) * b, gelu(a) * b, x * sigmoid(1.702 * x), roll."""
     utf8 = bench.source.utf8
     if b"RMSNorm" in utf8:
         for owner in bench.scan.classes:
