@@ -1,0 +1,189 @@
+"""Steps of optimizers: where gradients are read before one, and where an iteration's last step is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from transplt.distributed.program import File, Program
+from transplt.distributed.training import block_of, lifted
+from transplt.mixed_precision.reading import function_of, in_functions, loops_around, own_nodes
+from transplt.scan import FUNCTIONS, parent, statement
+
+#: Calls that read or change gradients, by the last part of their name.
+_CLIPS = re.compile(r"clip_grad|grad\w*_clip|clip_gradient|clipping|grad(?:ient)?s?_norm|average_grad|sync_grad", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of an optimizer's step. `stmt` is its statement, or the loop of `for o in optimizers: o.step()`."""
+
+    call: ast.Call
+    optimizer: ast.expr
+    stmt: ast.stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Gradients of an optimizer are read or changed: from the statement `before` on they have to be unscaled."""
+
+    before: ast.stmt
+    optimizer: ast.expr
+    node: ast.AST
+
+
+def step_of(call: ast.Call, optimizer: ast.expr) -> Step:
+    """The step that a call takes."""
+    stmt = statement(call)
+    loops = loops_around(call)
+    if loops and isinstance(loops[0], ast.For) and isinstance(optimizer, ast.Name):
+        names = {at.id for at in ast.walk(loops[0].target) if isinstance(at, ast.Name)}
+        if optimizer.id in names:
+            stmt = loops[0]
+    return Step(call, optimizer, stmt)
+
+
+def last_steps(steps: list[Step]) -> list[ast.stmt]:
+    """The statements behind which an iteration has no step left, for each loop that holds steps of its own."""
+    groups: dict[tuple[int, int], list[Step]] = {}
+    for step in steps:
+        loops = loops_around(step.stmt)
+        groups.setdefault((id(function_of(step.stmt)), id(loops[0]) if loops else 0), []).append(step)
+    found: list[ast.stmt] = []
+    for group in groups.values():
+        found += _last(group)
+    return sorted(found, key=lambda node: node.lineno)
+
+
+def _last(group: list[Step]) -> list[ast.stmt]:
+    block = block_of(group[0].stmt)
+    while any(lifted(step.stmt, block) is None for step in group):
+        above = parent(block[0])
+        while not isinstance(above, ast.stmt):
+            above = parent(above)
+        block = block_of(above)
+    places = [index for step in group if (index := lifted(step.stmt, block)) is not None]
+    if any(step.stmt in block for step in group):
+        return [block[max(places)]]
+    found: list[ast.stmt] = []
+    for place in sorted(set(places)):
+        inner: dict[int, list[Step]] = {}
+        for step, at in zip(group, places, strict=True):
+            if at == place:
+                inner.setdefault(id(_branch(step.stmt, block[place])), []).append(step)
+        for branch in inner.values():
+            found += _last(branch)
+    return found
+
+
+def _branch(node: ast.stmt, stop: ast.stmt) -> list[ast.stmt]:
+    """The block of the statement `stop` that holds a node."""
+    while parent(node) is not stop:
+        above = parent(node)
+        if not isinstance(above, ast.stmt):  # an except clause, a case
+            return block_of(node)
+        node = above
+    return block_of(node)
+
+
+def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
+    """A step in an outer loop with a backward pass before the inner loop that has steps too: gradients made under one
+    scale would be divided by another."""
+    for step in steps:
+        around = loops_around(step.stmt)
+        for other in steps:
+            inner = loops_around(other.stmt)
+            if other is step or function_of(other.stmt) is not function_of(step.stmt) or len(inner) <= len(around):
+                continue
+            if around and around[0] not in inner:
+                continue
+            loop = inner[len(inner) - len(around) - 1]
+            outer = [call for call in backwards if loops_around(call) == around]
+            if any(call.lineno < loop.lineno < step.call.lineno for call in outer):
+                return step
+    return None
+
+
+def gradient_reads(program: Program, file: File, scope: ast.AST, steps: list[Step]) -> tuple[list[Read], list[ast.AST]]:
+    """What reads gradients before a step, the first for each step, and what does so where no step follows."""
+    found: dict[int, list[tuple[ast.stmt, ast.AST]]] = {}
+    lost: list[ast.AST] = []
+    for node in own_nodes(scope):
+        if not _reads_gradients(program, file, node):
+            continue
+        step = _step_after(steps, node)
+        if step is None:
+            if _clips(node):
+                lost.append(node)
+            continue
+        block = block_of(step.stmt)
+        place = lifted(node, block)
+        assert place is not None
+        found.setdefault(id(step), []).append((block[place], node))
+    reads: list[Read] = []
+    for step in steps:
+        places = found.get(id(step), [])
+        if not places:
+            continue
+        first, node = min(places, key=lambda item: item[0].lineno)
+        before = statement(node) if len(places) == 1 and not _repeats(node, first) else first
+        reads.append(Read(before, step.optimizer, node))
+    return reads, lost
+
+
+def _repeats(node: ast.AST, top: ast.stmt) -> bool:
+    """True when something stands in a loop below a statement, or in a clause that is no plain block."""
+    at: ast.AST = statement(node)
+    while at is not top:
+        above = parent(at)
+        if not isinstance(above, (ast.If, ast.With)):
+            return True
+        at = above
+    return isinstance(top, (ast.For, ast.AsyncFor, ast.While)) and at is top and statement(node) is not top
+
+
+def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "grad":
+        return isinstance(node.ctx, ast.Load) and not _zeroes(node)
+    if not isinstance(node, ast.Call):
+        return False
+    if _clips(node):
+        return True
+    callee = program.callee(file, node)
+    if not isinstance(callee, FUNCTIONS) or callee.name in ("forward", "__init__"):
+        return False
+    owner = program.owner[callee]
+    if any(isinstance(at, ast.Attribute) and at.attr in ("backward", "step") for at in ast.walk(callee)):
+        return False
+    for at, call in in_functions(program, owner, callee):
+        if _clips(call) and at is owner:
+            return True
+    return any(
+        isinstance(at, ast.Attribute) and at.attr == "grad" and isinstance(at.ctx, ast.Load) and not _zeroes(at)
+        for at in own_nodes(callee)
+    )
+
+
+def _clips(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return bool(_CLIPS.search(last))
+
+
+def _zeroes(node: ast.Attribute) -> bool:
+    """True for `p.grad.zero_()`, `p.grad.data.zero_()` and a test such as `p.grad is None`."""
+    above = parent(node)
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("zero_", "detach_"):
+            return True
+        above = parent(above)
+    return isinstance(above, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops)
+
+
+def _step_after(steps: list[Step], node: ast.AST) -> Step | None:
+    """The first step behind a node whose block holds the node too."""
+    line = getattr(node, "lineno", 0)
+    after = [step for step in steps if step.call.lineno >= line and lifted(node, block_of(step.stmt)) is not None]
+    return min(after, key=lambda step: step.call.lineno, default=None)
