@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness import check_noop, migrate, pattern
 
-HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.distributed import all_reduce\n\n"
+HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.distributed import all_reduce\n\nuse_cuda = True\n"
 
 
 def codes(body: str) -> list[str]:
