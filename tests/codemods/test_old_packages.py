@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern
+from tests.harness import check_noop
 
 
-@pattern("P74")
 @pytest.mark.parametrize("version", ["0.3.2", "0.4.4", "0.4.12", "0.5"])
 def test_an_old_timm(version: str) -> None:
     source = f'import timm\nuse_cuda = True\nassert timm.__version__ == "{version}"  # version check\n'
     check_noop(source, open_codes=["NPU515"])
 
 
-@pattern("P74")
 def test_two_reasons() -> None:
     for version, why in (("0.3.2", "cannot be imported with torch 2"), ("0.4.9", "makes the targets of its Mixup")):
         result = check_noop(
@@ -23,7 +21,6 @@ def test_two_reasons() -> None:
         assert why in result.findings[0].message
 
 
-@pattern("P74")
 @pytest.mark.parametrize(
     "line",
     [
@@ -42,7 +39,6 @@ def test_no_such_demand(line: str) -> None:
     check_noop(f"import timm\nuse_cuda = True\n{line}\n")
 
 
-@pattern("P74")
 @pytest.mark.parametrize("line", ["from timm.data import Mixup", "from timm.data.mixup import Mixup as Mix"])
 def test_a_remark_at_the_mixup(line: str) -> None:
     check_noop(f"{line}\nuse_cuda = True\n", open_codes=["NPU515"])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite
 
 
-@pattern("P74")
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -28,7 +27,6 @@ def test_names_that_moved(before: str, after: str) -> None:
     check_rewrite(before + "\n", after + "\n", codes_applied=["NPU153"])
 
 
-@pattern("P74")
 def test_the_module_itself() -> None:
     check_rewrite(
         "import torch\nimport torch._six\nx = torch._six.inf\n",
@@ -38,7 +36,6 @@ def test_the_module_itself() -> None:
     )
 
 
-@pattern("P74")
 @pytest.mark.parametrize(
     "source",
     [
@@ -53,7 +50,6 @@ def test_names_that_are_gone(source: str) -> None:
     check_noop(source + "\n", open_codes=["NPU514"])
 
 
-@pattern("P74")
 @pytest.mark.parametrize(
     "source",
     [
