@@ -3,7 +3,8 @@
     python scripts/coverage_table.py           write the table
     python scripts/coverage_table.py --check   exit 1 when the table is stale, or a pattern has no test
 
-Run from the top of the checkout. The tests that carry `@pattern(...)` are run, the codes of their pairs collected.
+Run from the top of the checkout. The tests that carry `@pattern(...)` are run, the codes of their pairs collected. The
+comparison with ports by hand is a section of its own, see expert_table.py.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts import expert_table  # noqa: E402
 from tests import harness  # noqa: E402
 from transplt.diagnostics import load  # noqa: E402
 from transplt.resources import rules_dir  # noqa: E402
@@ -111,7 +113,7 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"no test speaks of {', '.join(missing)}", file=sys.stderr)
         return 1
-    text = table(recorder, names)
+    text = table(recorder, names) + expert_table.section()
     if "--check" in arguments:
         if TABLE.read_text(encoding="utf-8") != text:
             print("docs/coverage.md is stale: run python scripts/coverage_table.py", file=sys.stderr)
