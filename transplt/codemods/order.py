@@ -40,6 +40,7 @@ from transplt.codemods import (
     strings,
     tensor_types,
     type_strings,
+    whole_objects,
 )
 from transplt.names import Names
 from transplt.npu_code import leave_npu_code
@@ -60,6 +61,7 @@ PLANS: tuple[Callable[[Work], None], ...] = (
     arguments.plan,
     saved_states.plan,
     checkpoints.plan,
+    whole_objects.plan,
     device_tables.plan,
     specify_device.plan,
     device_slices.plan,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of
+from transplt.codemods.last_value import last_value
 from transplt.finding import Effort, Level
-from transplt.scan import parent
 from transplt.slots import DEVICE, hint_of
 from transplt.work import Note, Work
 
@@ -31,7 +31,7 @@ def plan(work: Work) -> None:
         if last not in _REDUCTIONS or work.names.qualified(call.func) != f"torch.distributed.{last}":
             continue
         given = call.args[0] if call.args else keyword_of(call, "tensor")
-        value = _value(work, given) if given is not None else None
+        value = last_value(work, given) if isinstance(given, ast.Name) else given
         typed = _double(work, value) if value is not None else None
         if typed is None or not _on_device(work, value):
             continue
@@ -52,17 +52,6 @@ def plan(work: Work) -> None:
 
 def _inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-def _value(work: Work, given: ast.expr) -> ast.expr | None:
-    """The expression a tensor comes from: for a name, what it was last assigned above in the same scope."""
-    if not isinstance(given, ast.Name):
-        return given
-    bindings = work.scan.scope_of(given).bindings.get(given.id, ())
-    above = [each.node for each in bindings if getattr(each.node, "lineno", given.lineno) < given.lineno]
-    nearest = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
-    holder = parent(nearest) if isinstance(nearest, ast.Name) else None
-    return holder.value if isinstance(holder, ast.Assign) and nearest in holder.targets else None
 
 
 def _double(work: Work, value: ast.expr | None) -> ast.expr | None:

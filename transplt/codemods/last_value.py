@@ -1,0 +1,20 @@
+"""What a name was last assigned above a place, in the scope it is read in."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.scan import parent
+from transplt.work import Work
+
+
+def last_value(work: Work, name: ast.Name) -> ast.expr | None:
+    """The value of the nearest plain assignment above; None when something else binds the name there, or nothing does.
+
+    Branches and loops are not looked at: the nearest one in the text counts.
+    """
+    bindings = work.scan.scope_of(name).bindings.get(name.id, ())
+    above = [each.node for each in bindings if getattr(each.node, "lineno", name.lineno) < name.lineno]
+    nearest = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
+    holder = parent(nearest) if isinstance(nearest, ast.Name) else None
+    return holder.value if isinstance(holder, ast.Assign) and nearest in holder.targets else None
