@@ -12,13 +12,17 @@ from transplt.engine import migrate_source
 from transplt.finding import Effort, Level
 from transplt.rulefile import problems
 from transplt.settings import Settings
+from transplt.tunings.table import TUNINGS, parse_tunings
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5")]
 BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557")]
+#: Codes of the tunings: each example asks for its own.
+TUNED = sorted({tuning.code for tuning in TUNINGS.values()})
 #: Codes of the analysis.
-ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU790"] + ["NPU513"]
+ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU740"]
+ANALYSIS += ["NPU513", "NPU790"]
 
 
 @pytest.mark.parametrize("code", all_codes())
@@ -45,6 +49,7 @@ def test_every_code_in_the_package_has_a_page() -> None:
 def settings_for(text: str, analysis: bool = False) -> Settings:
     """The settings that the words of an example ask for."""
     version = re.search(r"--torch-version (\S+?)`", text)
+    tune = re.search(r"`--tune (\S+?)`", text)
     rules = re.search(r"```json\n(.*?)```", text, re.DOTALL)
     if rules is not None:
         assert [str(problem) for problem in problems("page", rules[1])] == []
@@ -56,10 +61,11 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
         unsafe_fixes="`--unsafe-fixes`" in text,
         entry="example.py" if "`distributed -m example.py`" in text else "",
         user_rules=(("page.json", rules[1]),) if rules else (),
+        tune=parse_tunings(tune[1], version[1] if version else Settings().torch_version) if tune else (),
     )
 
 
-@pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS}))
+@pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS, *TUNED}))
 def test_the_example_is_what_happens(code: str) -> None:
     page = load(code)
     text = page.sections["Example"]

@@ -171,10 +171,10 @@ def _replace_argument(node: cst.CSTNode, rule: Rule) -> cst.CSTNode:
         new = cst.parse_expression(rule.new)
         args = [*call.args[:index], arg.with_changes(value=new), *call.args[index + 1 :]]
         return call.with_changes(args=args)
-    return _without(call, index)
+    return without_argument(call, index)
 
 
-def _without(call: cst.Call, index: int) -> cst.Call:
+def without_argument(call: cst.Call, index: int) -> cst.Call:
     """The call without one argument. Comments stay: that behind it goes behind what stands before it now."""
     args = list(call.args)
     gone = args.pop(index)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.arguments import shape
+from transplt.codemods.arguments import shape, without_argument
 from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Transform
+from transplt.rewrite import CannotRewrite, TreeTransform
 
 
-def with_first(value: str) -> Transform:
+def with_first(value: str) -> TreeTransform:
     """Put a positional argument in front of all others."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -22,7 +22,7 @@ def with_first(value: str) -> Transform:
     return transform
 
 
-def with_keyword(name: str, value: str) -> Transform:
+def with_keyword(name: str, value: str) -> TreeTransform:
     """Add a keyword argument behind the others (before `**kwargs`), in the layout of the last one."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -44,7 +44,7 @@ def with_keyword(name: str, value: str) -> Transform:
     return transform
 
 
-def with_named(index: int, name: str) -> Transform:
+def with_named(index: int, name: str) -> TreeTransform:
     """Give the positional argument at a place its name."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -58,7 +58,7 @@ def with_named(index: int, name: str) -> Transform:
     return transform
 
 
-def keyword_replaced(old: str, name: str, value: str) -> Transform:
+def keyword_replaced(old: str, name: str, value: str) -> TreeTransform:
     """Give a keyword argument another name and value where it stands."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -68,6 +68,21 @@ def keyword_replaced(old: str, name: str, value: str) -> Transform:
                 new = arg.with_changes(keyword=cst.Name(name), value=cst.parse_expression(value))
                 return call.with_changes(args=[*call.args[:index], new, *call.args[index + 1 :]])
         raise CannotRewrite(f"the call has no argument {old}")
+
+    return transform
+
+
+def without_keywords(*names: str) -> TreeTransform:
+    """Leave keyword arguments out."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        for name in names:
+            at = next((i for i, arg in enumerate(call.args) if arg.keyword and arg.keyword.value == name), None)
+            if at is None:
+                raise CannotRewrite(f"the call has no argument {name}")
+            call = without_argument(call, at)
+        return call
 
     return transform
 

@@ -12,8 +12,8 @@ from transplt.work import Work
 
 #: Where a node stands: path, line, column, last line, last column. It names a node in two parses of a file.
 Key = tuple[str, int, int, int, int]
-#: Files without any of these words say nothing about how a model trains.
-_WORDS = re.compile(rb"optim|zero_grad|\.grad\b|backward|parameters\(|__main__")
+#: Files without any of these words say nothing about how a model trains, and with what data.
+_WORDS = re.compile(rb"optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader")
 
 
 @dataclass(slots=True)

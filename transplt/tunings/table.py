@@ -27,7 +27,22 @@ class Tuning:
     example: str = ""
 
 
-_TUNINGS: tuple[Tuning, ...] = ()
+#: Those whose torch_npu has the fused operators: there is no torch_npu for torch 2.2.
+_OPERATORS = tuple(version for version in TORCH_VERSIONS if version != "2.2")
+
+_TUNINGS: tuple[Tuning, ...] = (
+    Tuning("fused-optimizer", "NPU750", "transplt.tunings.fused_optimizer"),
+    Tuning("fused-clip", "NPU751", "transplt.tunings.fused_clip"),
+    Tuning("ddp-arguments", "NPU755", "transplt.tunings.ddp"),
+    Tuning("data-loader", "NPU756", "transplt.tunings.loaders"),
+    Tuning("drop-last", "NPU757", "transplt.tunings.drop_last"),
+    Tuning("non-blocking", "NPU758", "transplt.tunings.non_blocking"),
+    Tuning("extensions", "NPU759", "transplt.tunings.extensions"),
+    Tuning("fusion-attention", "NPU760", "transplt.tunings.fusion_attention", _OPERATORS),
+    Tuning("float32", "NPU770", "transplt.tunings.float32"),
+    Tuning("int32", "NPU771", "transplt.tunings.int32"),
+    Tuning("jit-script", "NPU772", "transplt.tunings.jit_script"),
+)
 TUNINGS = {tuning.name: tuning for tuning in _TUNINGS}
 
 

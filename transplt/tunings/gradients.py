@@ -1,0 +1,136 @@
+"""What in a program takes gradients or parameters out of the tensors into which the fused optimizers pack them."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.distributed.program import File, Program, Slot
+from transplt.scan import parent
+
+Hazard = tuple[str, str]
+_PACKED = "the fused optimizers pack gradients and parameters at their first step"
+#: Packages that step, zero or shard in their own way.
+_FRAMEWORKS = {
+    "deepspeed": "DeepSpeed",
+    "accelerate": "accelerate",
+    "pytorch_lightning": "Lightning",
+    "lightning": "Lightning",
+    "mmengine": "mmengine",
+    "colossalai": "ColossalAI",
+    "fairscale": "fairscale",
+    "megatron": "Megatron",
+    "apex": "apex, whose Ascend build has fused optimizers of its own",
+    "torch_xla": "torch_xla",
+}
+_SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
+_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
+
+
+def hazard_of(program: Program, optimizers: set[Slot]) -> Hazard | None:
+    """Why no optimizer of a program can be fused, and what to do; None when nothing is in the way."""
+    models = _models(program)
+    for file in sorted(program.files, key=lambda item: item.path):
+        for found in (_imports(file), _calls(program, file, optimizers, models), _stores(file)):
+            if found is not None:
+                where = f" ({file.path}:{found[2]})" if found[2] else ""
+                return found[0] + where, found[1]
+    return None
+
+
+def _models(program: Program) -> set[str]:
+    """The last names of what `.parameters()` is asked of."""
+    names = set()
+    for file in program.files:
+        for node in file.scan.attributes.get("parameters", ()):
+            names.add(_last(node.value))
+    return names - {""}
+
+
+def _last(node: ast.expr) -> str:
+    """`model` of `model`, `self.model` and `self.model.module`."""
+    while isinstance(node, ast.Attribute) and node.attr == "module":
+        node = node.value
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _imports(file: File) -> tuple[str, str, int] | None:
+    for node in file.scan.imports:
+        named = node.names if isinstance(node, ast.Import) else []
+        modules = [alias.name for alias in named] if named else [getattr(node, "module", "") or ""]
+        if isinstance(node, ast.ImportFrom) and node.level:
+            continue
+        for module in modules:
+            if module.startswith(_SHARDED):
+                return "parameters are sharded", "keep the optimizer: FSDP makes its own flat parameters", node.lineno
+            if (name := _FRAMEWORKS.get(module.split(".")[0])) is not None:
+                return f"the program uses {name}", "choose the fused optimizer in the settings of that", node.lineno
+    return None
+
+
+def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]) -> tuple[str, str, int] | None:
+    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        if _is_on(given.get("sparse")):
+            return "an embedding has sparse gradients", "the fused optimizers refuse them", call.lineno
+        for name in ("gradient_as_bucket_view", "find_unused_parameters"):
+            if _is_on(given.get(name)):
+                return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        receiver, attr = call.func.value, call.func.attr
+        if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
+            if _is_off(next(iter([*call.args, *given.values()]), None)):
+                continue
+            text = ast.unparse(receiver)
+            return f"{text}.zero_grad() sets gradients to None", f"{_PACKED}: zero them by the optimizer", call.lineno
+        if attr == "add_param_group":
+            return "parameters join the optimizer later", _PACKED, call.lineno
+        if attr in ("cpu", "bfloat16", "to_empty") and not call.args and _last(receiver) in models:
+            return (
+                f"{ast.unparse(call.func)}() moves parameters",
+                f"{_PACKED}; copy the state_dict instead",
+                call.lineno,
+            )
+        if attr == "to" and _last(receiver) in models and _leaves(call):
+            return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
+        if attr == "requires_grad_" and _last(receiver) in models and not _is_off(call.args[0] if call.args else None):
+            return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", call.lineno
+    return None
+
+
+def _leaves(call: ast.Call) -> bool:
+    """True for `.to("cpu")`, `.to(torch.device("cpu"))` and `.to(torch.bfloat16)`."""
+    text = " ".join(ast.unparse(item) for item in [*call.args, *(keyword.value for keyword in call.keywords)])
+    return "'cpu'" in text or "bfloat16" in text
+
+
+def _stores(file: File) -> tuple[str, str, int] | None:
+    for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
+        value = getattr(parent(store), "value", None)
+        if store.attr == "grad":
+            return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
+        if store.attr == "data" and _of_parameters(store):
+            return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
+        if store.attr == "requires_grad" and not _is_off(value) and _of_parameters(store):
+            return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", store.lineno
+    return None
+
+
+def _of_parameters(node: ast.AST) -> bool:
+    """True inside of a loop over parameters or modules."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, ast.For):
+            asked = [item.attr for item in ast.walk(node.iter) if isinstance(item, ast.Attribute)]
+            if _PARAMETERS & set(asked) or "param" in ast.unparse(node.iter):
+                return True
+    return False
+
+
+def _is_on(node: ast.expr | None) -> bool:
+    """True for an argument that may be true."""
+    return node is not None and not _is_off(node)
+
+
+def _is_off(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
