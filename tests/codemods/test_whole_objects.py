@@ -75,3 +75,24 @@ def test_attributes_of_self() -> None:
     (found,) = [each for each in migrate(source).findings if each.code == "NPU154"]
     assert found.message.endswith("holds self.args")
     assert found.open
+
+
+@pytest.mark.parametrize(("forwarded", "count"), [("*args, **kwargs", 1), ("state, path", 0)])
+def test_a_function_that_hands_everything_on(forwarded: str, count: int) -> None:
+    source = f"""
+        import torch
+
+        use_cuda = True
+
+
+        def save_on_master({forwarded}):
+            if is_main_process():
+                torch.save({forwarded})
+
+
+        def save(args, model):
+            to_save = {{"model": model.state_dict(), "args": args}}
+            save_on_master(to_save, args.output_dir)
+        """
+    found = [each for each in migrate(source).findings if each.code == "NPU154"]
+    assert len(found) == count

@@ -17,7 +17,7 @@ from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.last_value import last_value
 from transplt.resources import read_table
 from transplt.rule import versions_of
-from transplt.scan import parent
+from transplt.scan import FUNCTIONS, chain, parent
 from transplt.work import Work
 
 _SINCE = ">=2.6"
@@ -32,18 +32,31 @@ def plan(work: Work) -> None:
         return
     if work.settings.torch_version not in versions_of(_SINCE):
         return
-    for node in work.scan.attributes.get("save", ()):
-        call = parent(node)
-        if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.save":
-            continue
+    for call in _saves(work):
         saved = call.args[0] if call.args else keyword_of(call, "obj")
-        if saved is None:
-            continue
-        objects = [value for value in _parts(work, saved) if _is_object(work, value)]
+        objects = [value for value in _parts(work, saved) if _is_object(work, value)] if saved is not None else []
         if objects:
             names = dict.fromkeys(work.source.slice(*work.source.extent(value)) for value in objects)
             message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(names)}"
             work.note(objects[0], "NPU154", message, api="torch.save", help=_HELP)
+
+
+def _saves(work: Work) -> Iterator[ast.Call]:
+    """Calls of torch.save, and of functions of the file that hand all their arguments on to it (`save_on_master`)."""
+    wrappers = set()
+    for node in work.scan.attributes.get("save", ()):
+        call = parent(node)
+        if not isinstance(call, ast.Call) or call.func is not node or work.names.qualified(node) != "torch.save":
+            continue
+        if call.args and isinstance(call.args[0], ast.Starred):
+            wrappers |= {above.name for above in chain(call) if isinstance(above, FUNCTIONS)}
+        else:
+            yield call
+    for name in sorted(wrappers):
+        for use in work.scan.names.get(name, ()):
+            call = parent(use)
+            if isinstance(call, ast.Call) and call.func is use:
+                yield call
 
 
 def _parts(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
