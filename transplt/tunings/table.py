@@ -33,6 +33,9 @@ _OPERATORS = tuple(version for version in TORCH_VERSIONS if version != "2.2")
 _TUNINGS: tuple[Tuning, ...] = (
     Tuning("fused-optimizer", "NPU750", "transplt.tunings.fused_optimizer"),
     Tuning("fused-clip", "NPU751", "transplt.tunings.fused_clip"),
+    Tuning("compile-mode", "NPU752", "transplt.tunings.compile_mode"),
+    Tuning("internal-format", "NPU753", "transplt.tunings.internal_format"),
+    Tuning("hf32", "NPU754", "transplt.tunings.hf32"),
     Tuning("ddp-arguments", "NPU755", "transplt.tunings.ddp"),
     Tuning("data-loader", "NPU756", "transplt.tunings.loaders"),
     Tuning("drop-last", "NPU757", "transplt.tunings.drop_last"),

@@ -1,0 +1,113 @@
+"""`drop-last`: the last, smaller batch of an epoch is left out of training, so that all steps see the same shapes.
+
+Only loaders that nothing else reads than loops that train: a validation needs all of its data.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.codemods.call_edits import keyword_of, lacks
+from transplt.distributed.program import File, Slot
+from transplt.distributed.training import Loader
+from transplt.scan import parent
+from transplt.tunings.edits import add_keyword
+from transplt.tunings.loaders import PLACES, given, is_constant
+from transplt.tunings.reading import WRAPPERS, Reading, calls_here, reading
+from transplt.writing import Writer
+
+CODE = "NPU757"
+_MESSAGE = "every step of an epoch has batches of one shape; data that fills no batch is left out of the epoch"
+
+
+def plan(writer: Writer, value: str) -> None:
+    """Look at the loaders of a file with which something trains."""
+    work = writer.work
+    if b"DataLoader" not in work.source.utf8:
+        return
+    found = reading(work)
+    loaders = {id(loader.call): loader for loader in found.loaders_in(work.scan.path)}
+    for known, call in calls_here(work, [loader.call for loader in loaders.values()]):
+        loader = loaders[id(known)]
+        if not _batches(loader) or not _only_trains(found, loader):
+            continue
+        if divided := _share_of_all(found, loader):
+            writer.left(
+                call,
+                "drop_last=True would leave data out of the epoch, and the script divides by the size of the dataset "
+                f"in line {divided.lineno}",
+                "divide by the number of samples that were seen, then pass drop_last=True",
+                CODE,
+            )
+            continue
+        add_keyword(writer, call, CODE, _MESSAGE, "drop_last", "True", api="torch.utils.data.DataLoader")
+
+
+def _batches(loader: Loader) -> bool:
+    """True for a loader that makes batches of several samples of a dataset and says nothing of the last one."""
+    call = loader.call
+    if loader.by_key or not lacks(call, "drop_last", PLACES["drop_last"]):
+        return False
+    size = given(call, "batch_size")
+    if (
+        size is None
+        or is_constant(size, None, 1)
+        or not (lacks(call, "batch_sampler", 4) or is_constant(given(call, "batch_sampler"), None))
+    ):
+        return False
+    dataset = call.args[0] if call.args else keyword_of(call, "dataset")
+    name = getattr(getattr(dataset, "func", None), "attr", getattr(getattr(dataset, "func", None), "id", ""))
+    return name != "Subset"  # of a few samples, to try something out
+
+
+def _only_trains(found: Reading, loader: Loader) -> bool:
+    """True when loops that train read a loader, and nothing else is handed it."""
+    readers = found.readers[id(loader.call)]
+    named = any(loader.call is each.call for _, _, loaders in found.training.loops for each in loaders)
+    if not named or not all(reader.trains for reader in readers):
+        return False
+    slots = found.slots_of(loader.call)
+    return all(_known(found, file, node) for file, node in found.uses(slots))
+
+
+def _known(found: Reading, file: File, node: ast.expr) -> bool:
+    above = parent(node)
+    if isinstance(above, ast.keyword):
+        above = parent(above)
+    if not isinstance(above, ast.Call) or above.func is node:
+        return True
+    last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+    return last in WRAPPERS or last in ("len", "next", "print") or found.program.callee(file, above) is not None
+
+
+def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
+    """A division by the size of the loader's dataset: what is summed up over fewer samples then comes out too small."""
+    program = found.program
+    dataset = loader.call.args[0] if loader.call.args else keyword_of(loader.call, "dataset")
+    wanted: set[Slot | None] = {*found.slots_of(loader.call)}
+    held = program.slot(loader.file, dataset) if isinstance(dataset, (ast.Name, ast.Attribute)) else None
+    for file in program.files:
+        for call in file.scan.calls:
+            if getattr(call.func, "id", "") != "len" or len(call.args) != 1:
+                continue
+            above = parent(call)
+            if not _divides(above, call):
+                continue
+            sized = call.args[0]
+            if held is not None and program.slot(file, sized) == held:
+                return call
+            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, sized.value) in wanted:
+                return call
+    return None
+
+
+def _divides(above: ast.AST, node: ast.expr) -> bool:
+    """True for `x / node` and `x /= node`."""
+    if isinstance(above, ast.BinOp):
+        return isinstance(above.op, ast.Div) and above.right is node
+    return isinstance(above, ast.AugAssign) and isinstance(above.op, ast.Div) and above.value is node
+
+
+def _is_data(node: ast.Attribute) -> bool:
+    """True for what a loader draws from, whose length is that of the dataset."""
+    return node.attr in ("dataset", "sampler")

@@ -1,0 +1,157 @@
+"""What a tuning reads of the program around a file: its loaders, the loops over them, where its variables are used."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.distributed.program import File, Function, Program, Slot, enclosing_function, program_of
+from transplt.distributed.training import Loader, Training, find_training, loaders_of
+from transplt.scan import FUNCTIONS, chain, parent
+from transplt.tunings.reach import key, reach_of
+from transplt.work import Work
+
+Loop = ast.For | ast.AsyncFor
+#: Calls that hand on what they iterate over.
+WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "zip", "iter", "list", "tuple", "islice", "progress_bar", "track"})
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """Something that iterates over loaders: a loop, or a call of `iter` or a comprehension (`loop` is None then)."""
+
+    file: File
+    node: ast.AST
+    loop: Loop | None
+    trains: bool
+
+
+@dataclass(slots=True)
+class Reading:
+    """A program with its loaders. `readers` are those of a DataLoader call, by the id of the call.
+
+    The nodes are those of the program, which are not those of the file on the bench: see `calls_here`.
+    """
+
+    program: Program
+    training: Training
+    readers: dict[int, list[Reader]] = field(default_factory=dict)
+    loaders: dict[int, Loader] = field(default_factory=dict)
+    read_by: dict[int, tuple[Loader, ...]] = field(default_factory=dict)  # by the id of a reader's node
+
+    def loaders_in(self, path: str) -> list[Loader]:
+        """The calls of DataLoader in a file that somebody reads, by place."""
+        found = [loader for loader in self.loaders.values() if loader.file.path == path]
+        return sorted(found, key=lambda loader: (loader.call.lineno, loader.call.col_offset))
+
+    def slots_of(self, call: ast.expr) -> list[Slot]:
+        """The variables that hold the value of an expression, through assignments and arguments."""
+        found: dict[Slot, None] = {}
+        changed = True
+        while changed:
+            changed = False
+            for slot, values in self.program.values.items():
+                if slot in found:
+                    continue
+                for value in values:
+                    held = value.node is call and value.index is None
+                    if isinstance(value.node, (ast.Name, ast.Attribute)) and value.index is None and not held:
+                        held = self.program.slot(value.file, value.node) in found
+                    if held:
+                        found[slot] = None
+                        changed = True
+                        break
+        return list(found)
+
+    def uses(self, slots: list[Slot]) -> list[tuple[File, ast.expr]]:
+        """Where variables are read, by file and place."""
+        wanted = set(slots)
+        names = {slot[2] for slot in slots}
+        found: list[tuple[File, ast.expr]] = []
+        for file in self.program.files:
+            for name in sorted(names):
+                every: list[ast.expr] = [*file.scan.names.get(name, ()), *file.scan.attributes.get(name, ())]
+                for node in every:
+                    if isinstance(node.ctx, ast.Load) and self.program.slot(file, node) in wanted:  # type: ignore[attr-defined]
+                        found.append((file, node))
+        return sorted(found, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
+
+    def repeated(self, file: File, node: ast.AST) -> bool:
+        """True for code that runs more than once: in a loop, or in a function that is called in one."""
+        seen: set[ast.AST] = set()
+        pending = [(file, node)]
+        while pending:
+            _, inner = pending.pop()
+            function: Function | None = enclosing_function(inner)
+            for above in chain(inner):
+                if above is function:
+                    break
+                if isinstance(above, _LOOPS) and not _in_header(above, inner):
+                    return True
+            if function is not None and function not in seen:
+                seen.add(function)
+                pending += self.program.call_sites.get(function, [])
+        return False
+
+
+def reading(work: Work) -> Reading:
+    """The program around the file on the bench; worked out once for all of its files."""
+    reach = reach_of(work)
+    program = reach.programs.get(work.scan.path)
+    if program is None:
+        own = File(work.scan.path, work.source, work.scan, work.names)
+        program = reach.programs[own.path] = program_of([own], work.project)
+    kept = reach.kept.get(("reading", id(program)))
+    if not isinstance(kept, Reading):
+        kept = reach.kept[("reading", id(program))] = Reading(program, find_training(program))
+        _find_readers(kept)
+    return kept
+
+
+def calls_here(work: Work, nodes: list[ast.Call]) -> list[tuple[ast.Call, ast.Call]]:
+    """(call of the program, the same call in the file on the bench), by place; those of other files are left out."""
+    own = {key("", call): call for call in work.scan.calls}
+    pairs = [(node, own[place]) for node in nodes if (place := key("", node)) in own]
+    return sorted(pairs, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+
+
+def _find_readers(found: Reading) -> None:
+    program, training = found.program, found.training
+    if not any(b"DataLoader" in file.source.utf8 for file in program.files):
+        return
+    trains = {id(loop) for _, loop in training.regions}
+    for file in program.files:
+        sources: list[tuple[ast.AST, ast.expr, Loop | None]] = []
+        for node in ast.walk(file.scan.tree):
+            if isinstance(node, (ast.For, ast.AsyncFor)):
+                sources.append((node, node.iter, node))
+            elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                sources += [(node, each.iter, None) for each in node.generators]
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("iter", "list", "tuple") and node.args:
+                sources.append((node, node.args[0], None))
+        for node, source, loop in sources:
+            if isinstance(source, ast.Constant) or getattr(getattr(source, "func", None), "id", "") == "range":
+                continue
+            loaders = tuple(loaders_of(program, file, source))
+            if not loaders:
+                continue
+            found.read_by[id(node)] = loaders
+            reader = Reader(file, node, loop, id(node) in trains)
+            for loader in loaders:
+                found.loaders.setdefault(id(loader.call), loader)
+                found.readers.setdefault(id(loader.call), []).append(reader)
+
+
+def _in_header(loop: ast.AST, node: ast.AST) -> bool:
+    """True for what a `for` evaluates once, before it runs."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    while parent(node) is not loop:
+        node = parent(node)
+    return node is loop.iter
+
+
+def function_of(node: ast.AST) -> ast.AST | None:
+    """The nearest function or lambda around a node."""
+    return next((above for above in chain(node) if isinstance(above, (*FUNCTIONS, ast.Lambda))), None)
