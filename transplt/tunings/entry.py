@@ -1,0 +1,74 @@
+"""Lines that go in below the imports of a main file: for the whole program, before it touches a card.
+
+At module level they hold in processes that are spawned too, because these import the main file again.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.distributed.start import is_main_guard
+from transplt.scan import FUNCTIONS
+from transplt.tunings.reach import program_around, reach_of
+from transplt.work import Work
+from transplt.writing import Writer
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_TESTS = ("test_", "conftest", "setup.py", "hubconf.py")
+
+
+def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], code: str, message: str) -> None:
+    """Put `torch.` and a line in, once for a program; nothing where one of its files has a word of `already`."""
+    work = writer.work
+    program = program_around(work)
+    if program is None or not is_entry(work):
+        return
+    texts = [file.source.utf8 for file in program.files]
+    if any(word in text for text in texts for word in already) or not any(
+        b"cuda" in text or b"npu" in text or b"accelerator" in text for text in texts
+    ):
+        return
+    last = _last_import(work.scan.tree)
+    if last is None or not writer.layout.fits(last):
+        return
+    lead = [] if any(item.node is last and item.after for item in writer.layout.lines) else [""]
+    writer.after(last, [*lead, f"{writer.torch}.{line}"], code, message)
+
+
+def is_entry(work: Work) -> bool:
+    """True for a file that is run: nobody imports it, and it does something itself."""
+    path = work.scan.path
+    name = path.rpartition("/")[2]
+    if path in reach_of(work).imported or name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
+        return False
+    body = work.scan.tree.body
+    return any(is_main_guard(node) for node in body) or any(_trains(node) or _starts(work, node) for node in body)
+
+
+def _trains(node: ast.stmt) -> bool:
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    return any(isinstance(inner, ast.Attribute) and inner.attr == "backward" for inner in ast.walk(node))
+
+
+def _starts(work: Work, node: ast.stmt) -> bool:
+    """True for `main()` at module level, a function of the file."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    name = getattr(node.value.func, "id", "")
+    return any(binding.kind == "def" for binding in work.scan.root.bindings.get(name, ()))
+
+
+def _last_import(tree: ast.Module) -> ast.stmt | None:
+    """The last import of those at the top, what is imported on conditions among them."""
+    found: ast.stmt | None = None
+    for node in tree.body:
+        if isinstance(node, _IMPORTS):
+            found = None if isinstance(node, ast.ImportFrom) and node.module == "__future__" else node
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)) or is_main_guard(node):
+            break
+        elif isinstance(node, (ast.Try, ast.If)) and any(isinstance(inner, _IMPORTS) for inner in node.body):
+            found = node
+        elif isinstance(node, (ast.For, ast.While, ast.With)):
+            break
+    return found
