@@ -2,8 +2,49 @@
 
 from __future__ import annotations
 
+from transplt.finding import Level
+from transplt.mixed_precision.recognise import Precision, already, found_in
+from transplt.mixed_precision.shape import Unit, find_units
 from transplt.work import Work
+from transplt.writing import Writer
+
+IMPORTS = ("NPU740", "an import for mixed precision")
 
 
 def plan(work: Work) -> None:
     """Write mixed precision around what the other codemods wrote."""
+    trains = b".backward(" in work.source.utf8
+    if work.settings.ignored_codes(work.scan.path) and not _wanted(work):
+        return
+    own = found_in(work.scan, work.names)
+    writer = Writer(work, *IMPORTS, level=Level.UNSAFE, asked=True)
+    if own is not None:
+        _explain(writer, own, None)
+        return
+    if not trains:
+        return
+    units = find_units(work)
+    found = already(work) if units else None
+    if found is not None:
+        _explain(writer, found, units[0])
+    elif work.settings.amp == "native" and units:
+        from transplt.mixed_precision import native
+
+        native.write(writer, units)
+
+
+def _wanted(work: Work) -> bool:
+    off = work.settings.ignored_codes(work.scan.path)
+    return not any(code.startswith(off) for code in ("NPU740", "NPU741"))
+
+
+def _explain(writer: Writer, found: Precision, unit: Unit | None) -> None:
+    """Say that a program has mixed precision, at the place that gives it or, for another file's, where it trains."""
+    node = found.node if unit is None else unit.first
+    there = "" if unit is None else f" in {found.path}"
+    writer.remark(
+        node,
+        "NPU742",
+        f"this program has mixed precision already ({found.what}{there}): nothing is added to it",
+        f"precision is set by {found.where}" if found.where else "",
+    )

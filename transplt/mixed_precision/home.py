@@ -138,6 +138,9 @@ def _through_callers(
         return None
     if f"{file.module}.{function.name}" in program.project.used_names or last in function.args.kwonlyargs:
         return None
+    every = [*function.args.posonlyargs, *function.args.args]
+    if every.index(last) >= len(every) - len(function.args.defaults):
+        return None  # what follows a parameter with a default has to have one
     uses = [node for node in file.scan.names.get(function.name, ()) if program.named(file, node) is function]
     calls = [parent(node) for node in uses]
     homes: list[Home] = []
@@ -155,7 +158,10 @@ def _through_callers(
         if home is None:
             return None
         homes.append(home)
-        hands.append((call, given[last.arg]))
+        argument = given[last.arg]
+        if not _stands_alone(file, call, argument):
+            return None
+        hands.append((call, argument))
     if not homes:
         return None
     after = {id(item): item for home in homes for item in home.after}
@@ -167,6 +173,15 @@ def _through_callers(
         takes=((function, last), *takes.values()),
         hands=(*hands, *more.values()),
     )
+
+
+def _stands_alone(file: File, call: ast.Call, argument: ast.expr) -> bool:
+    """False for an argument in brackets of its own."""
+    source = file.source
+    before = [source.extent(node)[1] for node in (call.func, *call.args) if node.lineno <= argument.lineno]
+    start = source.extent(argument)[0]
+    at = max(end for end in before if end <= start)
+    return source.slice(at, start).count("(") == (at == source.extent(call.func)[1])
 
 
 def _passed_around(program: Program, file: File, home: Home) -> bool:

@@ -9,7 +9,7 @@
 - `home`: where something that lives as long as the optimizer is made (`transplt.mixed_precision.home`);
 - `problems`: why nothing may be written here; a unit with a problem gets nothing at all.
 
-Nothing is written here. `native` of Problem says that it is one of autocast or GradScaler only.
+Nothing is written here. A problem with `scaling` speaks against scaled losses only: autocast alone may be written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Problem:
     node: ast.expr | ast.stmt
     why: str
     do: str
-    native: bool = False
+    scaling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,9 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
             unit, loss, "the forward pass that this loss comes from cannot be seen",
             'put `with torch.autocast("npu", dtype=torch.float16):` around the forward pass and the loss',
         )  # fmt: skip
-    if unit.problems:
+    if any(not problem.scaling for problem in unit.problems):
         return unit
+    _check_scaling(unit)
     for one in unit.scopes:
         own = [step for step in unit.steps if (function_of(step.call) or file.scan.tree) is one]
         reads, lost = gradient_reads(program, file, one, own)
@@ -176,10 +177,9 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
             _problem(
                 unit, node, "gradients are clipped where no step of the optimizer follows in the same block",
                 "call scaler.unscale_(optimizer) once before the gradients are clipped, and only for the steps",
-                native=True,
+                scaling=True,
             )  # fmt: skip
     unit.updates = last_steps(unit.steps)
-    _check_scaling(unit)
     if unit.steps and not unit.problems:
         home = find_home(program, file, [step.optimizer for step in unit.steps])
         if isinstance(home, str):
@@ -187,7 +187,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
                 unit, unit.first, home,
                 "make `scaler = torch.npu.amp.GradScaler()` beside the optimizer, and use it here: "
                 "scaler.scale(loss).backward(), scaler.step(optimizer), scaler.update()",
-                native=True,
+                scaling=True,
             )  # fmt: skip
         else:
             unit.home = home
@@ -204,8 +204,8 @@ def _nodes(unit: Unit) -> Iterable[ast.AST]:
             yield from own_nodes(scope)
 
 
-def _problem(unit: Unit, node: ast.expr | ast.stmt, why: str, do: str, *, native: bool = False) -> None:
-    unit.problems.append(Problem(node, why, do, native))
+def _problem(unit: Unit, node: ast.expr | ast.stmt, why: str, do: str, *, scaling: bool = False) -> None:
+    unit.problems.append(Problem(node, why, do, scaling))
 
 
 def _check_backward(unit: Unit, call: ast.Call) -> None:
@@ -218,7 +218,7 @@ def _check_backward(unit: Unit, call: ast.Call) -> None:
         _problem(
             unit, call, "this backward pass keeps a graph for second derivatives (create_graph)",
             f"unscale the gradients before they are used, see the gradient penalty in {_EXAMPLES}",
-            native=True,
+            scaling=True,
         )  # fmt: skip
     elif not isinstance(parent(call), ast.Expr):
         _problem(unit, call, "the backward pass is no statement of its own", "write it as `loss.backward()`")
@@ -251,27 +251,27 @@ def _check_steps(unit: Unit) -> None:
                 unit, node, "torch.autograd.grad gives gradients that are not scaled with the loss",
                 "scale what it differentiates and divide the result by scaler.get_scale(), as for the gradient "
                 f"penalty in {_EXAMPLES}",
-                native=True,
+                scaling=True,
             )  # fmt: skip
     for step in unit.steps:
         cls = made_by_class(program, file, step.optimizer)
         text = text_of(file, step.optimizer)
         if not isinstance(parent(step.call), ast.Expr):
             _problem(
-                unit, step.call, f"what {text}.step() returns is used", "write the step as a statement", native=True
+                unit, step.call, f"what {text}.step() returns is used", "write the step as a statement", scaling=True
             )
         elif cls is not None:
             _problem(
                 unit, step.call, f"{text} is an object of {cls.name}, which is no torch.optim.Optimizer",
                 f"write the steps by hand: scaler.step() needs the optimizer inside of {text}",
-                native=True,
+                scaling=True,
             )  # fmt: skip
         elif any(
             isinstance(value, ast.Call) and (at.names.qualified(value.func) or "").endswith("LBFGS")
             for at, value in values_of(program, file, step.optimizer)
         ):
             _problem(
-                unit, step.call, "GradScaler does not work with LBFGS", "leave this training in float32", native=True
+                unit, step.call, "GradScaler does not work with LBFGS", "leave this training in float32", scaling=True
             )
 
 
@@ -293,7 +293,7 @@ def _check_scaling(unit: Unit) -> None:
             unit, unit.first, "no step of an optimizer follows this backward pass in the same function",
             "scale the loss, and give the step to the same scaler: scaler.scale(loss).backward(), "
             "scaler.step(optimizer), scaler.update()",
-            native=True,
+            scaling=True,
         )  # fmt: skip
         return
     scopes = {id(function_of(step.call)) for step in unit.steps}
@@ -301,14 +301,14 @@ def _check_scaling(unit: Unit) -> None:
         _problem(
             unit, unit.first, "backward passes and steps are spread over several methods",
             "call scaler.update() once at the end of an iteration",
-            native=True,
+            scaling=True,
         )  # fmt: skip
     step = crossing(unit.steps, [item.call for item in unit.backwards])
     if step is not None:
         _problem(
             unit, step.call, "an inner loop takes steps between the backward pass of this step and the step",
             "give the two optimizers a scaler each, and update each behind its own step",
-            native=True,
+            scaling=True,
         )  # fmt: skip
 
 

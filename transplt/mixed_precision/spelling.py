@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from transplt.distributed.program import File, Program
 from transplt.settings import Settings
-from transplt.writing import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,11 @@ class Spelling:
     torch: str
     settings: Settings
     enabled: Callable[[ast.AST], str | None]
+
+    @property
+    def scales(self) -> bool:
+        """True when losses are scaled: float16 needs it, bfloat16 has the range of float32."""
+        return self.settings.amp_dtype == "float16"
 
     def autocast(self, node: ast.AST) -> str:
         """The header of the block around a forward pass."""
@@ -33,21 +38,23 @@ class Spelling:
             given.append(f"enabled={self.enabled(node)}")
         return f"{self.torch}.npu.amp.GradScaler({', '.join(given)})"
 
-    def reaches(self, *nodes: ast.AST) -> bool:
-        """True when the flag can be seen at all of some nodes."""
-        return all(self.enabled(node) is not None for node in nodes)
 
-
-def spelling_of(writer: Writer) -> Spelling:
+def spelling_of(torch: str, settings: Settings, program: Program, file: File) -> Spelling:
     """The spelling for one file; with --amp-flag it follows the script's flag."""
-    settings = writer.work.settings
     enabled: Callable[[ast.AST], str | None] = _always
     if settings.amp_flag:
-        from transplt.mixed_precision import flag
-
-        enabled = flag.flag_at(writer)
-    return Spelling(writer.torch, settings, enabled)
+        enabled = _flag_of(program, file)
+    return Spelling(torch, settings, enabled)
 
 
 def _always(node: ast.AST) -> str | None:
     return ""
+
+
+def _flag_of(program: Program, file: File) -> Callable[[ast.AST], str | None]:
+    from transplt.mixed_precision.flag import NoFlag, find_flag, value_at
+
+    found = find_flag(program)
+    if isinstance(found, NoFlag):
+        return lambda node: None
+    return lambda node: value_at(program, found, file, node) or None
