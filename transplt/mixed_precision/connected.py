@@ -67,6 +67,6 @@ def _imports(project: ProjectFacts, path: str, data: bytes) -> set[str]:
             name = project.canonical(target)
             while name and name not in project.modules:
                 name = name.rpartition(".")[0]
-            if name and project.modules[name] != path:
+            if name and project.modules[name] != path and project.modules[name] in project.sources:
                 found.add(project.modules[name])
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.distributed.program import File, Function, Program
+from transplt.distributed.program import File, Function, Program, read_file
 from transplt.distributed.training import block_of, lifted
+from transplt.mixed_precision.connected import importers
 from transplt.mixed_precision.reading import class_around, function_of, is_optimizer_object, loops_around, variable
-from transplt.scan import FUNCTIONS, Binding, parent, statement
+from transplt.scan import FUNCTIONS, Binding, chain, parent, statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def find_home(program: Program, file: File, optimizers: list[ast.expr]) -> Home 
     cls = class_around(function)
     names = {variable(_source(node)) for node in optimizers}
     if all(name.startswith("self.") for name in names):
-        return _in_class(cls, names) if cls is not None else "the object that holds the optimizer cannot be seen"
+        return _in_class(program, file, cls, names) or _in_module(file, function)
     if any(name.startswith("self.") or not name for name in names) or any(
         not isinstance(_source(node), (ast.Name, ast.Subscript)) for node in optimizers
     ):
@@ -59,8 +60,10 @@ def _source(node: ast.expr) -> ast.expr:
     return node
 
 
-def _in_class(cls: ast.ClassDef, names: set[str]) -> Home | str:
-    """Behind the last statement of one method that makes the optimizers."""
+def _in_class(program: Program, file: File, cls: ast.ClassDef | None, names: set[str]) -> Home | None:
+    """Behind the last statement that makes the optimizers in one method; None when a class above or below does too."""
+    if cls is None:
+        return None
     stores = [
         at
         for method in cls.body
@@ -69,12 +72,33 @@ def _in_class(cls: ast.ClassDef, names: set[str]) -> Home | str:
         if isinstance(at, ast.Attribute) and isinstance(at.ctx, ast.Store) and variable(at) in names
     ]
     methods = {id(function_of(store)): function_of(store) for store in stores}
-    if not stores or {variable(store) for store in stores} != names:
-        return "the optimizer is made in another class"
-    if len(methods) != 1:
-        return "the optimizers are made in several methods"
+    if {variable(store) for store in stores} != names or len(methods) != 1:
+        return None
+    if _made_below(program, file, cls, {name.partition(".")[2] for name in names}):
+        return None
     last = _last_of([statement(store) for store in stores])
-    return Home("attribute", (last,)) if last is not None else "the optimizers are made at several places"
+    return Home("attribute", (last,)) if last is not None else None
+
+
+def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set[str]) -> bool:
+    """True when a class that may be derived from this one makes the optimizers itself."""
+    project = program.project
+    every = [(path, project.sources[path]) for path in importers(project, file.path)]
+    for path, data in [(file.path, file.source.encode(file.source.utf8)), *every]:
+        if not any(f"self.{name}".encode() in data for name in attributes):
+            continue
+        other = file if path == file.path else read_file(path, data)
+        for at in other.scan.classes if other is not None else ():
+            if at is not cls and at.bases and any(
+                store.attr in attributes and variable(store) == f"self.{store.attr}" and _inside(store, at)
+                for store in (other.scan.stores if other is not None else ())
+            ):  # fmt: skip
+                return True
+    return False
+
+
+def _inside(node: ast.AST, cls: ast.ClassDef) -> bool:
+    return any(above is cls for above in chain(node))
 
 
 def _beside(program: Program, file: File, optimizers: list[ast.expr], depth: int) -> Home | None:

@@ -184,9 +184,14 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
     last = node.attr if isinstance(node, ast.Attribute) else variable(node)
     if _NO_OPTIMIZER.search(last):
         return False
-    return bool(_OPTIMIZER.search(last)) or any(
-        text_of(file, other.value) == text for other in file.scan.attributes.get("zero_grad", ())
-    )
+    if _OPTIMIZER.search(last):
+        return True
+    called = {
+        name
+        for name in ("zero_grad", "step", "parameters")
+        if any(text_of(file, other.value) == text for other in file.scan.attributes.get(name, ()))
+    }
+    return called == {"zero_grad", "step"}
 
 
 def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef | None:

@@ -118,7 +118,9 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
             func = decorator.func if isinstance(decorator, ast.Call) else decorator
             if (names.qualified(func) or "").endswith((".autocast", ".auto_fp16", ".custom_fwd")):
                 found.append(Precision(seen.path, decorator, "torch's autocast"))
-    return min(found, key=lambda item: (item.node.lineno, item.node.col_offset), default=None)
+    return min(
+        found, key=lambda item: (item.what.startswith("`"), item.node.lineno, item.node.col_offset), default=None
+    )
 
 
 def _entry(full: str) -> tuple[str, str] | None:

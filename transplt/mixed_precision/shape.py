@@ -168,10 +168,12 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     if any(not problem.scaling for problem in unit.problems):
         return unit
     _check_scaling(unit)
+    _check_gradients(unit)
+    inside = {id(at) for region in unit.regions for item in region for at in ast.walk(item)}
     for one in unit.scopes:
         own = [step for step in unit.steps if (function_of(step.call) or file.scan.tree) is one]
         reads, lost = gradient_reads(program, file, one, own)
-        unit.reads += reads
+        unit.reads += [read for read in reads if id(read.node) not in inside]
         for node in lost:
             assert isinstance(node, (ast.expr, ast.stmt))
             _problem(
@@ -245,14 +247,6 @@ def _check_steps(unit: Unit) -> None:
             "autocast around the forward pass of the closure",
         )  # fmt: skip
         return
-    for node in _nodes(unit):
-        if isinstance(node, ast.Call) and (file.names.qualified(node.func) or "") == "torch.autograd.grad":
-            _problem(
-                unit, node, "torch.autograd.grad gives gradients that are not scaled with the loss",
-                "scale what it differentiates and divide the result by scaler.get_scale(), as for the gradient "
-                f"penalty in {_EXAMPLES}",
-                scaling=True,
-            )  # fmt: skip
     for step in unit.steps:
         cls = made_by_class(program, file, step.optimizer)
         text = text_of(file, step.optimizer)
@@ -310,6 +304,28 @@ def _check_scaling(unit: Unit) -> None:
             "give the two optimizers a scaler each, and update each behind its own step",
             scaling=True,
         )  # fmt: skip
+
+
+def _check_gradients(unit: Unit) -> None:
+    """Derivatives that enter a loss (a gradient penalty), and sparse products."""
+    if unit.file.scan.attributes.get("to_sparse") or any(
+        (unit.file.names.qualified(call.func) or "").startswith("torch.sparse") for call in unit.file.scan.calls
+    ):
+        why, do = "sparse tensors have no products in half precision", "leave this training in float32"
+        _problem(unit, unit.first, why, do)
+    every = [(unit.file, node) for node in _nodes(unit) if isinstance(node, ast.Call)]
+    for file, call in [*every, *calls_in_regions(unit)]:
+        if file.names.qualified(call.func) == "torch.autograd.grad":
+            _problem(
+                unit,
+                call if file is unit.file else unit.first,
+                "torch.autograd.grad gives gradients that are not scaled with the loss"
+                + ("" if file is unit.file else f" ({file.path})"),
+                "scale what it differentiates and divide the result by scaler.get_scale(), as for the gradient "
+                f"penalty in {_EXAMPLES}",
+                scaling=True,
+            )
+            return
 
 
 def calls_in_regions(unit: Unit) -> list[tuple[File, ast.Call]]:
