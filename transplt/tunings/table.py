@@ -30,6 +30,8 @@ class Tuning:
 #: Those whose torch_npu has the fused operators: there is no torch_npu for torch 2.2.
 _OPERATORS = tuple(version for version in TORCH_VERSIONS if version != "2.2")
 
+#: Steps from the first to the last.
+_SPAN = r"[1-9]\d*-[1-9]\d*"
 _TUNINGS: tuple[Tuning, ...] = (
     Tuning("fused-optimizer", "NPU750", "transplt.tunings.fused_optimizer"),
     Tuning("fused-clip", "NPU751", "transplt.tunings.fused_clip"),
@@ -42,9 +44,17 @@ _TUNINGS: tuple[Tuning, ...] = (
     Tuning("non-blocking", "NPU758", "transplt.tunings.non_blocking"),
     Tuning("extensions", "NPU759", "transplt.tunings.extensions"),
     Tuning("fusion-attention", "NPU760", "transplt.tunings.fusion_attention", _OPERATORS),
+    Tuning("rms-norm", "NPU761", "transplt.tunings.rms_norm", _OPERATORS),
+    Tuning("rotary", "NPU762", "transplt.tunings.rotary", _OPERATORS),
+    Tuning("swiglu", "NPU763", "transplt.tunings.swiglu", _OPERATORS),
+    Tuning("finite-masks", "NPU764", "transplt.tunings.finite_masks"),
+    Tuning("masked-assignment", "NPU765", "transplt.tunings.masked_assignment"),
     Tuning("float32", "NPU770", "transplt.tunings.float32"),
     Tuning("int32", "NPU771", "transplt.tunings.int32"),
     Tuning("jit-script", "NPU772", "transplt.tunings.jit_script"),
+    Tuning("max-steps", "NPU782", "transplt.tunings.max_steps", on_request=True, value=r"[1-9]\d*", example="100"),
+    Tuning("step-time", "NPU780", "transplt.tunings.step_time", on_request=True),
+    Tuning("profiler", "NPU781", "transplt.tunings.profiler", on_request=True, value=_SPAN, example="5-10"),
 )
 TUNINGS = {tuning.name: tuning for tuning in _TUNINGS}
 
@@ -77,5 +87,7 @@ def parse_tunings(text: str, torch_version: str) -> tuple[tuple[str, str], ...]:
         if (equals or (tuning.value and not re.fullmatch(tuning.value, ""))) and not re.fullmatch(tuning.value, value):
             example = f"write {name}={tuning.example}" if tuning.example else "it takes no value"
             raise UsageError(f"--tune {item}: {example}")
+        if tuning.value == _SPAN and int(value.partition("-")[0]) > int(value.partition("-")[2]):
+            raise UsageError(f"--tune {item}: the last step comes before the first")
         wanted[name] = value
     return tuple((name, wanted[name]) for name in TUNINGS if name in wanted)
