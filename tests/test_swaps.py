@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from transplt.codemods.help_text import swap_words
 from transplt.literals import literals, one_plain_literal
 from transplt.rewrite import CannotRewrite, Swap
-from transplt.swaps import dotted, in_literals, last_name, modules_imported, names_imported, words_in_literal
+from transplt.swaps import (
+    dotted,
+    first_argument,
+    in_literals,
+    last_name,
+    modules_imported,
+    names_imported,
+    words_in_literal,
+)
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -138,6 +146,26 @@ def test_last_name(text: str) -> None:
 @pytest.mark.parametrize("text", ["#" * 40, "(" * 40 + "#" * 40, "a" + "\r\n" * 40 + "+ b", "a.\\\n" * 40 + "()"])
 def test_no_pattern_backtracks(text: str) -> None:
     assert dotted("x").apply(text) == "x"
+
+
+ARGUMENTS = st.lists(st.sampled_from(["a", "*a", "k=1", "**k", "'('", "f(b)"]), max_size=3)
+
+
+@given(chains(), ARGUMENTS, SPACE, SPACE)
+def test_first_argument(callee: str, arguments: list[str], before: str, space: str) -> None:
+    text = f"{callee}{before}({space}{f',{space}'.join(arguments)}{space})"
+    assume("None" not in callee and readable(text))
+    call = cst.ensure_type(expression(text), cst.Call)
+    first = cst.Arg(cst.SimpleString("'npu'"))
+    if call.args:
+        first = first.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    assert first_argument("'npu'").apply(text) == code(call.with_changes(args=[first, *call.args]), text)
+
+
+@pytest.mark.parametrize("text", ["f()()", "f().g()", "f() + g()", "x[0]()", "x", "(lambda: x)()"])
+def test_first_argument_of_something_else(text: str) -> None:
+    with pytest.raises(CannotRewrite):
+        first_argument("1").apply(text)
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ what LibCST would get, and leaves spaces, comments, brackets and quotes where th
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ _SPACE = r"(?:\\?[\r\n]|[ \t\f]|#[^\r\n]*[\r\n])*"
 _NAME = r"[^\W\d]\w*"
 #: A name and attributes of it, in brackets or not.
 _CHAIN = re.compile(rf"(?:\({_SPACE})*{_NAME}(?:{_SPACE}\))*(?:{_SPACE}\.{_SPACE}{_NAME}(?:{_SPACE}\))*)*")
+_CALL = re.compile(rf"{_CHAIN.pattern}{_SPACE}\({_SPACE}")
 _NAME_OR_COMMENT = re.compile(rf"#[^\r\n]*|{_NAME}")
 _LAST = re.compile(rf"\.{_SPACE}({_NAME})\Z")
 #: What an import statement consists of; the first group is what is not layout.
@@ -52,6 +54,30 @@ def last_name(name: str) -> Swap:
         return old[: found.start(1)] + name
 
     return Swap(apply)
+
+
+def first_argument(value: str) -> Swap:
+    """Put a positional argument in front of all others of the call of a name."""
+
+    def apply(old: str) -> str:
+        head = _CALL.match(old)
+        if head is None or not _is_call_by_name(old):
+            raise CannotRewrite("not a call by name")
+        at = head.end()
+        return f"{old[:at]}{value}{'' if old[at] == ')' else ', '}{old[at:]}"
+
+    return Swap(apply)
+
+
+def _is_call_by_name(text: str) -> bool:
+    """False where the text begins with another call: `f(x)(y)`, `f(x).g(y)`."""
+    node: ast.AST = ast.parse(f"({text}\n)", mode="eval").body
+    if not isinstance(node, ast.Call):
+        return False
+    node = node.func
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
 
 
 def words_in_literal(words: Mapping[str, str]) -> Swap:

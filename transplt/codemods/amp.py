@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 
+from transplt import swaps
 from transplt.codemods.arguments import shape
-from transplt.codemods.call_edits import lacks, with_first, with_keyword, with_named
+from transplt.codemods.call_edits import lacks, with_keyword, with_named
 from transplt.rewrite import Change, Transform
 from transplt.rule import version_key
 from transplt.scan import parent
@@ -75,7 +76,7 @@ def _default_device(work: Work, call: ast.Call, full: str, keyword: str, index: 
             help=f'see that they hold {keyword}="npu"',
         )
         return
-    add = with_first('"npu"') if index == 0 else with_keyword(keyword, '"npu"')
+    add = swaps.first_argument('"npu"') if index == 0 else with_keyword(keyword, '"npu"')
     _add(work, call, "NPU121", full, f'{full} without a device means CUDA: {keyword}="npu" added', add)
 
 
@@ -94,7 +95,8 @@ def _state(work: Work, call: ast.Call, full: str) -> None:
     if starred or keywords or positional != STATE[full]:
         return
     if version_key(work.settings.torch_version) >= (2, 4):
-        _add(work, call, "NPU123", full, f'{full} without a device means CUDA: "npu" added', with_first('"npu"'))
+        message = f'{full} without a device means CUDA: "npu" added'
+        _add(work, call, "NPU123", full, message, swaps.first_argument('"npu"'))
         return
     work.note(
         call,

@@ -9,19 +9,6 @@ from transplt.lazy_libcst import cst
 from transplt.rewrite import CannotRewrite, TreeTransform
 
 
-def with_first(value: str) -> TreeTransform:
-    """Put a positional argument in front of all others."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        first = cst.Arg(cst.parse_expression(value))
-        if call.args:
-            first = first.with_changes(comma=_comma())
-        return call.with_changes(args=[first, *call.args])
-
-    return transform
-
-
 def with_keyword(name: str, value: str) -> TreeTransform:
     """Add a keyword argument behind the others (before `**kwargs`), in the layout of the last one."""
 

@@ -8,14 +8,15 @@ launcher goes on passing `--local_rank` (deepspeed/launcher/launch.py).
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.codemods.call_edits import keyword_of
 from transplt.finding import Level
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
+from transplt.rewrite import CannotRewrite, Change, Swap
 from transplt.work import Work
 
 _OLD, _NEW = "--local_rank", "--local-rank"
+_FLAG = re.compile(rf"#[^\r\n]*|(?P<flag>(['\"]){_OLD}\2)")
 
 
 def plan(work: Work) -> None:
@@ -36,7 +37,7 @@ def plan(work: Work) -> None:
             continue
         if _NEW not in flags and work.take(call):
             message = "torch.distributed.launch passes --local-rank since torch 2.0"
-            work.changes.append(Change(call, "NPU313", message, _both, api="argparse"))
+            work.changes.append(Change(call, "NPU313", message, Swap(_both), api="argparse"))
         required = keyword_of(call, "required")
         if isinstance(required, ast.Constant) and required.value is True:
             work.note(
@@ -48,14 +49,8 @@ def plan(work: Work) -> None:
             )
 
 
-def _both(node: cst.CSTNode) -> cst.CSTNode:
-    call = cst.ensure_type(node, cst.Call)
-    for index, arg in enumerate(call.args):
-        if isinstance(arg.value, cst.SimpleString) and arg.value.evaluated_value == _OLD:
-            other = arg.with_changes(value=arg.value.with_changes(value=arg.value.value.replace(_OLD, _NEW)))
-            first = arg.with_changes(
-                comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
-                whitespace_after_arg=cst.SimpleWhitespace(""),
-            )
-            return call.with_changes(args=[*call.args[:index], first, other, *call.args[index + 1 :]])
-    raise CannotRewrite("the flag is not a plain string")
+def _both(call: str) -> str:
+    found = next((match for match in _FLAG.finditer(call) if match["flag"]), None)
+    if found is None:
+        raise CannotRewrite("the flag is not a plain string")
+    return f"{call[: found.end()]}, {found['flag'].replace(_OLD, _NEW)}{call[found.end() :]}"
