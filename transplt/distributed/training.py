@@ -11,6 +11,8 @@ from transplt.scan import FUNCTIONS, chain, parent, statement
 Loop = ast.For | ast.AsyncFor | ast.While
 #: Methods that models have too: a call of one says nothing about a function of the same name.
 _MODEL_METHODS = frozenset({"train", "eval", "step", "forward", "update", "backward", "fit", "__call__"})
+#: A value that is an item of itself (`x = f(x[0])` in a loop) would be followed for ever.
+_DEEPEST_PATH = 8
 _SKIPPED = frozenset({"len", "range", "print", "str", "int", "float", "isinstance", "min", "max", "id", "type"})
 
 
@@ -149,7 +151,7 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
     seen: set[tuple[int, Path]] = set()
 
     def visit(file: File, node: ast.expr | None, path: Path, by_key: bool = False) -> None:
-        if node is None or (id(node), path) in seen or len(seen) > 2000:
+        if node is None or (id(node), path) in seen or len(seen) > 2000 or len(path) > _DEEPEST_PATH:
             return
         seen.add((id(node), path))
         if isinstance(node, ast.Call):

@@ -77,6 +77,8 @@ def _buffers(writer: Writer, found: Reading, file: File, known: ast.Call, call: 
         if not (missed or _RUNNING_BUT_SYNCED.search(_layers(found.program)) or _changing(found.program, at_start)):
             add_keyword(writer, call, CODE, _SYNCED, name, "False", api=API)
         return
+    if not _MODELS.search(_text(found.program)) and not _registered(found.program):
+        return  # there is nothing to send
     running = _RUNNING.search(_layers(found.program)) or _MODELS.search(_text(found.program))
     if not running and _own_model(found, file, known) and not _changing(found.program, at_start):
         add_keyword(writer, call, CODE, _BUFFERS, name, "False", api=API)
@@ -101,6 +103,12 @@ def _layers(program: Program) -> bytes:
         names |= {*file.scan.names, *file.scan.attributes}
         names |= {alias.name for node in file.scan.imports for alias in node.names}
     return "\n".join(sorted(names)).encode()
+
+
+def _registered(program: Program) -> bool:
+    """True when a layer of the program may have buffers."""
+    names = _layers(program)
+    return bool(_RUNNING.search(names)) or b"register_buffer" in names or b"Buffer" in names
 
 
 def _synced(found: Reading, file: File, call: ast.Call) -> bool:

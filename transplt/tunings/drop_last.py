@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of, lacks
-from transplt.distributed.program import File, Slot
+from transplt.distributed.program import File, Slot, enclosing_function
 from transplt.distributed.training import Loader
 from transplt.scan import parent
 from transplt.tunings.edits import add_keyword
@@ -64,10 +64,25 @@ def _only_trains(found: Reading, loader: Loader) -> bool:
     """True when loops that train read a loader, and nothing else is handed it."""
     readers = found.readers[id(loader.call)]
     named = any(loader.call is each.call for _, _, loaders in found.training.loops for each in loaders)
-    if not named or not all(reader.trains for reader in readers):
+    if not named or not all(reader.trains and len(found.read_by[id(reader.node)]) == 1 for reader in readers):
+        return False  # a loop over several loaders may validate with one of them
+    if _made_for_several(found, loader):
         return False
     slots = found.slots_of(loader.call)
     return all(_known(found, file, node) for file, node in found.uses(slots))
+
+
+def _made_for_several(found: Reading, loader: Loader) -> bool:
+    """True for a loader that a function makes which is called more than once."""
+    function = enclosing_function(loader.call)
+    seen: set[ast.AST] = set()
+    while function is not None and function not in seen:
+        seen.add(function)
+        sites = found.program.call_sites.get(function, [])
+        if len(sites) > 1:
+            return True
+        function = enclosing_function(sites[0][1]) if sites else None
+    return False
 
 
 def _known(found: Reading, file: File, node: ast.expr) -> bool:

@@ -27,17 +27,44 @@ def add_keyword(
     writer: Writer, call: ast.Call, code: str, message: str, name: str, value: str, *, api: str = ""
 ) -> bool:
     """A keyword argument more, unless something gave the call one of that name before."""
-    end = getattr(call, "_written_to", call.end_col_offset or 0)
-    width = len(name) + len(value) + 3
-    column = 0
-    if call.lineno == call.end_lineno and call.args + call.keywords and end + width > _LONGEST_LINE:
-        column = (call.func.end_col_offset or 0) + 1
-        end = column
-    call._written_to = end + width  # type: ignore[attr-defined]
+    column = _below(call, len(name) + len(value) + 3)
     return edit(writer, call, code, message, _with_new_keyword(name, value, column), api=api)
 
 
-def _with_new_keyword(name: str, value: str, column: int) -> Transform:
+def _below(call: ast.Call, width: int) -> int | None:
+    """The column at which an argument of a width goes on a line of its own, None where it stays on the last line."""
+    given = sorted([*call.args, *(keyword.value for keyword in call.keywords)], key=_place)
+    if not given or not call.end_lineno:
+        return None
+    last = given[-1]
+    starts = {_first_line(call, each) for each in given}
+    many = len(starts) > 1 or last.lineno > call.lineno
+    line = _first_line(call, last)
+    on_line = [each for each in given if _first_line(call, each) == line]
+    if many and len(on_line) == 1:
+        return _column(call, last)  # each argument has a line of its own, or the last one has
+    end = getattr(call, "_written_to", last.end_col_offset or 0)
+    if end + width + 1 <= _LONGEST_LINE:
+        call._written_to = end + width  # type: ignore[attr-defined]
+        return None
+    column = _column(call, on_line[0]) if many else (call.func.end_col_offset or 0) + 1
+    call._written_to = column + width  # type: ignore[attr-defined]
+    return column
+
+
+def _place(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _first_line(call: ast.Call, node: ast.expr) -> int:
+    return next((each.lineno for each in call.keywords if each.value is node), node.lineno)
+
+
+def _column(call: ast.Call, node: ast.expr) -> int:
+    return next((each.col_offset for each in call.keywords if each.value is node), node.col_offset)
+
+
+def _with_new_keyword(name: str, value: str, column: int | None) -> Transform:
     add = with_keyword(name, value)
 
     def transform(node: cst.CSTNode) -> cst.CSTNode | str:
@@ -45,13 +72,12 @@ def _with_new_keyword(name: str, value: str, column: int) -> Transform:
             return node
         call = cst.ensure_type(add(node), cst.Call)
         at = next(index for index, arg in enumerate(call.args) if arg.keyword and arg.keyword.value == name)
-        if not column or not at:
+        if not at:
             return call
-        below = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(" " * column))
-        before = call.args[at - 1].with_changes(comma=cst.Comma(whitespace_after=below))
-        args = [*call.args[: at - 1], before, *call.args[at:]]
-        if at > 1 and isinstance(args[at].comma, cst.Comma) and at + 1 == len(args):
-            args[at] = args[at].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return call.with_changes(args=args)
+        between: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+        if column is not None:
+            between = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(" " * column))
+        before = call.args[at - 1].with_changes(comma=cst.Comma(whitespace_after=between))
+        return call.with_changes(args=[*call.args[: at - 1], before, *call.args[at:]])
 
     return transform
