@@ -1,0 +1,90 @@
+"""Imports that nothing needs any more after a tuning has rewritten calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from transplt.finding import Level
+from transplt.lazy_libcst import cst
+from transplt.rewrite import Change, Transform
+from transplt.scan import FUNCTIONS, parent
+from transplt.work import Work
+from transplt.writing import Writer
+
+
+def is_certain(work: Work, name: ast.Name) -> ast.Import | ast.ImportFrom | None:
+    """The import that brings a name, when it is the only one and runs whenever its block does."""
+    found = work.names.lookup(name.id, work.scan.scope_of(name))
+    if found is None or len(found[1]) != 1 or found[1][0].kind != "import":
+        return None
+    node = found[1][0].node
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        return None
+    return node if isinstance(parent(node), (ast.Module, *FUNCTIONS)) else None
+
+
+def root_of(node: ast.expr) -> ast.Name | None:
+    """The name that a dotted name begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def drop(writer: Writer, gone: Iterable[ast.expr], code: str) -> list[ast.stmt]:
+    """Take out what only the functions of rewritten calls were imported for; the statements that go as a whole."""
+    work = writer.work
+    roots = [name for node in gone if (name := root_of(node)) is not None and name.id != "torch"]
+    by_statement: dict[ast.stmt, list[str]] = {}
+    for name in dict.fromkeys(root.id for root in roots):
+        same = [root for root in roots if root.id == name]
+        node = is_certain(work, same[0])
+        if node is None or work.settings.style == "portable" or _is_public(work, name):
+            continue
+        scope = work.names.lookup(name, work.scan.scope_of(same[0]))
+        loads = [
+            load
+            for load in work.scan.names.get(name, ())
+            if work.names.lookup(name, work.scan.scope_of(load)) == scope
+        ]
+        if len(loads) == len(same) and id(node) not in work.taken:
+            by_statement.setdefault(node, []).append(name)
+    removed: list[ast.stmt] = []
+    for node, names in by_statement.items():
+        assert isinstance(node, (ast.Import, ast.ImportFrom))
+        message = f"import of {', '.join(names)}, which nothing needs any more"
+        work.take(node)
+        if len(names) == len(node.names):
+            writer.remove(node, code, message, only=len(parent(node).body) == 1)  # type: ignore[attr-defined]
+            removed.append(node)
+        else:
+            places = [
+                index for index, alias in enumerate(node.names) if (alias.asname or alias.name.split(".")[0]) in names
+            ]
+            work.changes.append(Change(node, code, message, _without(places), Level.UNSAFE, asked=True))
+    return removed
+
+
+def _is_public(work: Work, name: str) -> bool:
+    """True for a name that the file lists for others."""
+    return work.scan.path.endswith("__init__.py") or any(
+        isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
+        and any(isinstance(each, ast.Constant) and each.value == name for each in ast.walk(node.value))
+        for node in work.scan.tree.body
+    )
+
+
+def _without(places: list[int]) -> Transform:
+    """Take names out of an import statement."""
+
+    def transform(root: cst.CSTNode) -> cst.CSTNode:
+        line = cst.ensure_type(root, cst.SimpleStatementLine)
+        node = line.body[0]
+        assert isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(node.names, cst.ImportStar)
+        last = node.names[-1]
+        kept = [alias for index, alias in enumerate(node.names) if index not in places]
+        kept[-1] = kept[-1].with_changes(comma=last.comma)
+        return line.with_changes(body=[node.with_changes(names=kept), *line.body[1:]])
+
+    return transform
