@@ -62,11 +62,10 @@ class Masks:
 
 def _last_import(body: list[ast.stmt]) -> ast.stmt | None:
     """The last statement of the block of imports at the head of a file."""
-    last = None
+    last: ast.stmt | None = None
     for node in body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            last = node
-        elif isinstance(node, ast.Try) and any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in node.body):
+        inside = node.body if isinstance(node, ast.Try) else [node]
+        if any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in inside):
             last = node
         elif last is not None and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             break
@@ -174,7 +173,5 @@ def replace(writer: Writer, call: ast.Call, api: str, transform: Transform) -> b
         return False
     work.take(call.func)
     message = f"{api} -> {TARGET}"
-    work.changes.append(
-        Change(call, CODE, message, transform, Level.UNSAFE, api, writes_npu=True, asked=True)
-    )  # fmt: skip
+    work.changes.append(Change(call, CODE, message, transform, Level.UNSAFE, api, writes_npu=True, asked=True))
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from transplt.codemods.call_edits import tight
 from transplt.lazy_libcst import cst
@@ -52,7 +53,7 @@ class Piece:
     value: str = "{}"
     keyword: str = ""
     place: int | None = None
-    star: str = ""
+    star: Literal["", "*"] = ""
 
 
 def rewritten(work: Work, call: ast.Call, callee: str, pieces: Sequence[Piece], tail: str = "") -> Transform:
@@ -70,7 +71,8 @@ def rewritten(work: Work, call: ast.Call, callee: str, pieces: Sequence[Piece], 
         text = empty.code_for_node(old.with_changes(func=cst.parse_expression(callee), args=args)) + tail
         lines = f"{line}{text}{rest}".split("\n")
         if "#" not in text and max(map(len, lines)) > widest:
-            bare = (arg.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace("")) for arg in args)
+            nothing, default = cst.SimpleWhitespace(""), cst.MaybeSentinel.DEFAULT
+            bare = [arg.with_changes(comma=default, whitespace_after_arg=nothing) for arg in args]
             inner = "".join(f"{indent}    {empty.code_for_node(each)},\n" for each in bare)
             text = f"{callee}(\n{inner}{indent}){tail}"
         return text
@@ -93,7 +95,9 @@ def _arguments(old: cst.Call, pieces: Sequence[Piece]) -> list[cst.Arg]:
         text = piece.value if kept is None else piece.value.replace("{}", empty.code_for_node(kept.value))
         keyword = cst.Name(piece.keyword) if piece.keyword else None
         value = kept.value if kept is not None and piece.value == "{}" else cst.parse_expression(text)
-        equal = kept.equal if kept is not None and keyword and kept.keyword else tight() if keyword else cst.MaybeSentinel.DEFAULT
+        equal = tight() if keyword else cst.MaybeSentinel.DEFAULT
+        if kept is not None and keyword and kept.keyword:
+            equal = kept.equal
         comma = between
         if kept is last:
             comma = _inner_comma(last, between)

@@ -18,6 +18,8 @@ from transplt.writing import Writer, written
 CODE = "NPU764"
 _FILLS = ("masked_fill", "masked_fill_")
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
+#: What reading a tensor does not use up.
+_FACTS = frozenset({"dtype", "shape", "device", "ndim", "size", "dim"})
 _INFINITE = frozenset({"math.inf", "numpy.inf", "torch.inf", "numpy.Inf"})
 
 
@@ -45,7 +47,7 @@ def plan(writer: Writer, value: str) -> None:
         writer.change(infinity, CODE, f"minus infinity before a softmax -> {text}", written(text))
 
 
-def _looks_for_nan(work: Work, call: ast.Call) -> bool:
+def _looks_for_nan(work: Work, call: ast.expr) -> bool:
     """True in a function that asks for nan: it knows of rows that are masked as a whole."""
     function = function_around(call)
     text = text_of(work, function) if function is not None else work.source.text
@@ -77,7 +79,14 @@ def _is_infinity(work: Work, node: ast.expr, words: tuple[str, ...]) -> bool:
     return work.names.qualified(node) in _INFINITE
 
 
-def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call, depth: int = 0) -> bool:
+def stays_finite(work: Work, line: ast.Assign, scores: ast.expr) -> bool:
+    """True when `scores[mask] = -inf` goes into a softmax and nowhere else, and this tuning is asked for."""
+    if not any(name == "finite-masks" for name, _ in work.settings.tune) or not isinstance(scores, ast.Name):
+        return False
+    return _next_uses(work, scores, line, None, 0) and not _looks_for_nan(work, scores)
+
+
+def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call | None, depth: int = 0) -> bool:
     """True when the value of an expression goes into a softmax and nowhere else."""
     above = parent(node)
     if depth > 8:
@@ -90,24 +99,20 @@ def _reaches_softmax(work: Work, node: ast.expr, call: ast.Call, depth: int = 0)
             if above.attr == "softmax":
                 return True
             same = above.attr in (*_FILLS, "float", "contiguous", "view", "reshape")
-            return same and _reaches_softmax(work, outer, call, depth + 1)
-        return False
-    in_place = isinstance(call.func, ast.Attribute) and call.func.attr == "masked_fill_"
-    if isinstance(above, ast.Expr) and in_place and node is call and isinstance(call.func, ast.Attribute):
-        scores = call.func.value
-        return isinstance(scores, ast.Name) and _next_uses(work, scores, above, call, depth)
+            return above.attr in _FACTS or (same and _reaches_softmax(work, outer, call, depth + 1))
+        return above.attr in _FACTS
+    filled = call.func.value if call is not None and isinstance(call.func, ast.Attribute) else None
+    in_place = call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "masked_fill_"
+    if isinstance(above, ast.Expr) and in_place and node is call:
+        return isinstance(filled, ast.Name) and _next_uses(work, filled, above, call, depth)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
         target = above.targets[0]
-        return (not in_place or _is_same(call, target)) and _next_uses(work, target, above, call, depth)
+        same = isinstance(filled, ast.Name) and filled.id == target.id
+        return (not in_place or same) and _next_uses(work, target, above, call, depth)
     return False
 
 
-def _is_same(call: ast.Call, target: ast.Name) -> bool:
-    scores = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return isinstance(scores, ast.Name) and scores.id == target.id
-
-
-def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call, depth: int) -> bool:
+def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call | None, depth: int) -> bool:
     """True when all that reads a name after a statement, up to its next value, is a softmax or a mask on the way."""
     scope: Scope = work.scan.scope_of(name)
     if not isinstance(scope.node, FUNCTIONS):
@@ -121,14 +126,12 @@ def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call, dept
     closures = [
         node
         for node in work.scan.names.get(name.id, ())
-        if work.scan.scope_of(node) is not scope and (found := work.names.lookup(name.id, work.scan.scope_of(node)))
+        if work.scan.scope_of(node) is not scope
+        and (found := work.names.lookup(name.id, work.scan.scope_of(node)))
         and found[0] is scope
     ]
-    stores = [
-        binding.node
-        for binding in scope.bindings.get(name.id, ())
-        if hasattr(binding.node, "lineno") and (binding.node.lineno, binding.node.col_offset) > end
-    ]
+    bound = [binding.node for binding in scope.bindings.get(name.id, ())]
+    stores = [node for node in bound if isinstance(node, ast.Name) and (node.lineno, node.col_offset) > end]
     if not loads or closures:
         return False
     loads.sort(key=lambda node: (node.lineno, node.col_offset))
@@ -139,7 +142,8 @@ def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call, dept
             break
         if not _reaches_softmax(work, load, call, depth + 1):
             return False
-        reached = True
+        above = parent(load)
+        reached = reached or not (isinstance(above, ast.Attribute) and above.attr in _FACTS)
     return reached
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from transplt.rewrite import Transform
 from transplt.tunings import attention, imports
 from transplt.tunings.attention import BY_HAND, CODE, Masks
 from transplt.tunings.call_texts import Bound, Piece, bind, rewritten
 from transplt.tunings.values import is_dotted
-from transplt.work import Note
+from transplt.work import Note, Work
 from transplt.writing import Writer
 
 _TAIL = "dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs block_table"
@@ -51,10 +52,19 @@ _FUNCTIONS = {
 _MODULES = ("flash_attn.", "flash_attn.flash_attn_interface.")
 
 
+@dataclass(slots=True)
+class _Call:
+    """A call of the package, and what goes in its place or why nothing does."""
+
+    node: ast.Call
+    name: str
+    new: Transform | str
+
+
 def plan(writer: Writer, masks: Masks) -> None:
     """Rewrite the calls whose arguments can all be read; imports that are left over go."""
     work = writer.work
-    done: list[ast.expr] = []
+    calls: list[_Call] = []
     for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
         full = work.names.qualified(call.func) or ""
         name = full.rpartition(".")[2]
@@ -63,27 +73,66 @@ def plan(writer: Writer, masks: Masks) -> None:
         function = _FUNCTIONS.get(name)
         if function is None or full not in [module + name for module in _MODULES]:
             writer.left(call, f"{full} has no counterpart that transplt writes", _HELP, BY_HAND)
-            continue
-        root = imports.root_of(call.func)
-        if root is None or imports.is_certain(work, root) is None:
+        else:
+            calls.append(_Call(call, name, _new_call(writer, call, function, masks)))
+    attempts = _attempts(work, calls)
+    done: list[ast.expr] = []
+    for item in calls:
+        root = imports.root_of(item.node.func)
+        if root is None or not (imports.is_certain(work, root) or root.id in attempts):
             writer.left(
-                call,
-                f"{name} stays: whether its import succeeds decides what the program does",
+                item.node,
+                f"{item.name} stays: whether its import succeeds decides what the program does",
                 "make the fused operator of torch_npu a branch of its own beside it; transplt explain NPU760 shows how",
                 BY_HAND,
             )
-            continue
-        why = _rewrite(writer, call, name, function, masks)
-        if why:
-            writer.left(call, f"{name} stays: {why}", _HELP, BY_HAND)
-        else:
-            done.append(call.func)
+        elif isinstance(item.new, str):
+            writer.left(item.node, f"{item.name} stays: {item.new}", _HELP, BY_HAND)
+        elif attention.replace(writer, item.node, f"flash_attn.{item.name}", item.new):
+            done.append(item.node.func)
     if done:
-        _settle(writer, imports.drop(writer, done, CODE))
+        removed = imports.drop(writer, done, CODE)
+        for attempt in {id(node): node for node in attempts.values()}.values():
+            if work.settings.style != "portable":
+                writer.remove(attempt, CODE, "import of flash_attn, which nothing needs any more", only=False)
+                removed.append(attempt)
+        _settle(writer, removed)
 
 
-def _rewrite(writer: Writer, call: ast.Call, name: str, function: _Function, masks: Masks) -> str:
-    """Write the call, or give the reason why not."""
+def _attempts(work: Work, calls: list[_Call]) -> dict[str, ast.Try]:
+    """The names that come from a `try` which can go as a whole, as all uses of all its names are rewritten."""
+    found: dict[str, ast.Try] = {}
+    by_root: dict[str, list[_Call]] = {}
+    for item in calls:
+        root = imports.root_of(item.node.func)
+        if root is not None and imports.is_certain(work, root) is None:
+            by_root.setdefault(root.id, []).append(item)
+    for items in by_root.values():
+        root = imports.root_of(items[0].node.func)
+        node = imports.is_attempt(work, root) if root is not None else None
+        names = imports.names_of(node) if node is not None else None
+        if node is None or names is None or root is None:
+            continue
+        same = all(_same_alignment(item.name, line) for item in items for line in ast.walk(node))
+        whole = all(
+            len(work.scan.names.get(name, ())) == len(by_root.get(name, ()))
+            and not any(isinstance(item.new, str) for item in by_root.get(name, ()))
+            for name in names
+        )
+        if whole and same:
+            found[root.id] = node
+    return found
+
+
+def _same_alignment(name: str, line: ast.AST) -> bool:
+    """True unless another import that may stand in aligns its causal mask at another corner."""
+    if not isinstance(line, ast.ImportFrom) or "qkvpacked" in name:
+        return True
+    return all(("unpadded" in alias.name) == ("unpadded" in name) for alias in line.names)
+
+
+def _new_call(writer: Writer, call: ast.Call, function: _Function, masks: Masks) -> Transform | str:
+    """The call of the fused operator, or the reason why there is none."""
     work = writer.work
     bound = bind(call, function.parameters)
     if bound is None:
@@ -116,10 +165,7 @@ def _rewrite(writer: Writer, call: ast.Call, name: str, function: _Function, mas
     given = isinstance(bound.get("softmax_scale"), ast.BinOp)
     scale = attention.scale(bound, "softmax_scale", head, given)
     rest = attention.in_order(masked, attention.keep_prob(work, bound), scale)
-    transform = rewritten(work, call, attention.TARGET, [*pieces, *rest], "[0]")
-    if not attention.replace(writer, call, f"flash_attn.{name}", transform):
-        return "another edit changes it"
-    return ""
+    return rewritten(work, call, attention.TARGET, [*pieces, *rest], "[0]")
 
 
 def _tensors(call: ast.Call, bound: Bound, function: _Function, rank: int) -> list[Piece]:

@@ -7,7 +7,7 @@ import ast
 from transplt.scan import chain
 from transplt.tunings import attention, flash_attention, imports
 from transplt.tunings.attention import NATIVE, Masks
-from transplt.tunings.call_texts import Bound, Piece, bind, rewritten
+from transplt.tunings.call_texts import Piece, bind, rewritten
 from transplt.tunings.values import attribute_values, describe, held, scripted, text_of
 from transplt.work import Work
 from transplt.writing import Writer
@@ -66,7 +66,10 @@ def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
     heads, head = (attention.size(work, query, dim, 4) for dim in (1, 3))
     if not heads:
         return "the number of heads cannot be read without computing the query twice"
-    pieces = [Piece(place=bound.places[name], keyword=_keyword(call, bound, name)) for name in ("query", "key", "value")]
+    names = {keyword.arg for keyword in call.keywords}
+    pieces = [
+        Piece(place=bound.places[name], keyword=name if name in names else "") for name in ("query", "key", "value")
+    ]
     pieces += [Piece(heads, "head_num"), Piece('"BNSD"', "input_layout")]
     no_mask = attention.is_nothing(bound.get("attn_mask"))
     mask: list[Piece] = []
@@ -80,9 +83,7 @@ def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
             return given
         mask = [Piece("~{}", "atten_mask", bound.places["attn_mask"]), *given]
     known = _is_number(work, bound.get("scale"))
-    rest = attention.in_order(
-        mask, attention.keep_prob(work, bound), attention.scale(bound, "scale", head, known)
-    )
+    rest = attention.in_order(mask, attention.keep_prob(work, bound), attention.scale(bound, "scale", head, known))
     transform = rewritten(work, call, attention.TARGET, [*pieces, *rest], "[0]")
     if not attention.replace(writer, call, SDPA, transform):
         return "another edit changes it"
@@ -102,10 +103,6 @@ def _prevented(work: Work, call: ast.Call) -> str:
     return ""
 
 
-def _keyword(call: ast.Call, bound: Bound, name: str) -> str:
-    return name if any(keyword.arg == name for keyword in call.keywords) else ""
-
-
 def _is_number(work: Work, node: ast.expr | None) -> bool:
     """True for a scale that cannot be None."""
     if node is None:
@@ -119,7 +116,8 @@ def _is_number(work: Work, node: ast.expr | None) -> bool:
 
 def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
     """What a boolean mask of full size asks for besides itself, or why it cannot be taken over."""
-    made, lower = node, False
+    made: ast.expr = node
+    lower = False
     for _ in range(8):
         if isinstance(made, ast.Name):
             value = held(work, made)
@@ -127,12 +125,9 @@ def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
                 return f"the dtype and shape of the mask {text_of(work, node)} cannot be read here"
             made = value.node
         elif isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "tril":
-            lower = lower or len(made.args) + len(made.keywords) < 1 + (work.names.qualified(made.func) == "torch.tril")
-            lower = lower or _zero_diagonal(made)
-            if work.names.qualified(made.func) == "torch.tril" and made.args:
-                made = made.args[0]
-            elif isinstance(made.func.value, ast.expr):
-                made = made.func.value
+            function = work.names.qualified(made.func) == "torch.tril" and bool(made.args)
+            lower = lower or len(made.args) + len(made.keywords) == function or _zero_diagonal(made)
+            made = made.args[0] if function else made.func.value
         else:
             break
     if isinstance(made, ast.Call) and work.names.qualified(made.func) == "torch.ones" and isinstance(node, ast.Name):
@@ -148,5 +143,3 @@ def _zero_diagonal(call: ast.Call) -> bool:
     return any(
         key.arg == "diagonal" and isinstance(key.value, ast.Constant) and key.value.value == 0 for key in call.keywords
     )
-
-

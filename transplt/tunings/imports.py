@@ -24,6 +24,39 @@ def is_certain(work: Work, name: ast.Name) -> ast.Import | ast.ImportFrom | None
     return node if isinstance(parent(node), (ast.Module, *FUNCTIONS)) else None
 
 
+def is_attempt(work: Work, name: ast.Name) -> ast.Try | None:
+    """The `try` at module level that does nothing but import a name, or another of the same package in its place."""
+    found = work.names.lookup(name.id, work.scan.scope_of(name))
+    if found is None or found[0] is not work.scan.root:
+        return None
+    nodes = {id(above): above for binding in found[1] if isinstance(above := _attempt_around(binding.node), ast.Try)}
+    if len(nodes) != 1 or any(_attempt_around(binding.node) is None for binding in found[1]):
+        return None
+    node = next(iter(nodes.values()))
+    return node if not node.orelse and not node.finalbody else None
+
+
+def _attempt_around(node: ast.AST) -> ast.Try | None:
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, ast.Try):
+            return node if isinstance(parent(node), ast.Module) else None
+    return None
+
+
+def names_of(node: ast.Try) -> set[str] | None:
+    """The names that a `try` imports or sets to None; None when it does anything else."""
+    names: set[str] = set()
+    for line in [*node.body, *(each for handler in node.handlers for each in handler.body)]:
+        if isinstance(line, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in line.names)
+        elif isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant):
+            names.update(target.id for target in line.targets if isinstance(target, ast.Name))
+        elif not isinstance(line, (ast.Pass, ast.Raise)):
+            return None
+    return names
+
+
 def root_of(node: ast.expr) -> ast.Name | None:
     """The name that a dotted name begins with."""
     while isinstance(node, ast.Attribute):
@@ -35,23 +68,22 @@ def drop(writer: Writer, gone: Iterable[ast.expr], code: str) -> list[ast.stmt]:
     """Take out what only the functions of rewritten calls were imported for; the statements that go as a whole."""
     work = writer.work
     roots = [name for node in gone if (name := root_of(node)) is not None and name.id != "torch"]
-    by_statement: dict[ast.stmt, list[str]] = {}
-    for name in dict.fromkeys(root.id for root in roots):
-        same = [root for root in roots if root.id == name]
-        node = is_certain(work, same[0])
-        if node is None or work.settings.style == "portable" or _is_public(work, name):
+    by_statement: dict[ast.Import | ast.ImportFrom, list[str]] = {}
+    for local in dict.fromkeys(root.id for root in roots):
+        same = [root for root in roots if root.id == local]
+        found = is_certain(work, same[0])
+        if found is None or work.settings.style == "portable" or _is_public(work, local):
             continue
-        scope = work.names.lookup(name, work.scan.scope_of(same[0]))
+        scope = work.names.lookup(local, work.scan.scope_of(same[0]))
         loads = [
             load
-            for load in work.scan.names.get(name, ())
-            if work.names.lookup(name, work.scan.scope_of(load)) == scope
+            for load in work.scan.names.get(local, ())
+            if work.names.lookup(local, work.scan.scope_of(load)) == scope
         ]
-        if len(loads) == len(same) and id(node) not in work.taken:
-            by_statement.setdefault(node, []).append(name)
+        if len(loads) == len(same) and id(found) not in work.taken:
+            by_statement.setdefault(found, []).append(local)
     removed: list[ast.stmt] = []
     for node, names in by_statement.items():
-        assert isinstance(node, (ast.Import, ast.ImportFrom))
         message = f"import of {', '.join(names)}, which nothing needs any more"
         work.take(node)
         if len(names) == len(node.names):

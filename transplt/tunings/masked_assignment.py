@@ -12,7 +12,7 @@ import ast
 from transplt.finding import Level
 from transplt.rewrite import Change
 from transplt.scan import parent
-from transplt.tunings.finite_masks import is_minus_infinity
+from transplt.tunings.finite_masks import is_minus_infinity, stays_finite
 from transplt.tunings.values import is_dotted, is_torch_tensor, scripted, text_of
 from transplt.work import Work
 from transplt.writing import Writer, written
@@ -41,7 +41,10 @@ def plan(writer: Writer, value: str) -> None:
         if any(_overlaps(work, change, line) for change in work.changes) or not work.take(line):
             continue
         x = text_of(work, store.value)
-        text = f"{x}.masked_fill_({text_of(work, mask)}, {text_of(work, line.value)})"
+        number = text_of(work, line.value)
+        if is_minus_infinity(work, line.value) and stays_finite(work, line, store.value):
+            number = f"{writer.torch}.finfo({x}.dtype).min"
+        text = f"{x}.masked_fill_({text_of(work, mask)}, {number})"
         message = f"assignment under a mask -> {x}.masked_fill_"
         work.changes.append(Change(line, CODE, message, written(text), Level.UNSAFE, asked=True))
 

@@ -146,8 +146,8 @@ class _Reader:
             return None
         return _Term("weight", weight=f"self.{node.attr}")
 
-    def _inside(self, node: ast.AST) -> bool:
-        return self.cls.lineno <= node.lineno <= (self.cls.end_lineno or 0)  # type: ignore[attr-defined]
+    def _inside(self, node: ast.Attribute) -> bool:
+        return self.cls.lineno <= node.lineno <= (self.cls.end_lineno or 0)
 
     def _operation(self, node: ast.BinOp, known: dict[str, _Term]) -> _Term | None:
         if isinstance(node.op, ast.Add):

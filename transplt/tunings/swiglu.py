@@ -86,7 +86,8 @@ def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr,
             writes_npu=True, asked=True,
         )
     )  # fmt: skip
-    writer.remove(taken_apart, CODE, "the halves, which npu_swiglu takes by itself", only=len(block_of(taken_apart)) == 1)
+    alone = len(block_of(taken_apart)) == 1
+    writer.remove(taken_apart, CODE, "the halves, which npu_swiglu takes by itself", only=alone)
     return True
 
 

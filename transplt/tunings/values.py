@@ -160,18 +160,15 @@ def _called(work: Work, call: ast.Call, depth: int) -> Tensor:
             return Tensor(inner.rank, "")
         if name in ("unflatten", "unsqueeze", "flatten", "squeeze", "expand", "repeat"):
             inner = describe(work, func.value, depth + 1)
-            more = len(call.args[1].elts) - 1 if name == "unflatten" and _sizes(call) else None
-            more = 1 if name == "unsqueeze" else more
+            more = 1 if name == "unsqueeze" else None
+            if name == "unflatten" and len(call.args) == 2 and isinstance(call.args[1], (ast.Tuple, ast.List)):
+                more = len(call.args[1].elts) - 1
             return Tensor(None if inner.rank is None or more is None else inner.rank + more, inner.origin)
         if is_linear(work, func):
             return Tensor(None, "linear")
     if work.names.qualified(func) == "torch.nn.functional.linear":
         return Tensor(None, "linear")
     return Tensor(None, f"{call.lineno}:{call.col_offset}")
-
-
-def _sizes(call: ast.Call) -> bool:
-    return len(call.args) == 2 and isinstance(call.args[1], (ast.Tuple, ast.List))
 
 
 def is_linear(work: Work, func: ast.expr) -> bool:
@@ -195,11 +192,8 @@ def attribute_values(work: Work, node: ast.expr) -> list[ast.expr]:
         if store.attr != node.attr or class_around(store) is not cls:
             continue
         above = parent(store)
-        if isinstance(above, ast.Assign) and store in above.targets:
-            value = above.value
-        elif isinstance(above, ast.AnnAssign) and above.value is not None:
-            value = above.value
-        else:
+        value = above.value if isinstance(above, (ast.Assign, ast.AnnAssign)) else None
+        if value is None:
             return []
         values += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
     return values
@@ -250,9 +244,7 @@ def _indexed(index: ast.expr) -> int | None:
             continue
         if isinstance(each, ast.Constant) and each.value is None:
             change += 1
-        elif isinstance(each, ast.Constant) and type(each.value) is int:
-            change -= 1
-        elif isinstance(each, ast.UnaryOp) and isinstance(each.operand, ast.Constant):
+        elif isinstance(getattr(each, "operand", each), ast.Constant):
             change -= 1
         else:
             return None
