@@ -11,7 +11,8 @@ import pytest
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.emulator", "transplt.distributed.codemod", "transplt.report.html",
+    "transplt.emulator", "transplt.distributed.codemod", "transplt.report.html", "transplt.tree",
+    "transplt.files.tokens",
 )  # fmt: skip
 PROGRAM = """
 import runpy, sys

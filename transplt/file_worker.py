@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from transplt.edited_lines import edited_lines
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
-from transplt.files.tokens import OtherFile, scan_other_file
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
 from transplt.frames import decoded, frames
 from transplt.mirror import WHOLE_FILE_BYTES, copy_large_file, read_file, write_file
@@ -23,6 +22,9 @@ from transplt.settings import Settings
 from transplt.tokens import find_tokens
 from transplt.torch_version import TorchTarget
 from transplt.walk import LARGE_FILE_BYTES, Entry
+
+if TYPE_CHECKING:
+    from transplt.files.tokens import OtherFile
 
 TOP = Span(1, 1, 1, 1, 0, 0)
 
@@ -157,6 +159,8 @@ class FileWorker:
     def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
         """What a file that is not Python holds."""
         kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
+        from transplt.files.tokens import scan_other_file
+
         other = scan_other_file(data, path, kind, self.target, self.settings.ignored_codes(path))
         if self.settings.analysis and kind is FileKind.NATIVE:
             from transplt.support.native import findings_of
@@ -165,6 +169,19 @@ class FileWorker:
             found = tuple(each for each in findings_of(data, path) if not each.code.startswith(skipped))
             other = replace(other, findings=(*other.findings, *found))
         return kind, other
+
+
+def unread_finding(path: str, why: str) -> Finding:
+    """The finding for what could not be opened."""
+    return Finding(
+        path=path,
+        span=TOP,
+        code="NPU909",
+        level=Level.MANUAL,
+        message=f"this cannot be opened, so the output does not hold it: {why}",
+        effort=Effort.LOW,
+        help=why,
+    )
 
 
 def internal_finding(path: str, why: str) -> Finding:

@@ -8,10 +8,9 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from transplt.distributed.launch import write_launch
 from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.file_worker import TOP, FileWorker, Unread
-from transplt.finding import Effort, Finding, Level
+from transplt.file_worker import FileWorker, Unread, unread_finding
+from transplt.finding import Finding
 from transplt.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
 from transplt.mirror import WriteError, write_file
 from transplt.plan import Plan
@@ -99,6 +98,8 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
         taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
     result, reports = write_reports(result, stage.folder, taken, plan.page)
     if plan.settings.entry and not plan.report_only:
+        from transplt.distributed.launch import write_launch
+
         reports |= write_launch(result, stage.folder, taken)
     (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
     if plan.report_only:
@@ -185,16 +186,3 @@ def _keep(outcome: _Outcome, record: FileRecord | Unread) -> None:
         outcome.unread.append(unread_finding(record.path, record.why))
     else:
         outcome.records.append(record)
-
-
-def unread_finding(path: str, why: str) -> Finding:
-    """The finding for what could not be opened."""
-    return Finding(
-        path=path,
-        span=TOP,
-        code="NPU909",
-        level=Level.MANUAL,
-        message=f"this cannot be opened, so the output does not hold it: {why}",
-        effort=Effort.LOW,
-        help=why,
-    )

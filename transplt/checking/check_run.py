@@ -10,13 +10,12 @@ from pathlib import Path
 
 from transplt.checking.check_worker import CheckedFile, CheckWorker
 from transplt.checking.inputs import Project, find_inputs, open_project
-from transplt.file_worker import Unread
+from transplt.file_worker import Unread, unread_finding
 from transplt.finding import Finding, Level
 from transplt.plan import Options
 from transplt.pool import Died, Pool, default_jobs, share_out
 from transplt.project import ModuleFacts, ProjectFacts
 from transplt.settings import Settings
-from transplt.tree import unread_finding
 from transplt.walk import Entry
 
 
