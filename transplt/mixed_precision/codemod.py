@@ -21,6 +21,13 @@ def plan(work: Work) -> None:
     if own is not None:
         _explain(writer, own, None)
         return
+    if b"masked_fill" in work.source.utf8 and work.settings.amp == "native" and work.settings.amp_dtype == "float16":
+        _constants(writer)
+    if work.settings.amp == "apex" and already(work) is None:
+        from transplt.mixed_precision import apex
+
+        apex.plan(work)
+        return
     if not trains:
         return
     units = find_units(work)
@@ -31,6 +38,15 @@ def plan(work: Work) -> None:
         from transplt.mixed_precision import native
 
         native.write(writer, units)
+
+
+def _constants(writer: Writer) -> None:
+    """Constants beyond float16, in the files of a project that gets mixed precision."""
+    texts = writer.work.project.sources.values() or [writer.work.source.utf8]
+    if any(b".backward(" in text for text in texts) and already(writer.work) is None:
+        from transplt.mixed_precision.half_limits import report_constants
+
+        report_constants(writer)
 
 
 def _wanted(work: Work) -> bool:
