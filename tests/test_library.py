@@ -52,7 +52,34 @@ def test_options_reach_the_engine(tmp_path: Path) -> None:
     assert portable.data == b"import torch\ntorch.accelerator.synchronize()\n"
 
 
+def test_themes_are_asked_for_by_keyword(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text(
+        "import torch\n\nmodel = torch.nn.Linear(2, 1).cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for x in torch.ones(3, 2).cuda():\n    loss = model(x).mean()\n    optimizer.zero_grad()\n"
+        "    loss.backward()\n    optimizer.step()\n"
+    )
+    out = tmp_path / "out"
+    result = transplt.migrate_tree(project, out, amp="native", amp_dtype="bfloat16", tune="fused-optimizer")
+    assert result.output is not None
+    text = (result.output / "train.py").read_text()
+    assert "torch.bfloat16" in text and "NpuFusedSGD" in text and "GradScaler" not in text
+
+
 @pytest.mark.parametrize("call", [
+    lambda: transplt.migrate_tree(".", amp="fp8"),
+    lambda: transplt.migrate_tree(".", amp="native", amp_dtype="float8"),
+    lambda: transplt.migrate_tree(".", opt_level="O1"),
+    lambda: transplt.migrate_tree(".", amp="native", opt_level="O1"),
+    lambda: transplt.migrate_tree(".", amp="apex", opt_level="O3"),
+    lambda: transplt.migrate_tree(".", loss_scale="128"),
+    lambda: transplt.migrate_tree(".", amp="native", loss_scale="0"),
+    lambda: transplt.migrate_tree(".", amp="native", loss_scale="inf"),
+    lambda: transplt.migrate_tree(".", amp="native", amp_dtype="bfloat16", loss_scale="128"),
+    lambda: transplt.migrate_tree(".", amp="native", style="portable"),
+    lambda: transplt.migrate_tree(".", tune="fused-optimiser"),
     lambda: transplt.migrate_source("", torch_version="1.0"),
     lambda: transplt.migrate_source("", style="cuda"),
     lambda: transplt.migrate_tree("/does/not/exist"),

@@ -61,14 +61,20 @@ def migrate_tree(
     specify_device: bool | None = None,
     similar: bool | None = None,
     unsafe_fixes: bool | None = None,
+    amp: str | None = None,
+    amp_dtype: str | None = None,
+    opt_level: str | None = None,
+    loss_scale: str | None = None,
+    tune: str | None = None,
     force: bool = False,
     report_only: bool = False,
     jobs: int | None = None,
 ) -> RunResult:
     """Migrate a folder or one file into `<out>/<name>_msft`, as `transplt -i SOURCE -o OUT` does.
 
-    What is None is decided by the project's own settings. The input is never changed; the output is there and complete
-    at the end, or it is not there.
+    What is None is decided by the project's own settings. `amp` (native or apex), `tune` (names of tunings, or all) and
+    what belongs to them mean what they mean on the command line. The input is never changed; the output is there and
+    complete at the end, or it is not there.
     """
     from transplt import tree
     from transplt.plan import make_plan
@@ -83,6 +89,11 @@ def migrate_tree(
         specify_device=specify_device,
         similar=similar,
         unsafe_fixes=unsafe_fixes,
+        amp=amp,
+        amp_dtype=amp_dtype,
+        opt_level=opt_level,
+        loss_scale=loss_scale,
+        tune=tune,
         force=force,
         report_only=report_only,
         jobs=jobs,

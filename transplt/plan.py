@@ -168,7 +168,14 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
 def _amp(options: Options) -> tuple[str, str]:
     """The kind of mixed precision and the loss scale. UsageError for options that do not go together."""
     amp = options.amp or "off"
-    for option, given, kinds in (
+    for option, chosen, known in (
+        ("--amp", amp, ("native", "apex", "off")),
+        ("--amp-dtype", options.amp_dtype or "float16", ("float16", "bfloat16")),
+        ("--opt-level", options.opt_level or "O2", ("O1", "O2")),
+    ):
+        if chosen not in known:
+            raise UsageError(f"{option} must be one of {', '.join(known)}, not {chosen!r}")
+    for option, given, kinds in (  # given: a text or a flag
         ("--amp-dtype", options.amp_dtype, ("native",)),
         ("--opt-level", options.opt_level, ("apex",)),
         ("--combine-ddp", options.combine_ddp, ("apex",)),
