@@ -20,6 +20,7 @@ class _Lines:
     message: str
     level: Level
     after: bool
+    above_comments: bool = False
 
 
 @dataclass(slots=True)
@@ -48,9 +49,21 @@ class Layout:
         """True when lines can go in around statements: they share their lines with no other."""
         return all(owns_its_lines(self.source, node) for node in nodes)
 
-    def before(self, node: ast.stmt, texts: Sequence[str], code: str, message: str, level: Level = Level.SAFE) -> None:
-        """Lines above a statement, at its indentation, outside of what wraps that statement from its first line on."""
-        self.lines.append(_Lines(node, tuple(texts), code, message, level, after=False))
+    def before(
+        self,
+        node: ast.stmt,
+        texts: Sequence[str],
+        code: str,
+        message: str,
+        level: Level = Level.SAFE,
+        *,
+        above_comments: bool = False,
+    ) -> None:
+        """Lines above a statement, at its indentation, outside of what wraps that statement from its first line on.
+
+        `above_comments`: above the comments right above the statement too.
+        """
+        self.lines.append(_Lines(node, tuple(texts), code, message, level, False, above_comments))
 
     def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str, level: Level = Level.SAFE) -> None:
         """Lines below a statement, at its indentation."""
@@ -75,7 +88,7 @@ class Layout:
                 depth = sum(wrap.holds(first, last) and last < last_line(wrap.last) for wrap in self.wraps)
             indent = indent_of(source, item.node) + unit * depth
             text = "".join(f"{indent}{line}{newline}" if line else newline for line in item.texts)
-            offset = source.line_starts[first - 1]
+            offset = source.line_starts[first - 1 - (self._comments(first) if item.above_comments else 0)]
             if item.after:
                 offset = source.line_starts[last] if last < len(source.line_starts) else len(source.utf8)
                 if offset == len(source.utf8) and not source.utf8.endswith((b"\n", b"\r")):
@@ -102,6 +115,15 @@ class Layout:
                 )
         placed.sort(key=lambda item: item[0])
         return [item for _, item in placed]
+
+    def _comments(self, line: int) -> int:
+        """How many lines right above a line hold a comment only, at its indentation."""
+        text = self.source.line_text(line)
+        indent = text[: len(text) - len(text.lstrip())]
+        count = 0
+        while line - count > 1 and self.source.line_text(line - count - 1).startswith(f"{indent}#"):
+            count += 1
+        return count
 
     def _outside(self, other: _Wrap, wrap: _Wrap) -> bool:
         same = first_line(other.first) == first_line(wrap.first) and last_line(other.last) == last_line(wrap.last)

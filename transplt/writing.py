@@ -77,9 +77,11 @@ class Writer:
         )  # fmt: skip
         return True
 
-    def before(self, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
+    def before(
+        self, node: ast.stmt, texts: Sequence[str], code: str, message: str, *, above_comments: bool = False
+    ) -> None:
         """Lines above a statement; see `Layout.before`."""
-        self.layout.before(node, texts, code, message, self.level)
+        self.layout.before(node, texts, code, message, self.level, above_comments=above_comments)
 
     def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
         """Lines below a statement; see `Layout.after`."""

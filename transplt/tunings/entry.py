@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import ast
 
+from transplt.distributed.program import imported_paths
 from transplt.distributed.start import is_main_guard
 from transplt.scan import FUNCTIONS
+from transplt.tunings.optimizers import ON_CARD
 from transplt.tunings.reach import program_around, reach_of
 from transplt.work import Work
 from transplt.writing import Writer
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_TESTS = ("test_", "conftest", "setup.py", "hubconf.py")
+_TESTS = ("test_", "unit_test", "conftest", "setup.py", "hubconf.py")
 
 
 def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], code: str, message: str) -> None:
     """Put `torch.` and a line in, once for a program; nothing where one of its files has a word of `already`."""
     work = writer.work
     program = program_around(work)
-    if program is None or not is_entry(work):
+    if program is None or not is_entry(work) or not _uses_torch(work):
         return
     texts = [file.source.utf8 for file in program.files]
-    if any(word in text for text in texts for word in already) or not any(
-        b"cuda" in text or b"npu" in text or b"accelerator" in text for text in texts
-    ):
+    if any(word in text for text in texts for word in already) or not any(ON_CARD.search(text) for text in texts):
         return
     last = _last_import(work.scan.tree)
     if last is None or not writer.layout.fits(last):
@@ -43,6 +43,17 @@ def is_entry(work: Work) -> bool:
         return False
     body = work.scan.tree.body
     return any(is_main_guard(node) for node in body) or any(_trains(node) or _starts(work, node) for node in body)
+
+
+def _uses_torch(work: Work) -> bool:
+    """True when the file imports torch, or a file of the project that puts something on a card."""
+    if b"torch" in work.source.utf8:
+        return any(
+            (b.target or "").split(".")[0] == "torch" for found in work.scan.root.bindings.values() for b in found
+        )
+    file = next(file for file in reach_of(work).programs[work.scan.path].files if file.path == work.scan.path)
+    sources = reach_of(work).sources
+    return any(ON_CARD.search(sources.get(path, b"")) for path in imported_paths(file, work.project))
 
 
 def _trains(node: ast.stmt) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import without_keywords
+from transplt.codemods.call_edits import with_keyword, without_keywords
 from transplt.lazy_libcst import cst
 from transplt.rewrite import Transform
 from transplt.scan import parent
@@ -41,6 +41,9 @@ def plan(writer: Writer, value: str) -> None:
                 writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, CODE)
         elif place in found.zeroing:
             writer.change(call, CODE, "the fused optimizers refuse set_to_none=True", _plain)
+        elif place in found.modules:
+            message = "the gradients stay where the fused optimizers packed them"
+            writer.change(call, CODE, message, with_keyword("set_to_none", "False"))
     _references(writer, found)
     drop_unused(writer, done, CODE)
 

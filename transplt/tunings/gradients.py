@@ -23,6 +23,7 @@ _FRAMEWORKS = {
     "torch_xla": "torch_xla",
 }
 _SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
+_EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
 _PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
 
 
@@ -35,6 +36,19 @@ def hazard_of(program: Program, optimizers: set[Slot]) -> Hazard | None:
                 where = f" ({file.path}:{found[2]})" if found[2] else ""
                 return found[0] + where, found[1]
     return None
+
+
+def modules_zeroed(program: Program, optimizers: set[Slot]) -> list[tuple[File, ast.Call]]:
+    """Calls of `model.zero_grad()`, which sets gradients to None unless it is told not to."""
+    models, found = _models(program) - {"self"}, []
+    for file in program.files:
+        for node in file.scan.attributes.get("zero_grad", ()):
+            call = parent(node)
+            bare = isinstance(call, ast.Call) and call.func is node and not call.args and not call.keywords
+            if bare and _last(node.value) in models and program.slot(file, node.value) not in optimizers:
+                assert isinstance(call, ast.Call)
+                found.append((file, call))
+    return found
 
 
 def _models(program: Program) -> set[str]:
@@ -70,7 +84,7 @@ def _imports(file: File) -> tuple[str, str, int] | None:
 def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]) -> tuple[str, str, int] | None:
     for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        if _is_on(given.get("sparse")):
+        if _is_on(given.get("sparse")) and _last(call.func).lower() in _EMBEDDINGS:
             return "an embedding has sparse gradients", "the fused optimizers refuse them", call.lineno
         for name in ("gradient_as_bucket_view", "find_unused_parameters"):
             if _is_on(given.get(name)):
@@ -79,8 +93,9 @@ def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]
             continue
         receiver, attr = call.func.value, call.func.attr
         if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
-            if _is_off(next(iter([*call.args, *given.values()]), None)):
-                continue
+            argument = next(iter([*call.args, *given.values()]), None)
+            if _is_off(argument) or (argument is None and _last(receiver) in models - {"self"}):
+                continue  # `modules_zeroed` has those of modules
             text = ast.unparse(receiver)
             return f"{text}.zero_grad() sets gradients to None", f"{_PACKED}: zero them by the optimizer", call.lineno
         if attr == "add_param_group":

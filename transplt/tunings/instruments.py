@@ -93,3 +93,8 @@ def first_statement(function: ast.AST) -> ast.stmt:
     first = function.body[0]
     is_text = isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str)
     return function.body[1] if is_text and len(function.body) > 1 else first
+
+
+def above(writer: Writer, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
+    """Lines above a statement and its comments."""
+    writer.before(node, texts, code, message, above_comments=True)

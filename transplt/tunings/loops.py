@@ -67,20 +67,57 @@ def statement_at(work: Work, place: Key) -> ast.stmt | None:
 
 def _find(program: Program) -> tuple[list[Batches], Training]:
     training = find_training(program)
+    _scalers(program, training)
     reading = {id(loop) for _, loop, _ in training.loops}
     regions = [(file, loop) for file, loop in training.regions]
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
     found = []
     for file, loop in regions:
+        above = [outer for outer in _loops_above(loop) if any(outer is region for _, region in regions)]
+        if not _steps(loop) and any(_steps(outer) for outer in above):
+            continue  # it gathers the gradients of one step
         inside = [inner for at, inner in regions if at is file and loop in _loops_above(inner)]
+        if _steps(loop):
+            inside = [inner for inner in inside if _steps(inner)]
         if id(loop) in reading:
             inside = [inner for inner in inside if id(inner) in reading]
-        elif any(id(above) in reading for above in _loops_above(loop)):
+        elif any(id(outer) in reading for outer in above):
             continue
-        if inside or _calls_loops(training, file, loop, with_loops):
+        if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, file, loop):
             continue
         found.append(_batches(program, training, file, loop))
     return found, training
+
+
+def _scalers(program: Program, training: Training) -> None:
+    """Scalers that are called with the loss and the optimizer run the backward pass and the step."""
+    for file in program.files:
+        for call in file.scan.calls:
+            if "scaler" not in _last(call) or len(call.args) < 2 or file.names.qualified(call.func) is not None:
+                continue
+            known = {id(loop) for _, loop in training.regions}
+            here = _loops_above(call)
+            function = enclosing_function(call)
+            if function is not None:
+                training.functions.add(function)
+            new = [(file, loop) for loop in here]
+            for at, site in program.call_sites.get(function, []) if function is not None else []:
+                new += [(at, loop) for loop in _loops_above(site)]
+            training.regions += [(at, loop) for at, loop in new if id(loop) not in known]
+
+
+def _makes_steps(program: Program, file: File, loop: Loop) -> bool:
+    """True when an optimizer is stepped in a loop, or in a function of the program that it calls."""
+    if _steps(loop):
+        return True
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call):
+            if "scaler" in _last(node) and len(node.args) > 1:
+                return True
+            callee = program.callee(file, node)
+            if callee is not None and _steps(callee):
+                return True
+    return False
 
 
 def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int]) -> bool:
@@ -153,7 +190,7 @@ def _last(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _steps(loop: Loop) -> tuple[ast.stmt, ...]:
+def _steps(loop: ast.AST) -> tuple[ast.stmt, ...]:
     """The statements in a loop that step an optimizer, by place."""
     found = []
     for node in ast.walk(loop):

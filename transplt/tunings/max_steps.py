@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.tunings.instruments import first_statement, global_lines, lines, only_one
+from transplt.tunings.instruments import above, first_statement, global_lines, lines, only_one
 from transplt.tunings.loops import statement_at
 from transplt.tunings.reach import key
 from transplt.writing import Writer
@@ -22,15 +22,15 @@ def plan(writer: Writer, value: str) -> None:
         return
     message = f"the training ends after {value} steps"
     name = writer.new_name("train_steps")
-    writer.before(place.outermost, [*global_lines(place, name), f"{name} = 0"], CODE, message)
+    above(writer, place.outermost, [*global_lines(place, name), f"{name} = 0"], CODE, message)
     if place.apart and place.function is not None:
-        writer.before(first_statement(place.function), [f"global {name}"], CODE, message)
+        above(writer, first_statement(place.function), [f"global {name}"], CODE, message)
     leave = lines(writer, f"if {name} >= {value}:", "    break")
     steps = place.batches.steps
     step = statement_at(writer.work, key(writer.work.scan.path, steps[-1])) if steps else None
     counted = step is not None and writer.layout.fits(step)
     for loop in place.around:
-        writer.before(loop.body[0], leave, CODE, message)
-    writer.before(place.loop.body[0], leave if counted else [*leave, f"{name} += 1"], CODE, message)
+        above(writer, loop.body[0], leave, CODE, message)
+    above(writer, place.loop.body[0], leave if counted else [*leave, f"{name} += 1"], CODE, message)
     if counted and step is not None:
         writer.after(step, [f"{name} += 1"], CODE, message)

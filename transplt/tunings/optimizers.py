@@ -8,13 +8,14 @@ an optimizer is only changed when everything that happens to it and to its gradi
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from transplt.distributed.program import File, Program, Slot, enclosing_function
 from transplt.scan import FUNCTIONS, parent
 from transplt.settings import Settings
 from transplt.tunings.facts import schemas
-from transplt.tunings.gradients import hazard_of
+from transplt.tunings.gradients import hazard_of, modules_zeroed
 from transplt.tunings.reach import Key, key, program_around, reach_of
 from transplt.tunings.trained import trained
 from transplt.work import Work
@@ -32,6 +33,8 @@ _READERS = (
     "transformers.get_",
     "transformers.optimization.get_",
 )
+#: Words of a program that puts something on a card.
+ON_CARD = re.compile(rb"cuda|\bnpu\b|accelerator|\.to\(")
 _BUILTINS = frozenset({"print", "len", "type", "isinstance", "id", "str", "repr", "hasattr", "getattr"})
 _SCALERS = frozenset({"step", "unscale_"})
 _READS = frozenset(
@@ -69,6 +72,7 @@ class Optimizers:
     by_slot: dict[Slot, list[Made]] = field(default_factory=dict)
     by_key: dict[Key, Made] = field(default_factory=dict)
     zeroing: dict[Key, Made] = field(default_factory=dict)
+    modules: set[Key] = field(default_factory=set)  # model.zero_grad()
 
 
 def find_optimizers(program: Program, settings: Settings) -> Optimizers:
@@ -101,12 +105,15 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
         if _switched_off(made, settings) or not _on_card(program):
             made.silent, made.why = True, "it is not asked for"
         if hazard is not None:
-            made.refuse(*hazard)
+            made.why, made.help = hazard
     _twice(program, found)
     _chosen_together(found)
     for made in found.made:
         if not made.why and not made.fused:
             found.zeroing.update({key(file.path, call): made for file, call in made.zeroing})
+    if any(not made.why for made in found.made):
+        slots = {slot for made in found.made for slot in made.slots}
+        found.modules = {key(file.path, call) for file, call in modules_zeroed(program, slots)}
     return found
 
 
@@ -138,8 +145,7 @@ def _switched_off(made: Made, settings: Settings) -> bool:
 
 
 def _on_card(program: Program) -> bool:
-    words = (b"cuda", b"npu", b"accelerator", b"device")
-    return any(word in file.source.utf8 for file in program.files for word in words)
+    return any(ON_CARD.search(file.source.utf8) for file in program.files)
 
 
 def _twice(program: Program, found: Optimizers) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.tunings.instruments import global_lines, lines, only_one
+from transplt.tunings.instruments import above, global_lines, lines, only_one
 from transplt.writing import Writer
 
 CODE = "NPU781"
@@ -21,7 +21,8 @@ def plan(writer: Writer, value: str) -> None:
     message = f"the steps {first} to {last} are profiled into {FOLDER}/"
     name = writer.new_name("profiler", "npu_profiler")
     activity = "torch_npu.profiler.ProfilerActivity"
-    writer.before(
+    above(
+        writer,
         place.outermost,
         lines(
             writer,
@@ -36,5 +37,5 @@ def plan(writer: Writer, value: str) -> None:
         CODE,
         message,
     )
-    writer.before(place.loop.body[0], [f"{name}.step()"], CODE, message)
+    above(writer, place.loop.body[0], [f"{name}.step()"], CODE, message)
     writer.after(place.outermost, [f"{name}.stop()"], CODE, message)

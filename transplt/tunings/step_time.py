@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.tunings.instruments import lines, places
+from transplt.tunings.instruments import above, lines, places
 from transplt.writing import Writer
 
 CODE = "NPU780"
@@ -15,14 +15,18 @@ def plan(writer: Writer, value: str) -> None:
     """Write the clock around every loop over batches."""
     if b"timed_steps" in writer.work.source.utf8:
         return
-    for place in places(writer, CODE, "step time"):
-        torch, time = writer.torch, writer.standard("time")
-        count, start = writer.new_name("timed_steps"), writer.new_name("timed_from")
-        each = writer.new_name("step_time")
+    found = places(writer, CODE, "step time")
+    if not found:
+        return
+    torch, time = writer.torch, writer.module("time", "time", "clock")
+    count, start = writer.new_name("timed_steps"), writer.new_name("timed_from")
+    each = writer.new_name("step_time")
+    for place in found:
         loader = place.batches.loader
         rate = f"{{{loader}.batch_size / {each}:.1f}} samples/s" if loader else f"{{1 / {each}:.2f}} steps/s"
-        writer.before(place.loop, [f"{count} = 0"], CODE, _MESSAGE)
-        writer.before(
+        above(writer, place.loop, [f"{count} = 0"], CODE, _MESSAGE)
+        above(
+            writer,
             place.loop.body[0],
             lines(
                 writer,
