@@ -56,6 +56,8 @@ class Program:
     owner: dict[ast.AST, File] = field(default_factory=dict)  # of a function or class
     values: dict[Slot, list[Value]] = field(default_factory=dict)
     call_sites: dict[ast.AST, list[tuple[File, ast.Call]]] = field(default_factory=dict)
+    entries: dict[Slot, list[tuple[str | int | None, Value]]] = field(default_factory=dict)  # stored under keys
+    paths: dict[str, str] = field(default_factory=dict)  # by module
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -68,7 +70,7 @@ class Program:
             if len(found[1]) == 1 and found[1][0].kind == "import":
                 known = self.project.canonical(found[1][0].target)
                 module, _, name = known.rpartition(".")
-                return next(((other.path, "", name) for other in self.files if other.module == module), None)
+                return (self.paths[module], "", name) if module in self.paths else None
             return (file.path, scope_key(found[0]), node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             cls = self.class_of(file, node.value)
@@ -276,6 +278,8 @@ def _path_of(project: ProjectFacts, target: str) -> str:
 
 def _tables(program: Program) -> None:
     for file in program.files:
+        program.paths.setdefault(file.module, file.path)
+    for file in program.files:
         for node in (*file.scan.functions, *file.scan.classes):
             program.owner[node] = file
         for cls in file.scan.classes:
@@ -297,6 +301,10 @@ def _tables(program: Program) -> None:
             if (slot := program.slot(file, store)) is not None:
                 _assigned(program, file, slot, store)
     for file in program.files:
+        for item in file.scan.subscripts:
+            if isinstance(item.ctx, ast.Store):
+                _stored(program, file, item)
+    for file in program.files:
         for call in file.scan.calls:
             callee = program.callee(file, call)
             if callee is None:
@@ -307,6 +315,20 @@ def _tables(program: Program) -> None:
                 if made is not None:
                     given = program.parameter_slot(made, name)
                     program.values.setdefault(given, []).append(Value(file, argument))
+
+
+def _stored(program: Program, file: File, item: ast.Subscript) -> None:
+    """`loaders["train"] = ...`."""
+    above = parent(item)
+    slot = program.slot(file, item.value)
+    if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
+        program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
+
+
+def key_of(node: ast.expr | None) -> int | str | None:
+    """A key or index that is written out, else None."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, (int, str)) else None
 
 
 def _assigned(program: Program, file: File, slot: Slot, store: ast.AST) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.distributed.program import LOADERS, File, Program, Slot, Value, enclosing_function
-from transplt.scan import FUNCTIONS, chain, parent, statement
+from transplt.distributed.program import LOADERS, File, Program, enclosing_function, key_of
+from transplt.scan import FUNCTIONS, chain, parent
 
 Loop = ast.For | ast.AsyncFor | ast.While
 #: Methods that models have too: a call of one says nothing about a function of the same name.
@@ -160,18 +160,18 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
             slot = program.slot(file, node)
             for value in program.values.get(slot, ()) if slot else ():
                 visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
-            for key, entry in _entries(program, slot) if slot and path else ():
+            for key, entry in program.entries.get(slot, ()) if slot and path else ():
                 if _same_key(key, path[0]):
                     visit(entry.file, entry.node, path[1:], by_key)
         elif isinstance(node, ast.Subscript):
-            visit(file, node.value, (_key(node.slice), *path), by_key)
+            visit(file, node.value, (key_of(node.slice), *path), by_key)
         elif isinstance(node, (ast.Tuple, ast.List)):
             for index, item in enumerate(node.elts):
                 if not path or _same_key(index, path[0]):
                     visit(file, item, path[1:], by_key)
         elif isinstance(node, ast.Dict):
             for key_node, item in zip(node.keys, node.values, strict=True):
-                if not path or _same_key(_key(key_node), path[0]):
+                if not path or _same_key(key_of(key_node), path[0]):
                     visit(file, item, path[1:], by_key)
         elif isinstance(node, ast.DictComp):
             visit(file, node.value, path[1:], True)
@@ -202,27 +202,8 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
     return list(found.values())
 
 
-def _key(node: ast.expr | None) -> int | str | None:
-    """A key or index that is written out, else None."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, (int, str)) else None
-
-
 def _same_key(key: object, wanted: object) -> bool:
     return key is None or wanted is None or key == wanted
-
-
-def _entries(program: Program, slot: Slot) -> list[tuple[str | int | None, Value]]:
-    """What is stored under keys of a variable: `loaders["train"] = ...`."""
-    found: list[tuple[str | int | None, Value]] = []
-    for file in program.files:
-        for node in file.scan.subscripts:
-            if not isinstance(node.ctx, ast.Store) or program.slot(file, node.value) != slot:
-                continue
-            stored = statement(node)
-            if isinstance(stored, ast.Assign) and node in stored.targets:
-                found.append((_key(node.slice), Value(file, stored.value)))
-    return found
 
 
 def block_of(node: ast.stmt) -> list[ast.stmt]:
