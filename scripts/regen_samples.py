@@ -27,6 +27,8 @@ DISTRIBUTED = {
     "distributed/gan": "gan.py",
     "distributed/launched": "train.py",
 }
+#: Samples of `--amp native`; tests/mixed_precision/test_samples.py compares and runs them.
+AMP = ("amp/flat", "amp/function", "amp/trainer", "amp/accumulation", "amp/gan")
 #: What lies at the top of an output folder and is left out of the golden trees.
 LEFT_OUT = frozenset({"unsupported_op.xlsx", "report.html", ".transplt"})
 
@@ -46,6 +48,8 @@ def migrate(source: Path, output: Path, *options: str) -> subprocess.CompletedPr
 
 def options_for(name: str) -> list[str]:
     """The options with which a sample is migrated."""
+    if name in AMP:
+        return ["--no-analysis", "--amp", "native"]
     return ["--no-analysis", "distributed", "-m", DISTRIBUTED[name]] if name in DISTRIBUTED else []
 
 
@@ -75,7 +79,7 @@ def regenerate(name: str) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED):
+    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP):
         regenerate(name)
         print(f"samples/{name}/expected written; read it: git diff -- samples/{name}/expected")
 

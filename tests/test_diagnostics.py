@@ -23,6 +23,8 @@ TUNED = sorted({tuning.code for tuning in TUNINGS.values()})
 #: Codes of the analysis.
 ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU740"]
 ANALYSIS += ["NPU513", "NPU790"]
+#: Codes of mixed precision.
+PRECISION = [code for code in all_codes() if "NPU740" <= code < "NPU750"]
 
 
 @pytest.mark.parametrize("code", all_codes())
@@ -61,11 +63,13 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
         unsafe_fixes="`--unsafe-fixes`" in text,
         entry="example.py" if "`distributed -m example.py`" in text else "",
         user_rules=(("page.json", rules[1]),) if rules else (),
+        amp="native" if "`--amp native`" in text else "off",
+        amp_dtype="bfloat16" if "`--amp-dtype bfloat16`" in text else "float16",
         tune=parse_tunings(tune[1], version[1] if version else Settings().torch_version) if tune else (),
     )
 
 
-@pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS, *TUNED}))
+@pytest.mark.parametrize("code", sorted({*BY_FILE, *ANALYSIS, *TUNED, *PRECISION}))
 def test_the_example_is_what_happens(code: str) -> None:
     page = load(code)
     text = page.sections["Example"]

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import ast
 
-from transplt.distributed.program import File, Program, build, reached_functions, text_of
+from transplt.distributed.program import File, Program, reached_functions, text_of
 from transplt.finding import Level
 from transplt.indenting import indent_of
 from transplt.insertions import Deletion, Insertion
 from transplt.lazy_libcst import cst
 from transplt.mixed_precision.apex_checkpoints import write_checkpoints
 from transplt.mixed_precision.apex_program import Apex, Clip, Pass, Problem, backwards_of, read_apex
-from transplt.mixed_precision.connected import importers
 from transplt.mixed_precision.flag import follow
+from transplt.mixed_precision.mains import programs_around
 from transplt.rewrite import Change, Transform
 from transplt.scan import statement
 from transplt.work import Work
 from transplt.writing import Writer, written
 
-INITIALIZE, SCALE, LEFT = "NPU745", "NPU746", "NPU749"
+INITIALIZE, SCALE, LEFT = "NPU746", "NPU747", "NPU743"
 
 
 def plan(work: Work) -> None:
@@ -35,7 +35,7 @@ def plan(work: Work) -> None:
     trains = b".backward(" in work.source.utf8 and backwards_of(Program([own], work.project), own)
     if not trains and not _relevant(work):
         return
-    programs = programs_around(work, own)
+    programs = programs_around(work.project, own)
     found = [read_apex(program, work.settings.opt_level) for program in programs]
     plans = [item for item in found if isinstance(item, Apex)]
     problem = next((item for item in found if isinstance(item, Problem)), None) or _trouble(writer, plans, own)
@@ -55,18 +55,6 @@ _CALLER = (
 )
 
 
-def programs_around(work: Work, own: File) -> list[Program]:
-    """The programs of the main files that this file is a part of, with the nodes of the file on the bench."""
-    project, path = work.project, own.path
-    files = dict(project.sources) or {path: work.source.encode(work.source.utf8)}
-    files.setdefault(path, work.source.encode(work.source.utf8))
-    mains = [path] + [
-        other for other in importers(project, path) if b"__main__" in files[other] or not importers(project, other)
-    ]
-    found = [build(files, main, project, own) for main in mains]
-    return [program for program in found if own in program.files]
-
-
 def _relevant(work: Work) -> bool:
     text = work.source.utf8
     return any(word in text for word in (b"optim", b"zero_grad", b"clip_grad", b"state_dict"))
@@ -81,7 +69,7 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
         if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
             return refused
         if settings.amp_flag:
-            value, why = follow(apex.program, place.file)(place.after)
+            value, why = follow(apex.program.project, place.file)(place.after)
             if value is None:
                 do = "hand the options over to this code, or leave --amp-flag out"
                 return Problem(place.file, place.after, why, do)
@@ -167,7 +155,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     models, optimizers = _listed(place.models), _listed(place.optimizers)
     given = [models, optimizers]
     if settings.amp_flag:
-        given.append(f"enabled={follow(apex.program, place.file)(place.after)[0]}")
+        given.append(f"enabled={follow(apex.program.project, place.file)(place.after)[0]}")
     scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
     given += [f'opt_level="{settings.opt_level}"', f"loss_scale={scale}", "combine_grad=True"]
     if settings.combine_ddp:

@@ -13,7 +13,7 @@ from transplt.mixed_precision.reading import is_optimizer_object
 from transplt.scan import parent, statement
 from transplt.writing import Writer
 
-CODE, KEY = "NPU745", "amp"
+CODE, KEY = "NPU746", "amp"
 
 
 def write_checkpoints(
@@ -61,13 +61,11 @@ def _state(writer: Writer, program: Program, own: File, node: ast.Call, amp: Cal
     """What is saved; empty when the flag that it follows cannot be seen here."""
     if not writer.work.settings.amp_flag:
         return f"{amp()}.state_dict()"
-    value = follow(program, own)(node)[0]
+    value = follow(program.project, own)(node)[0]
     return f"{amp()}.state_dict() if {value} else None" if value else ""
 
 
-def _save(
-    writer: Writer, program: Program, own: File, node: ast.Call, amp: Callable[[], str], saved: set[int]
-) -> None:
+def _save(writer: Writer, program: Program, own: File, node: ast.Call, amp: Callable[[], str], saved: set[int]) -> None:
     above, stored = parent(node), statement(node)
     if isinstance(above, ast.Call) and text_of(own, above.func).endswith("copy"):
         return
@@ -76,9 +74,7 @@ def _save(
     if holder is None and not (assigned and writer.layout.fits(stored)):
         _left(writer, node, "the optimizer's state is saved here without that of amp")
         return
-    if holder is not None and (
-        id(holder) in saved or any(getattr(key, "value", "") == KEY for key in holder.keys)
-    ):
+    if holder is not None and (id(holder) in saved or any(getattr(key, "value", "") == KEY for key in holder.keys)):
         return
     text = _state(writer, program, own, node, amp)
     if not text:
@@ -133,7 +129,7 @@ def _load(writer: Writer, program: Program, own: File, node: ast.Call, amp: Call
     base, key = text_of(own, given.value), _quoted(own, given.slice)
     test = f"{key} in {base}"
     if writer.work.settings.amp_flag:
-        value = follow(program, own)(node)[0]
+        value = follow(program.project, own)(node)[0]
         if not value:
             _left(writer, node, "the flag cannot be seen where the optimizer's state is loaded")
             return
@@ -145,7 +141,7 @@ def _load(writer: Writer, program: Program, own: File, node: ast.Call, amp: Call
 
 def _left(writer: Writer, node: ast.Call, why: str) -> None:
     do = f'save "{KEY}": amp.state_dict() beside it, and load it where a checkpoint has it: amp.load_state_dict(...)'
-    writer.left(node, why, do, "NPU749")
+    writer.left(node, why, do, "NPU743")
 
 
 def _quoted(own: File, key: ast.expr | None) -> str:

@@ -231,9 +231,13 @@ def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list
             slot = program.slot(file, at)
             for value in program.values.get(slot, ()) if slot is not None else ():
                 local = enclosing_function(value.node) is enclosing_function(node)
-                if value.file is file and local and any(
-                    isinstance(inner, ast.Attribute) and inner.attr in ("parameters", "named_parameters")
-                    for inner in ast.walk(value.node)
+                if (
+                    value.file is file
+                    and local
+                    and any(
+                        isinstance(inner, ast.Attribute) and inner.attr in ("parameters", "named_parameters")
+                        for inner in ast.walk(value.node)
+                    )
                 ):
                     for base in _bases(program, file, value.node, seen):
                         found.setdefault(text_of(file, base), base)
@@ -352,9 +356,7 @@ def _first_training(program: Program, file: File, block: list[ast.stmt]) -> int:
     return len(block)
 
 
-def _movable(
-    program: Program, place: Place, item: ast.stmt, block: list[ast.stmt], index: int, last: int
-) -> bool:
+def _movable(program: Program, place: Place, item: ast.stmt, block: list[ast.stmt], index: int, last: int) -> bool:
     """True for `model = DistributedDataParallel(model, ...)` on lines of its own, when all that follows up to the
     optimizer asks the model for its parameters only."""
     if block[index] is not item or not isinstance(item, ast.Assign) or len(item.targets) != 1:

@@ -23,6 +23,10 @@ def plan(work: Work) -> None:
         return
     if b"masked_fill" in work.source.utf8 and work.settings.amp == "native" and work.settings.amp_dtype == "float16":
         _constants(writer)
+    if work.settings.amp_flag and already(work) is None:
+        from transplt.mixed_precision import flag
+
+        flag.plan(work)
     if work.settings.amp == "apex" and already(work) is None:
         from transplt.mixed_precision import apex
 

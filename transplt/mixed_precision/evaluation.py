@@ -34,13 +34,14 @@ _HARMLESS = frozenset(
 _METRICS = re.compile(r"accuracy|^acc|argmax|topk|^max$|softmax|^len$|^print$|correct", re.I)
 
 
-def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> None:
-    """Autocast in the code without gradients that stands in a file with training code, beside what trains."""
+def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> list[list[ast.stmt]]:
+    """Autocast in the code without gradients beside what trains; the statements that stand under it now."""
     unit = units[0]
     program, file = unit.program, unit.file
     known = networks(file)
     inside = {id(at) for one in units for region in one.regions for item in region for at in ast.walk(item)}
     taken: set[int] = set()
+    written: list[list[ast.stmt]] = []
     for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
         if id(call) in inside or id(call) in taken or not _without_gradients(unit, call):
             continue
@@ -57,6 +58,8 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> N
             continue
         message = "evaluation under autocast, as in training"
         writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
+        written.append(region)
+    return written
 
 
 def _is_network(call: ast.Call, known: set[str]) -> bool:

@@ -10,6 +10,7 @@ from transplt.lazy_libcst import cst
 from transplt.mixed_precision.checkpoints import write_checkpoints
 from transplt.mixed_precision.evaluation import write_evaluation
 from transplt.mixed_precision.float_only import unsafe_under_autocast
+from transplt.mixed_precision.half_limits import write_arrays
 from transplt.mixed_precision.home import Home
 from transplt.mixed_precision.shape import Backward, Problem, Unit
 from transplt.mixed_precision.spelling import Spelling, spelling_of
@@ -35,9 +36,11 @@ def write(writer: Writer, units: list[Unit]) -> None:
         _unit(writer, spelling, unit, scaler)
         done.append((unit, scaler))
     if done:
-        write_evaluation(writer, spelling, [unit for unit, _ in done])
+        regions = write_evaluation(writer, spelling, [unit for unit, _ in done])
         if spelling.scales:
             write_checkpoints(writer, done)
+        else:
+            write_arrays(writer, units[0], [*regions, *(region for unit, _ in done for region in unit.regions)])
 
 
 def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:

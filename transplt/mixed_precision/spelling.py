@@ -52,9 +52,7 @@ def _always(node: ast.AST) -> str | None:
 
 
 def _flag_of(program: Program, file: File) -> Callable[[ast.AST], str | None]:
-    from transplt.mixed_precision.flag import NoFlag, find_flag, value_at
+    from transplt.mixed_precision.flag import follow
 
-    found = find_flag(program)
-    if isinstance(found, NoFlag):
-        return lambda node: None
-    return lambda node: value_at(program, found, file, node) or None
+    found = follow(program.project, file)
+    return lambda node: found(node)[0]

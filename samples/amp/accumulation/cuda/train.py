@@ -1,0 +1,37 @@
+"""Accumulates the gradients of several small batches for each step."""
+
+import argparse
+
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--accumulate", type=int, default=4)
+    args = parser.parse_args()
+
+    torch.manual_seed(2)
+    x = torch.randn(160, 10)
+    y = (x[:, :1] * x[:, 1:2] > 0).float()
+    loader = DataLoader(TensorDataset(x, y), batch_size=8)
+
+    model = nn.Sequential(nn.Linear(10, 64), nn.GELU(), nn.Linear(64, 1)).cuda()
+    criterion = nn.BCEWithLogitsLoss()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+    for epoch in range(args.epochs):
+        for i, (inputs, labels) in enumerate(loader):
+            loss = criterion(model(inputs.cuda()), labels.cuda()) / args.accumulate
+            loss.backward()
+            if (i + 1) % args.accumulate == 0:
+                nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+                optimizer.step()
+                optimizer.zero_grad()
+                print(f"epoch {epoch} step {i // args.accumulate}: loss {loss.item() * args.accumulate:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The samples of `--amp native`: golden trees, and runs of them against the same scripts in float32."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scripts.regen_samples import AMP, SAMPLES, golden_files, migrate, options_for
+from tests.distributed.running import emulated, launched, migrated
+
+HINT = "if the change is right: python scripts/regen_samples.py, and read the diff"
+MAIN = {"amp/trainer": "main.py", "amp/gan": "gan.py"}
+#: Loss of a step against the float32 run, absolute. In `flat` the scaler leaves out the first steps: all later losses
+#: are those of one or two steps before. The others differ by the rounding of half precision.
+TOLERANCE = {"amp/flat": 0.1, "amp/function": 0.01, "amp/trainer": 0.01, "amp/accumulation": 0.01, "amp/gan": 0.02}
+
+
+def main_of(name: str) -> str:
+    return MAIN.get(name, "train.py")
+
+
+def losses(lines: list[str]) -> list[float]:
+    return [float(value) for line in lines for value in re.findall(r"\b(?:loss|D|G) (-?\d+\.\d+)", line)]
+
+
+@pytest.mark.parametrize("name", AMP)
+def test_sample_becomes_its_golden_tree(name: str, tmp_path: Path) -> None:
+    migrate(SAMPLES / name / "cuda", tmp_path / "out", *options_for(name))
+    actual = golden_files(tmp_path / "out" / "cuda_msft")
+    expected = golden_files(SAMPLES / name / "expected")
+    assert sorted(actual) == sorted(expected), HINT
+    for path, (data, _) in expected.items():
+        both = (data.decode().splitlines(), actual[path][0].decode().splitlines())
+        lines = difflib.unified_diff(*both, "expected", "actual", lineterm="")
+        assert actual[path][0] == data, f"{path} differs; {HINT}\n" + "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", AMP)
+def test_a_second_run_changes_nothing(name: str, tmp_path: Path) -> None:
+    expected = SAMPLES / name / "expected"
+    migrate(expected, tmp_path / "out", *options_for(name))
+    again = golden_files(tmp_path / "out" / "expected_msft")
+    for path, content in golden_files(expected).items():
+        if path.endswith(".py"):
+            assert again[path] == content
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AMP)
+def test_losses_fall_and_stay_near_those_of_float32(name: str, tmp_path: Path) -> None:
+    full = losses(emulated(migrated(SAMPLES / name / "cuda", tmp_path / "float32"), main_of(name)))
+    half = Path(shutil.copytree(SAMPLES / name / "expected", tmp_path / "float16"))
+    found = losses(emulated(half, main_of(name)))
+    assert len(found) == len(full) >= (5 if name == "amp/trainer" else 50)
+    assert max(abs(a - b) for a, b in zip(found, full, strict=True)) < TOLERANCE[name]
+    assert found != full, "float32 and float16 differ in the last digits"
+    if name != "amp/gan":  # the two losses of a GAN do not fall
+        assert sum(found[-3:]) / 3 < 0.9 * sum(found[:3]) / 3
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "dtype"), [("amp/flat", "bfloat16"), ("amp/gan", "bfloat16")])
+def test_bfloat16_needs_no_scaler(name: str, dtype: str, tmp_path: Path) -> None:
+    full = losses(emulated(migrated(SAMPLES / name / "cuda", tmp_path / "float32"), main_of(name)))
+    folder = migrated(SAMPLES / name / "cuda", tmp_path / "half", "--amp", "native", "--amp-dtype", dtype)
+    assert "scaler" not in (folder / main_of(name)).read_text(encoding="utf-8")
+    found = losses(emulated(folder, main_of(name)))
+    assert max(abs(a - b) for a, b in zip(found, full, strict=True)) < 0.02
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [1, 2])
+@pytest.mark.parametrize("name", ["amp/function", "amp/trainer"])
+def test_many_cards_and_mixed_precision_compose(name: str, world: int, tmp_path: Path) -> None:
+    source = SAMPLES / name / "cuda"
+    options = ["--amp", "native", "distributed", "-m", str(source / main_of(name))]
+    folder = migrated(source, tmp_path / "out", *options)
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    assert "DistributedDataParallel" in text and "GradScaler()" in text
+    found = losses([line for line in launched(folder, world) if line.startswith("epoch ")])
+    assert found[-1] < 0.9 * found[0]
