@@ -95,6 +95,11 @@ def find_units(work: Work) -> list[Unit]:
     program = build(files, entry_of(work.project, own.path), work.project, own)
     if own not in program.files:
         program = build(files, own.path, work.project, own)
+    return units_of(program, own)
+
+
+def units_of(program: Program, own: File) -> list[Unit]:
+    """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
     for call in sorted(own.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
