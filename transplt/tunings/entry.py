@@ -36,13 +36,27 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
 
 
 def is_entry(work: Work) -> bool:
-    """True for a file that is run: nobody imports it, and it does something itself."""
+    """True for a file that is run: nobody imports it, and it does something itself.
+
+    A main program that a launcher imports as well (`import main_pretrain as trainer`) reads arguments below its guard.
+    """
     path = work.scan.path
     name = path.rpartition("/")[2]
-    if path in reach_of(work).imported or name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
+    if path in reach_of(work).imported and not _reads_arguments(work):
+        return False
+    if name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
         return False
     body = work.scan.tree.body
     return any(is_main_guard(node) for node in body) or any(_trains(node) or _starts(work, node) for node in body)
+
+
+def _reads_arguments(work: Work) -> bool:
+    guards = [node for node in work.scan.tree.body if is_main_guard(node)]
+    return any(
+        isinstance(inner, ast.Attribute) and inner.attr in ("parse_args", "parse_known_args")
+        for guard in guards
+        for inner in ast.walk(guard)
+    )
 
 
 def _uses_torch(work: Work) -> bool:

@@ -19,9 +19,11 @@ _FRAMEWORKS = {
     "colossalai": "ColossalAI",
     "fairscale": "fairscale",
     "megatron": "Megatron",
-    "apex": "apex, whose Ascend build has fused optimizers of its own",
     "torch_xla": "torch_xla",
 }
+#: Parts of apex that leave the optimizers and gradients of others alone.
+_APEX_PARTS = ("apex.optimizers", "apex.normalization", "apex.multi_tensor_apply", "apex.contrib")
+_APEX = "with amp of Ascend's apex take apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
 _SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
 _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
 _PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
@@ -76,6 +78,8 @@ def _imports(file: File) -> tuple[str, str, int] | None:
         for module in modules:
             if module.startswith(_SHARDED):
                 return "parameters are sharded", "keep the optimizer: FSDP makes its own flat parameters", node.lineno
+            if module.split(".")[0] == "apex" and not module.startswith(_APEX_PARTS):
+                return "the program uses apex, which has fused optimizers of its own", _APEX, node.lineno
             if (name := _FRAMEWORKS.get(module.split(".")[0])) is not None:
                 return f"the program uses {name}", "choose the fused optimizer in the settings of that", node.lineno
     return None
