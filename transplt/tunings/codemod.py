@@ -12,7 +12,7 @@ from transplt.writing import Writer
 
 def plan(work: Work) -> None:
     """Let each tuning look at the file, but those that the settings switch off for it."""
-    if b"torch" not in work.source.utf8:
+    if b"torch" not in work.source.utf8 and b"flash_attn" not in work.source.utf8:
         return
     off = work.settings.ignored_codes(work.scan.path)
     for name, value in work.settings.tune:

@@ -162,7 +162,7 @@ def _new_call(writer: Writer, call: ast.Call, function: _Function, masks: Masks)
     mask = masks.of(attention.device(work, query)) if window or _causal(bound, function, "") else ""
     masked = _window(bound, mask) if window else _causal(bound, function, mask)
     assert isinstance(masked, list)
-    given = isinstance(bound.get("softmax_scale"), ast.BinOp)
+    given = isinstance(bound.get("softmax_scale"), (ast.BinOp, ast.Constant))
     scale = attention.scale(bound, "softmax_scale", head, given)
     rest = attention.in_order(masked, attention.keep_prob(work, bound), scale)
     return rewritten(work, call, attention.TARGET, [*pieces, *rest], "[0]")

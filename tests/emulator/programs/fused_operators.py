@@ -80,6 +80,14 @@ def check_attention():
     wide = [x[:, :2].repeat_interleave(2, 1) for x in (k, v)]
     same(fewer, F.scaled_dot_product_attention(q, *wide, scale=scale))
     check_varlen(scale, triangle)
+    whole = torch_npu.npu_fusion_attention(*on, n, "BNSD", scale=scale, sparse_mode=3)[0]
+    same(whole, want)
+    attend = torch_npu.npu_fusion_attention
+    raises(RuntimeError, "2048x2048", lambda: attend(*on, n, "BNSD", atten_mask=mask.npu(), sparse_mode=2))
+    raises(RuntimeError, "BNSS", lambda: attend(*on, n, "BNSD", atten_mask=mask.npu()[None]))
+    raises(RuntimeError, "one dtype", lambda: attend(on[0], on[1], on[2].half(), n, "BNSD"))
+    raises(RuntimeError, "keep_prob", lambda: attend(*on, n, "BNSD", keep_prob=0.0))
+    raises(RuntimeError, "no multiple", lambda: attend(on[0], on[1][:, :3], on[2][:, :3], n, "BNSD"))
     raises(RuntimeError, "head_num", lambda: torch_npu.npu_fusion_attention(*on, n + 1, "BNSD"))
     raises(RuntimeError, "bool or uint8", lambda: torch_npu.npu_fusion_attention(*on, n, "BNSD", atten_mask=pse.npu()))
     raises(RuntimeError, "none of", lambda: torch_npu.npu_fusion_attention(*on, n, "NBSD"))
@@ -111,6 +119,9 @@ def check_norms():
     out, rstd = torch_npu.npu_rms_norm(x.npu(), g.npu(), epsilon=1e-5)
     same(out, F.rms_norm(x, (16,), g, 1e-5))
     same(rstd, 1 / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt())
+    same(torch_npu.npu_rms_norm(x.npu(), torch.ones(4, 16).npu())[0], F.rms_norm(x, (4, 16), eps=1e-6))
+    raises(RuntimeError, "gamma", lambda: torch_npu.npu_rms_norm(x.npu(), g.half().npu()))
+    raises(RuntimeError, "last sizes", lambda: torch_npu.npu_rms_norm(x.npu(), g[:8].npu()))
     half = torch_npu.npu_rms_norm(x.half().npu(), g.half().npu())[0]
     assert half.dtype == torch.float16
     out, _, total = torch_npu.npu_add_rms_norm(x.npu(), y.npu(), g.npu(), 1e-5)
@@ -134,6 +145,7 @@ def check_activations():
     same(torch_npu.npu_swiglu(x.npu()), x[:, :5] * torch.sigmoid(x[:, :5]) * x[:, 5:])
     same(torch_npu.npu_swiglu(x.T.contiguous().npu(), dim=0), torch_npu.npu_swiglu(x.npu()).T)
     raises(RuntimeError, "even", lambda: torch_npu.npu_swiglu(x[:, :3].npu()))
+    raises(RuntimeError, "contiguous", lambda: torch_npu.npu_swiglu(x.npu().T, dim=0))
     out, activated = torch_npu.npu_geglu(x.npu())
     same(activated, F.gelu(x[:, 5:], approximate="tanh"))
     same(out, x[:, :5] * F.gelu(x[:, 5:], approximate="tanh"))
@@ -154,6 +166,11 @@ def check_rotary():
     cos, sin = (torch.cat([f(angle)] * 2, -1) for f in (torch.cos, torch.sin))
     pairs = torch.complex(x[..., :4], x[..., 4:]) * torch.polar(torch.ones_like(angle), angle)
     same(torch_npu.npu_rotary_mul(x.npu(), cos.npu(), sin.npu()), torch.cat([pairs.real, pairs.imag], -1))
+    half = torch_npu.npu_rotary_mul(x.half().npu(), cos.npu(), sin.npu())
+    assert half.dtype == torch.float16
+    turn = torch_npu.npu_rotary_mul
+    raises(RuntimeError, "dimensions", lambda: turn(x.npu(), cos[0, 0].npu(), sin[0, 0].npu()))
+    raises(RuntimeError, "even last size", lambda: turn(x.npu(), cos[..., :4].npu(), sin[..., :4].npu()))
     cos, sin = (f(angle).repeat_interleave(2, -1) for f in (torch.cos, torch.sin))
     pairs = torch.view_as_complex(x.unflatten(-1, (4, 2)).contiguous()) * torch.polar(torch.ones_like(angle), angle)
     out = torch_npu.npu_rotary_mul(x.npu(), cos.npu(), sin.npu(), rotary_mode="interleave")

@@ -26,6 +26,8 @@ def npu_swiglu(input: Any, dim: int = -1) -> Any:
     """silu(first half) * second half along `dim`, whose size is even."""
     if input.shape[dim] % 2:
         raise RuntimeError(f"[emulated npu] npu_swiglu: the size along dim {dim} must be even, not {input.shape[dim]}")
+    if not input.is_contiguous():
+        raise RuntimeError("[emulated npu] npu_swiglu takes a contiguous input: call contiguous() first")
     gate, up = input.chunk(2, dim)
     return F.silu(gate) * up
 

@@ -15,6 +15,7 @@ __all__ = [
     "npu_scaled_masked_softmax",
 ]
 _ALL = 2147483647
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def _rotate(x: Any, mode: str) -> Any:
@@ -28,9 +29,21 @@ def _rotate(x: Any, mode: str) -> Any:
 
 
 def npu_rotary_mul(input: Any, r1: Any, r2: Any, rotary_mode: str = "half", rotate: Any = None) -> Any:
-    """x * r1 + rotate(x) * r2, x in 4-D, r1 and r2 (cosine, sine) of the full head size."""
-    if input.dim() != 4 and input.dim() != 3:
-        raise RuntimeError(f"[emulated npu] npu_rotary_mul takes a 4-D input, not {input.dim()}-D")
+    """x * r1 + rotate(x) * r2, x in 4-D or 3-D, r1 and r2 (cosine, sine) of the same rank and of the full head size.
+
+    The result has the dtype of x, to which r1 and r2 are cast.
+    """
+    if input.dim() not in (3, 4) or r1.dim() != input.dim() or r2.dim() != input.dim():
+        raise RuntimeError(
+            "[emulated npu] npu_rotary_mul takes input, r1 and r2 of three or four dimensions each, not "
+            f"{input.dim()}, {r1.dim()} and {r2.dim()}"
+        )
+    if input.shape[-1] % 2 or r1.shape[-1] != input.shape[-1] or r2.shape[-1] != input.shape[-1]:
+        raise RuntimeError(
+            "[emulated npu] npu_rotary_mul takes input, r1 and r2 of one even last size, not "
+            f"{input.shape[-1]}, {r1.shape[-1]} and {r2.shape[-1]}"
+        )
+    r1, r2 = r1.to(input.dtype), r2.to(input.dtype)
     if rotate is not None:
         return input * r1 + (input @ rotate) * r2
     return input * r1 + _rotate(input, rotary_mode) * r2
@@ -76,8 +89,11 @@ def _dropped(shape: tuple[int, int], device: Any, mask: Any, mode: int, before: 
         if mode == 1 or mask is None or (before >= columns and after >= columns):
             return dropped
     elif mask is None:
+        return None  # "when atten_mask is None, sparse_mode, pre_tockens and next_tockens take no effect"
+    elif tuple(mask.shape) != (2048, 2048):
         raise RuntimeError(
-            f"[emulated npu] npu_fusion_attention: sparse_mode {mode} needs the 2048x2048 upper-triangular atten_mask"
+            f"[emulated npu] npu_fusion_attention: sparse_mode {mode} takes the 2048x2048 upper-triangular atten_mask, "
+            f"not one of {tuple(mask.shape)}"
         )
     else:
         dropped = None
@@ -186,6 +202,13 @@ def npu_fusion_attention(
         )
     if atten_mask is not None and atten_mask.dtype not in (torch.bool, torch.uint8):
         raise RuntimeError(f"[emulated npu] npu_fusion_attention: atten_mask is bool or uint8, not {atten_mask.dtype}")
+    if not query.dtype == key.dtype == value.dtype or query.dtype not in _DTYPES:
+        raise RuntimeError(
+            "[emulated npu] npu_fusion_attention takes query, key and value of one dtype, float16, bfloat16 or float32, "
+            f"not {query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if not 0 < keep_prob <= 1:
+        raise RuntimeError(f"[emulated npu] npu_fusion_attention: keep_prob is in (0, 1], not {keep_prob}")
     empty = torch.empty(0, device=query.device)
     if input_layout == "TND":
         output, top, total = _varlen(
@@ -215,6 +238,18 @@ def npu_fusion_attention(
         raise RuntimeError(
             f"[emulated npu] npu_fusion_attention: head_num is {head_num}, the query has {q.shape[1]} heads"
         )
+    if q.shape[1] % k.shape[1]:
+        raise RuntimeError(
+            f"[emulated npu] npu_fusion_attention: {q.shape[1]} heads of the query are no multiple of {k.shape[1]}"
+        )
+    if atten_mask is not None and sparse_mode in (0, 1):
+        batch, heads, rows, columns = q.shape[0], q.shape[1], q.shape[2], k.shape[2]
+        sizes = [(batch, heads, rows, columns), (batch, 1, rows, columns), (1, 1, rows, columns), (rows, columns)]
+        if tuple(atten_mask.shape) not in sizes:
+            raise RuntimeError(
+                "[emulated npu] npu_fusion_attention: atten_mask is BNSS, B1SS, 11SS or SS, not "
+                f"{tuple(atten_mask.shape)} with scores of {sizes[0]}"
+            )
     dropped = _dropped((q.shape[-2], k.shape[-2]), q.device, atten_mask, sparse_mode, pre_tockens, next_tockens)
     output, top, total = _attend(q, k, v, pse, dropped, scale, keep_prob, _pse_type)
     return _FROM_BNSD[input_layout](output), top, total, empty, 0, 0, 0

@@ -23,8 +23,14 @@ def _rstd(x: Any, epsilon: float) -> Any:
 
 
 def npu_rms_norm(input: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """(x / rms(x) * gamma, 1 / rms(x)) over the last dimension, computed in float32."""
-    rstd = _rstd(input, epsilon)
+    """(x / rms(x) * gamma, 1 / rms(x)) over the dimensions of gamma, computed in float32; the result is as x is."""
+    if gamma.dtype not in (input.dtype, torch.float32) or tuple(gamma.shape) != tuple(input.shape[-gamma.dim() :]):
+        raise RuntimeError(
+            "[emulated npu] npu_rms_norm takes gamma in the dtype of the input or float32, and of its last sizes, not "
+            f"{gamma.dtype} {tuple(gamma.shape)} for {input.dtype} {tuple(input.shape)}"
+        )
+    dims = tuple(range(-gamma.dim(), 0))
+    rstd = torch.rsqrt(input.float().square().mean(dims, keepdim=True) + epsilon)
     return (input.float() * rstd * gamma.float()).to(input.dtype), rstd
 
 
