@@ -204,8 +204,8 @@ def npu_fusion_attention(
         raise RuntimeError(f"[emulated npu] npu_fusion_attention: atten_mask is bool or uint8, not {atten_mask.dtype}")
     if not query.dtype == key.dtype == value.dtype or query.dtype not in _DTYPES:
         raise RuntimeError(
-            "[emulated npu] npu_fusion_attention takes query, key and value of one dtype, float16, bfloat16 or float32, "
-            f"not {query.dtype}, {key.dtype} and {value.dtype}"
+            "[emulated npu] npu_fusion_attention takes query, key and value of one dtype, float16, bfloat16 or "
+            f"float32, not {query.dtype}, {key.dtype} and {value.dtype}"
         )
     if not 0 < keep_prob <= 1:
         raise RuntimeError(f"[emulated npu] npu_fusion_attention: keep_prob is in (0, 1], not {keep_prob}")
