@@ -29,19 +29,24 @@ def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
             name = _given_by(node.func.value, targets, loop)
             if name is None or _hidden(node, loop):
                 continue
-            line = statement(node).lineno
-            if all(at >= line for at in stores.get(name, ())):
+            if all(at >= _start(node) for at in stores.get(name, ())):
                 found.append(node)
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
-def _stores(loop: ast.For | ast.AsyncFor) -> dict[str, list[int]]:
-    """Lines of the statements in a loop that give a name another value."""
-    found: dict[str, list[int]] = {}
+def _start(node: ast.AST) -> tuple[int, int]:
+    """Where the statement that holds a node begins."""
+    holder = statement(node)
+    return holder.lineno, holder.col_offset
+
+
+def _stores(loop: ast.For | ast.AsyncFor) -> dict[str, list[tuple[int, int]]]:
+    """Places of the statements in a loop that give a name another value."""
+    found: dict[str, list[tuple[int, int]]] = {}
     for item in loop.body:
         for node in ast.walk(item):
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found.setdefault(node.id, []).append(statement(node).lineno)
+                found.setdefault(node.id, []).append(_start(node))
     return found
 
 
@@ -118,10 +123,10 @@ def changed_on_host(call: ast.Call, loop: ast.For | ast.AsyncFor) -> bool:
     moved = statement(call)
     if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(moved) if _stored(each)):
         return False  # the name stands for the copy from here on
-    line = moved.lineno
+    start = _start(call)
     for item in loop.body:
         for inner in ast.walk(item):
-            if not isinstance(inner, ast.Name) or inner.id != name or statement(inner).lineno <= line:
+            if not isinstance(inner, ast.Name) or inner.id != name or _start(inner) <= start:
                 continue
             above = parent(inner)
             if isinstance(above, ast.AugAssign) and above.target is inner:

@@ -100,16 +100,14 @@ def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
     program = found.program
     dataset = loader.call.args[0] if loader.call.args else keyword_of(loader.call, "dataset")
     wanted: set[Slot | None] = {*found.slots_of(loader.call)}
-    held = program.slot(loader.file, dataset) if isinstance(dataset, (ast.Name, ast.Attribute)) else None
+    named = isinstance(dataset, (ast.Name, ast.Attribute))
+    same = {id(node) for _, node in found.others(loader.file, dataset)} if named and dataset is not None else set()
     for file in program.files:
         for call in file.scan.calls:
-            if getattr(call.func, "id", "") != "len" or len(call.args) != 1:
-                continue
-            above = parent(call)
-            if not _divides(above, call):
+            if getattr(call.func, "id", "") != "len" or len(call.args) != 1 or not _divides(parent(call), call):
                 continue
             sized = call.args[0]
-            if held is not None and program.slot(file, sized) == held:
+            if id(sized) in same:
                 return call
             if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, sized.value) in wanted:
                 return call

@@ -154,7 +154,10 @@ def _read_again(found: Reading, loader: Loader) -> bool:
         if any(isinstance(inner, ast.Call) and _reads(found, file, inner, loader) for inner in _body(loop)):
             return False
     slots = found.slots_of(loader.call)
-    return bool(slots) and all(_harmless(found, file, node) for file, node in found.uses(slots))
+    uses = found.uses(slots)
+    if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in uses) > 1 for _, loop in loops):
+        return False  # `zip(loader, loader)`
+    return bool(slots) and all(_harmless(found, file, node) for file, node in uses)
 
 
 def _body(loop: ast.For | ast.AsyncFor) -> list[ast.AST]:
@@ -200,12 +203,9 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
     dataset = call.args[0] if call.args else keyword_of(call, "dataset")
     if not isinstance(dataset, (ast.Name, ast.Attribute)):
         return False
-    slot = found.program.slot(loader.file, dataset)
-    if slot is None:
-        return False
     return any(
         _touches(found, file, node)
-        for file, node in found.uses([slot])
+        for file, node in found.others(loader.file, dataset)
         if file is not loader.file or node.lineno > statement(call).lineno or found.repeated(file, node)
     )
 

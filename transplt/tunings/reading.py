@@ -77,6 +77,21 @@ class Reading:
                         found.append((file, node))
         return sorted(found, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
 
+    def others(self, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
+        """Where the variable that an expression is (also one that another package made) is read."""
+        slot = self.program.slot(file, node)
+        if slot is not None:
+            return self.uses([slot])
+        if not isinstance(node, ast.Name):
+            return []
+        held = file.names.lookup(node.id, file.scan.scope_of(node))
+        found = []
+        for each in file.scan.names.get(node.id, ()):
+            seen = file.names.lookup(node.id, file.scan.scope_of(each))
+            if held is not None and seen is not None and seen[0] is held[0]:
+                found.append(each)
+        return [(file, each) for each in sorted(found, key=lambda each: (each.lineno, each.col_offset))]
+
     def repeated(self, file: File, node: ast.AST) -> bool:
         """True for code that runs more than once: in a loop, or in a function that is called in one."""
         seen: set[ast.AST] = set()
