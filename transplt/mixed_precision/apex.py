@@ -15,6 +15,7 @@ from transplt.insertions import Deletion, Insertion
 from transplt.lazy_libcst import cst
 from transplt.mixed_precision.apex_checkpoints import write_checkpoints
 from transplt.mixed_precision.apex_program import Apex, Clip, Pass, Problem, backwards_of, read_apex
+from transplt.mixed_precision.apex_replacements import replace
 from transplt.mixed_precision.flag import follow
 from transplt.mixed_precision.mains import programs_around
 from transplt.rewrite import Change, Transform
@@ -30,7 +31,7 @@ def plan(work: Work) -> None:
 
     The program has no mixed precision yet.
     """
-    writer = Writer(work, INITIALIZE, "an import for mixed precision by apex", level=Level.UNSAFE, asked=True)
+    writer = writer_for(work)
     own = File(work.scan.path, work.source, work.scan, work.names)
     trains = b".backward(" in work.source.utf8 and backwards_of(Program([own], work.project), own)
     if not trains and not _relevant(work):
@@ -44,9 +45,15 @@ def plan(work: Work) -> None:
     elif plans:
         without = [program for program, item in zip(programs, found, strict=True) if item is None]
         _write(writer, own, plans, without)
+        replace(writer)
     elif trains:
         why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
         _refuse(writer, own, why, trains)
+
+
+def writer_for(work: Work) -> Writer:
+    """Writes in the name of `--amp apex`."""
+    return Writer(work, INITIALIZE, "an import for mixed precision by apex", level=Level.UNSAFE, asked=True)
 
 
 _CALLER = (
@@ -57,7 +64,7 @@ _CALLER = (
 
 def _relevant(work: Work) -> bool:
     text = work.source.utf8
-    return any(word in text for word in (b"optim", b"zero_grad", b"clip_grad", b"state_dict"))
+    return any(word in text for word in (b"optim", b"zero_grad", b"clip_grad", b"state_dict", b"apex"))
 
 
 def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:

@@ -18,6 +18,8 @@ def plan(work: Work) -> None:
         return
     own = found_in(work.scan, work.names)
     writer = Writer(work, *IMPORTS, level=Level.UNSAFE, asked=True)
+    if work.settings.amp == "apex":
+        _apex(work, own or already(work))
     if own is not None:
         _explain(writer, own, None)
         return
@@ -27,11 +29,6 @@ def plan(work: Work) -> None:
         from transplt.mixed_precision import flag
 
         flag.plan(work)
-    if work.settings.amp == "apex" and already(work) is None:
-        from transplt.mixed_precision import apex
-
-        apex.plan(work)
-        return
     if not trains:
         return
     units = find_units(work)
@@ -42,6 +39,16 @@ def plan(work: Work) -> None:
         from transplt.mixed_precision import native
 
         native.write(writer, units)
+
+
+def _apex(work: Work, found: Precision | None) -> None:
+    """apex in a program without mixed precision; in one that has apex, what takes the place of CUDA kernels."""
+    from transplt.mixed_precision import apex, apex_replacements
+
+    if found is None:
+        apex.plan(work)
+    elif found.what == "apex.amp" and b"apex" in work.source.utf8:
+        apex_replacements.replace(apex.writer_for(work))
 
 
 def _constants(writer: Writer) -> None:

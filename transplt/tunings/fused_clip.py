@@ -30,6 +30,8 @@ class Clip:
 def plan(writer: Writer, value: str) -> None:
     """Change the clippings of this file that are over all parameters of one fused optimizer."""
     work = writer.work
+    if work.settings.amp == "apex":
+        return  # those of Ascend apex: transplt.mixed_precision.apex_replacements
     program, found = program_around(work), optimizers_around(work)
     if program is None or found is None:
         return

@@ -20,6 +20,8 @@ CODE = "NPU750"
 def plan(writer: Writer, value: str) -> None:
     """Change the optimizers of this file that can be, and what is said to them."""
     work = writer.work
+    if work.settings.amp == "apex":
+        return  # those of Ascend apex: transplt.mixed_precision.apex_replacements
     found = optimizers_around(work)
     if found is None:
         return
