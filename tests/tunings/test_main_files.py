@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tunings.tuned import check_tuned, check_untuned
+from tests.harness import migrate
+from tests.tunings.tuned import check_tuned
 
 MAIN = """
     import argparse
@@ -48,6 +49,15 @@ def test_a_main_program_that_nobody_imports() -> None:
     check_tuned("compile-mode", MAIN.format(guarded="main(None)"), TUNED.format(guarded="main(None)"))
 
 
-def test_a_module_that_shows_what_it_does() -> None:
-    source = MAIN.format(guarded="main(None)").replace(".cuda()", "")
-    check_untuned("compile-mode", source, files=LAUNCHER)
+@pytest.mark.parametrize(
+    ("guarded", "importer"),
+    [
+        ("main(argparse.ArgumentParser().parse_args())", "import torch\n" + LAUNCHER["submit.py"]),
+        ("main(argparse.ArgumentParser().parse_args())", "from torch import nn\n" + LAUNCHER["submit.py"]),
+        ("main(None)", LAUNCHER["submit.py"]),
+    ],
+)
+def test_a_module_of_another_program(guarded: str, importer: str) -> None:
+    result = migrate(MAIN.format(guarded=guarded), files={"submit.py": importer}, tune=(("compile-mode", ""),))
+    assert b".npu()" in result.data
+    assert b"set_compile_mode" not in result.data

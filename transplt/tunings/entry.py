@@ -6,6 +6,7 @@ At module level they hold in processes that are spawned too, because these impor
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.distributed.program import imported_paths
 from transplt.distributed.start import is_main_guard
@@ -38,11 +39,11 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
 def is_entry(work: Work) -> bool:
     """True for a file that is run: nobody imports it, and it does something itself.
 
-    A main program that a launcher imports as well (`import main_pretrain as trainer`) reads arguments below its guard.
+    A launcher without torch may import it as well (`import main_pretrain as trainer`, and submitit starts that).
     """
     path = work.scan.path
     name = path.rpartition("/")[2]
-    if path in reach_of(work).imported and not _reads_arguments(work):
+    if path in reach_of(work).imported and not (_reads_arguments(work) and _only_launched(work)):
         return False
     if name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
         return False
@@ -57,6 +58,14 @@ def _reads_arguments(work: Work) -> bool:
         for guard in guards
         for inner in ast.walk(guard)
     )
+
+
+def _only_launched(work: Work) -> bool:
+    program = program_around(work)
+    importers = (
+        [file for file in program.files if work.scan.path in imported_paths(file, work.project)] if program else []
+    )
+    return not any(re.search(rb"^\s*(?:import|from) torch\b", file.source.utf8, re.MULTILINE) for file in importers)
 
 
 def _uses_torch(work: Work) -> bool:
