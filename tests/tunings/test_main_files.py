@@ -34,7 +34,7 @@ TUNED = """
     if __name__ == "__main__":
         {guarded}
     """
-LAUNCHER = {"submit.py": "import train as trainer\n\n\ndef launch(args):\n    trainer.main(args)\n"}
+LAUNCHER = {"submit.py": 'import train as trainer\n\n\nif __name__ == "__main__":\n    launch(trainer.main)\n'}
 
 
 @pytest.mark.parametrize(
