@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5")]
 BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557")]
 #: Codes of the tunings: each example asks for its own.
-TUNED = sorted({tuning.code for tuning in TUNINGS.values()})
+TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in TUNINGS.values())})
 #: Codes of the analysis.
 ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU740"]
 ANALYSIS += ["NPU513", "NPU790"]
