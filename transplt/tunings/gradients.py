@@ -29,15 +29,15 @@ _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pre
 _PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
 
 
-def hazard_of(program: Program, optimizers: set[Slot]) -> Hazard | None:
-    """Why no optimizer of a program can be fused, and what to do; None when nothing is in the way."""
-    models = _models(program)
+def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]:
+    """What keeps the optimizers of a program from being fused: the file that has it, why, and what to do."""
+    models, every = _models(program), []
     for file in sorted(program.files, key=lambda item: item.path):
         for found in (_imports(file), _calls(program, file, optimizers, models), _stores(file)):
             if found is not None:
                 where = f" ({file.path}:{found[2]})" if found[2] else ""
-                return found[0] + where, found[1]
-    return None
+                every.append((file.path, (found[0] + where, found[1])))
+    return every
 
 
 def modules_zeroed(program: Program, optimizers: set[Slot]) -> list[tuple[File, ast.Call]]:

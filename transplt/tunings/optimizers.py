@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from transplt.distributed.program import File, Program, Slot, enclosing_function
 from transplt.scan import FUNCTIONS, parent
 from transplt.settings import Settings
+from transplt.tunings.alongside import files_alongside
 from transplt.tunings.facts import schemas
-from transplt.tunings.gradients import hazard_of, modules_zeroed
+from transplt.tunings.gradients import hazards, modules_zeroed
 from transplt.tunings.reach import Key, key, program_around, reach_of
 from transplt.tunings.trained import trained
 from transplt.work import Work
@@ -97,14 +98,15 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
     for made in found.made:
         for slot in made.slots:
             found.by_slot.setdefault(slot, []).append(made)
-    hazard = hazard_of(program, {slot for made in found.made for slot in made.slots})
+    every = hazards(program, {slot for made in found.made for slot in made.slots})
+    alongside = files_alongside(program) if every else {}
     for made in found.made:
         if made.fused:
             made.why = ""
             continue
         if _switched_off(made, settings) or not _on_card(program):
             made.silent, made.why = True, "it is not asked for"
-        if hazard is not None:
+        if (hazard := next((what for path, what in every if path in alongside[made.file.path]), None)) is not None:
             made.why, made.help = hazard
     _twice(program, found)
     _chosen_together(found)
