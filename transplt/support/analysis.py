@@ -20,6 +20,7 @@ from transplt.support.bench import Bench
 from transplt.support.extensions import owner_of
 from transplt.support.project import SupportProject
 from transplt.support.receivers import Receivers
+from transplt.support.written import left_over
 from transplt.work import Note, Work, finding_of
 
 FALLS = "NPU556"
@@ -55,6 +56,8 @@ def analyse(
         *packages.notes_of(bench),
         *_falling(bench, support),
     ]
+    if settings.tune:
+        notes = left_over(notes, found, source, scan)
     work = Work(source, scan, names, rules, settings, project)
     ignores = Ignores(work)
     taken = {finding.span.start for finding in found if finding.level is not Level.INFO}

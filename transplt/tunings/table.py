@@ -27,9 +27,6 @@ class Tuning:
     example: str = ""
 
 
-#: Those whose torch_npu has the fused operators: there is no torch_npu for torch 2.2.
-_OPERATORS = tuple(version for version in TORCH_VERSIONS if version != "2.2")
-
 #: Steps from the first to the last.
 _SPAN = r"[1-9]\d*-[1-9]\d*"
 _TUNINGS: tuple[Tuning, ...] = (
@@ -43,10 +40,10 @@ _TUNINGS: tuple[Tuning, ...] = (
     Tuning("drop-last", "NPU757", "transplt.tunings.drop_last"),
     Tuning("non-blocking", "NPU758", "transplt.tunings.non_blocking"),
     Tuning("extensions", "NPU759", "transplt.tunings.extensions"),
-    Tuning("fusion-attention", "NPU760", "transplt.tunings.fusion_attention", _OPERATORS),
-    Tuning("rms-norm", "NPU761", "transplt.tunings.rms_norm", _OPERATORS),
-    Tuning("rotary", "NPU762", "transplt.tunings.rotary", _OPERATORS),
-    Tuning("swiglu", "NPU763", "transplt.tunings.swiglu", _OPERATORS),
+    Tuning("fusion-attention", "NPU760", "transplt.tunings.fusion_attention"),
+    Tuning("rms-norm", "NPU761", "transplt.tunings.rms_norm"),
+    Tuning("rotary", "NPU762", "transplt.tunings.rotary"),
+    Tuning("swiglu", "NPU763", "transplt.tunings.swiglu"),
     Tuning("finite-masks", "NPU764", "transplt.tunings.finite_masks"),
     Tuning("masked-assignment", "NPU765", "transplt.tunings.masked_assignment"),
     Tuning("float32", "NPU770", "transplt.tunings.float32"),

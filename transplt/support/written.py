@@ -1,0 +1,38 @@
+"""Which findings of the analysis a tuning has taken care of: the place they speak of is no longer as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from transplt.finding import Finding
+from transplt.scan import FUNCTIONS, Scan
+from transplt.source import Source
+from transplt.work import Note
+
+#: Faster forms, masks of -inf, limits of an API: what they say is about one place.
+_OF_PLACES = ("NPU701", "NPU711", "NPU521", "NPU522", "NPU523", "NPU524")
+_TUNINGS = ("NPU760", "NPU761", "NPU762", "NPU763", "NPU764", "NPU765")
+_ROTARY = "NPU762"
+
+
+def left_over(notes: Iterable[Note], found: Iterable[Finding], source: Source, scan: Scan) -> list[Note]:
+    """The notes at places that no tuning has written anew."""
+    edits = [finding for finding in found if finding.applied and finding.code in _TUNINGS]
+    if not edits:
+        return list(notes)
+    spans = [(finding.span.start, finding.span.end) for finding in edits]
+    whole = {source.extent(node)[0]: source.extent(node)[1] for node in scan.classes}
+    helpers = {source.extent(node)[0] for node in scan.functions if isinstance(node, FUNCTIONS)}
+    turned = any(finding.code == _ROTARY for finding in edits)
+    kept = []
+    for note in notes:
+        start, end = note.extent
+        if note.code in _OF_PLACES:
+            end = max(end, whole.get(start, end) if note.code == "NPU701" else end)
+            elsewhere = "also in line" in note.message
+            if not elsewhere and any((a < end and start < b) or a == b == start for a, b in spans):
+                continue
+            if note.code == "NPU701" and turned and start == note.extent[1] and start in helpers:
+                continue
+        kept.append(note)
+    return kept
