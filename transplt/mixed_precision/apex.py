@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from transplt.distributed.program import File, Program, reached_functions, text_of
+from transplt.distributed.model import find_models
+from transplt.distributed.program import File, Program, enclosing_function, reached_functions, text_of
+from transplt.distributed.training import find_training
+from transplt.distributed.wrapping import find_wrap
 from transplt.finding import Level
 from transplt.indenting import indent_of
 from transplt.insertions import Deletion, Insertion
@@ -20,6 +23,7 @@ from transplt.mixed_precision.flag import follow
 from transplt.mixed_precision.mains import programs_around
 from transplt.rewrite import Change, Transform
 from transplt.scan import statement
+from transplt.settings import Settings
 from transplt.work import Work
 from transplt.writing import Writer, written
 
@@ -73,6 +77,8 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
     ids: dict[int, tuple[str, int | None]] = {}
     for apex in plans:
         place = apex.place
+        if settings.entry and (refused := _many_refused(apex, settings)) is not None:
+            return refused
         if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
             return refused
         if settings.amp_flag:
@@ -86,6 +92,31 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
                     own, one.call, "two programs run this backward pass, with another number of losses",
                     "give each program training code of its own, or write apex by hand",
                 )  # fmt: skip
+    return None
+
+
+def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
+    """`distributed` wraps the models behind amp.initialize, which has to stand in the same function."""
+    place, program = apex.place, apex.program
+    if settings.combine_ddp or place.moved:
+        why = "combine_ddp takes the place of DistributedDataParallel, which distributed writes"
+        if place.moved:
+            why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
+        return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
+    models = find_models(program, find_training(program), settings.targets)
+    for origin in models.origins:
+        wrap = find_wrap(models, origin)
+        if (
+            wrap is None
+            or wrap.in_place
+            or wrap.file is not place.file
+            or wrap.name not in place.models
+            or enclosing_function(wrap.after) is not enclosing_function(place.after)
+        ):
+            why = "the model is wrapped for many cards in another place than amp.initialize needs"
+            return Problem(
+                place.file, place.after, why, "make model and optimizer in one function, or write it by hand"
+            )
     return None
 
 
@@ -175,6 +206,15 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         lines = [f"{models}, {optimizers} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
         lines += [f"    {', '.join(given[2:])},", ")"]
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
+    wraps = [
+        item
+        for item in writer.layout.lines
+        if any("DistributedDataParallel(" in text and text.partition(" = ")[0] in place.models for text in item.texts)
+    ]
+    for wrap in wraps:  # of `distributed`: what it wraps is what amp.initialize returns
+        writer.layout.lines.remove(wrap)
+        wrap.node = place.after
+        writer.layout.lines.append(wrap)
     for item in place.moved:
         text = place.file.source.slice(*place.file.source.extent(item))
         writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)

@@ -21,7 +21,7 @@ def report_constants(writer: Writer) -> None:
     """`scores.masked_fill(mask, -1e9)` raises when the scores are float16."""
     for call in writer.work.scan.calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if name not in _FILLS or not call.args:
+        if name not in _FILLS:
             continue
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         value = given.get("value") or (call.args[_FILLS[name]] if len(call.args) > _FILLS[name] else None)
@@ -58,13 +58,13 @@ def write_arrays(writer: Writer, unit: Unit, regions: list[list[ast.stmt]]) -> N
         outputs = set()
         for item in region:
             for at in own_nodes(item):
-                if (
-                    isinstance(at, ast.Assign)
-                    and isinstance(at.value, ast.Call)
-                    and isinstance(at.targets[0], ast.Name)
-                ):
-                    if variable(at.value.func) in known and runs_network(program, file, at.value, known):
-                        outputs.add(at.targets[0].id)
+                value = at.value if isinstance(at, ast.Assign) else None
+                if not isinstance(at, ast.Assign) or not isinstance(value, ast.Call):
+                    continue
+                target = at.targets[0]
+                runs = variable(value.func) in known and runs_network(program, file, value, known)
+                if runs and isinstance(target, ast.Name):
+                    outputs.add(target.id)
         function = function_of(region[0])
         for node in file.scan.attributes.get("numpy", ()):
             if function_of(node) is function and node.lineno > region[0].lineno and _root(node.value) in outputs:

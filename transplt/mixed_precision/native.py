@@ -140,12 +140,16 @@ def _inline(writer: Writer, spelling: Spelling, backward: Backward, scaler: str)
     name = writer.new_name("loss", "total_loss")
     rest = source.slice(end, last)
     writer.wrap([stmt], spelling.autocast(stmt), "NPU740", CAST)
-    writer.work.insertions.append(Insertion(first, f"{name} = ", "NPU740", "the loss has a name", writer.level))
-    whole = source.slice(start, end)
-    brackets = source.slice(first, start), rest
-    if brackets[0].strip() == "(" and whole:  # `(a + b).backward()`: the brackets belong to the expression
+    if source.slice(first, start).strip() == "(":  # `(a + b).backward()`: brackets that only the method needs
         end += rest.index(")") + 1
         rest = source.slice(end, last)
+        if stmt.end_lineno == stmt.lineno:
+            message = "the loss is worked out first"
+            writer.work.deletions.append(Deletion(first, start, f"{name} = ", "NPU740", message, writer.level))
+            end = source.extent(backward.loss)[1]
+    if not any(item.start == first for item in writer.work.deletions):
+        put = Insertion(first, f"{name} = ", "NPU740", "the loss is worked out first", writer.level)
+        writer.work.insertions.append(put)
     gone = Deletion(end, last, "", "NPU740", "the backward pass stands outside of autocast", writer.level)
     writer.work.deletions.append(gone)
     loss = f"{scaler}.scale({name})" if scaler else name

@@ -1,0 +1,194 @@
+"""Programs with mixed precision are migrated and no more; who counts as one program is decided by imports."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.harness import migrate
+from transplt.finding import FileResult, Level
+
+TRAIN = """\
+import torch
+from net import build
+
+model = build().npu()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(4, 8, 8).npu():
+    loss = model(x).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+NET = "import torch\n\n\ndef build():\n    return torch.nn.Linear(8, 8)\n"
+
+
+def said(result: FileResult) -> list[str]:
+    return [f"{item.message} | {item.help}" for item in result.findings if item.code == "NPU742"]
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "what", "where"),
+    [
+        ("import torch", "torch.autocast('npu')", "torch's autocast", ""),
+        ("import torch", "torch.npu.amp.autocast()", "torch's autocast", ""),
+        ("from torch.amp import GradScaler", "GradScaler('npu')", "torch's GradScaler", ""),
+        ("import torch_npu", "torch_npu.npu.amp.GradScaler()", "torch_npu's GradScaler", ""),
+        ("from apex import amp", "amp.initialize(1, 2)", "apex.amp", "opt_level"),
+        ("import deepspeed", "deepspeed.initialize()", "DeepSpeed", '"fp16": {"enabled": true}'),
+        ("from accelerate import Accelerator", "Accelerator()", "accelerate", "mixed_precision of Accelerator"),
+        ("import pytorch_lightning as pl", "pl.Trainer()", "Lightning", 'precision="16-mixed"'),
+        ("from lightning.pytorch import Trainer", "Trainer()", "Lightning", 'precision="16-mixed"'),
+        ("from lightning.fabric import Fabric", "Fabric()", "Lightning Fabric", 'precision="16-mixed"'),
+        ("from transformers import TrainingArguments", "TrainingArguments()", "the Trainer of transformers", "fp16 or"),
+        ("from transformers import Seq2SeqTrainer", "Seq2SeqTrainer()", "the Trainer of transformers", "fp16 or bf16"),
+        ("from trl import SFTTrainer", "SFTTrainer()", "a Trainer of trl", "fp16 or bf16"),
+        ("from mmengine.runner import Runner", "Runner()", "mmengine", 'type="AmpOptimWrapper"'),
+        ("import torch", "torch.zeros(2).half()", "`.half()`", "the casts in the code"),
+        ("import torch", "torch.zeros(2).to(torch.bfloat16)", "`.to()`", "the casts in the code"),
+        ("import torch", "torch.set_default_dtype(torch.float16)", "torch.set_default_dtype", "the call of"),
+    ],
+)
+def test_what_is_recognised(head: str, line: str, what: str, where: str) -> None:
+    source = f"{head}\n\nthing = {line}\nloss = thing.run()\nloss.backward()\nthing.step()\n"
+    result = migrate(source, amp="native")
+    assert not result.changed
+    (text,) = said(result)
+    assert text.startswith(f"this program has mixed precision already ({what}): nothing is added to it | ")
+    assert (where in text.partition(" | ")[2]) if where else text.endswith(" | ")
+    assert all(item.level is Level.INFO for item in result.findings if item.code == "NPU742")
+
+
+def test_a_lightning_module_is_recognised() -> None:
+    source = textwrap.dedent("""\
+        import torch
+        from lightning.pytorch import LightningModule
+
+
+        class Net(LightningModule):
+            def training_step(self, batch, index):
+                return self.layer(batch).mean()
+
+            def configure_optimizers(self):
+                return torch.optim.SGD(self.parameters(), lr=0.1)
+        """)
+    result = migrate(source, amp="native")
+    assert not result.changed and "Lightning" in said(result)[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.autocast('npu', enabled=False)",
+        "torch.set_default_dtype(torch.float64)",
+        "torch.zeros(2).to(torch.float32)",
+        "torch.zeros(2).half(1)",
+    ],
+)
+def test_what_is_no_mixed_precision(line: str) -> None:
+    result = migrate(TRAIN + f"\n{line}\n", files={"net.py": NET}, amp="native")
+    assert said(result) == [] and b"GradScaler" in result.data
+
+
+def test_a_file_that_is_imported_counts() -> None:
+    net = "import torch\n\n\ndef build():\n    with torch.autocast('npu'):\n        return torch.nn.Linear(8, 8)\n"
+    result = migrate(TRAIN, files={"net.py": net}, amp="native")
+    assert not result.changed
+    assert said(result)[0].startswith("this program has mixed precision already (torch's autocast in net.py)")
+
+
+def test_a_file_that_imports_counts() -> None:
+    main = "import torch\nimport train\n\nscaler = torch.npu.amp.GradScaler()\n"
+    result = migrate(TRAIN, files={"net.py": NET, "main.py": main}, amp="native")
+    assert not result.changed and "in main.py" in said(result)[0]
+
+
+def test_a_file_beside_does_not_count() -> None:
+    """It imports what this file imports; the two have nothing else to do with each other."""
+    other = "import torch\nfrom net import build\n\nscaler = torch.npu.amp.GradScaler()\nbuild()\n"
+    result = migrate(TRAIN, files={"net.py": NET, "other.py": other}, amp="native")
+    assert b"autocast" in result.data and said(result) == []
+
+
+def test_files_that_do_not_train_stay() -> None:
+    result = migrate(NET, path="net.py", files={"train.py": TRAIN}, amp="native")
+    assert not result.changed and not result.findings
+
+
+def test_without_the_option_nothing_happens() -> None:
+    assert not migrate(TRAIN, files={"net.py": NET}).changed
+
+
+@pytest.mark.parametrize("code", ["NPU740", "NPU74", "NPU741"])
+def test_switched_off_for_a_file(code: str) -> None:
+    result = migrate(TRAIN, files={"net.py": NET}, amp="native", per_file_ignores=(("train.py", (code,)),))
+    assert not result.changed
+
+
+ENGINE = """\
+import torch
+
+
+def train_one_epoch(model, criterion, data, optimizer):
+    model.train()
+    for x, y in data:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+MAIN = """\
+import torch
+from engine import train_one_epoch
+from net import build
+
+model = build().npu()
+criterion = torch.nn.{loss}()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    train_one_epoch(model, criterion, [], optimizer)
+    torch.save({{"optimizer": optimizer.state_dict()}}, "last.pt")
+"""
+
+
+def test_callers_in_another_file_need_no_edit() -> None:
+    """The scaler is made in the file that trains; what has to be done about checkpoints is said."""
+    files = {"net.py": NET, "main.py": MAIN.format(loss="MSELoss")}
+    result = migrate(ENGINE, path="engine.py", files=files, amp="native")
+    text = result.data.decode()
+    assert "\nscaler = torch.npu.amp.GradScaler()\n\n\ndef train_one_epoch(model, criterion, data, optimizer):" in text
+    left = [item for item in result.findings if item.code == "NPU744"]
+    assert len(left) == 1 and "written in main.py" in left[0].message
+    assert not migrate(
+        files["main.py"], path="main.py", files={"engine.py": ENGINE, "net.py": NET}, amp="native"
+    ).changed
+
+
+def test_the_loss_of_a_caller_is_looked_at() -> None:
+    files = {"net.py": NET, "main.py": MAIN.format(loss="BCELoss")}
+    result = migrate(ENGINE, path="engine.py", files=files, amp="native")
+    assert not result.changed
+    assert [item.code for item in result.findings] == ["NPU743"]
+
+
+def test_a_penalty_in_another_file_is_looked_at() -> None:
+    losses = """\
+        import torch
+
+
+        def penalty(out, x):
+            return torch.autograd.grad(out.sum(), x, create_graph=True)[0].norm()
+        """
+    train = TRAIN.replace("from net import build", "from losses import penalty\nfrom net import build")
+    train = train.replace("loss = model(x).mean()", "out = model(x)\n    loss = out.mean() + penalty(out, x)")
+    result = migrate(train, files={"net.py": NET, "losses.py": losses}, amp="native")
+    assert not result.changed and "(losses.py)" in result.findings[0].message
+    assert migrate(train, files={"net.py": NET, "losses.py": losses}, amp="native", amp_dtype="bfloat16").changed
+
+
+def test_constants_in_the_files_of_a_network() -> None:
+    net = NET + "\n\ndef attend(s, m):\n    return s.masked_fill_(mask=m, value=-1e9) + s.masked_fill(m, 70000)\n"
+    for dtype, count in (("float16", 2), ("bfloat16", 0)):
+        result = migrate(net, path="net.py", files={"train.py": TRAIN}, amp="native", amp_dtype=dtype)
+        assert [item.code for item in result.findings] == ["NPU745"] * count
