@@ -11,7 +11,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from transplt.distributed.program import File, Program, Slot, enclosing_function
+from transplt.distributed.program import File, Program, Slot, class_name, enclosing_function
 from transplt.scan import FUNCTIONS, parent
 from transplt.settings import Settings
 from transplt.tunings.alongside import files_alongside
@@ -299,7 +299,7 @@ def _handed(
         return
     if isinstance(call.func, ast.Attribute) and last in _SCALERS and call.args and call.args[0] is node:
         return
-    callee = program.callee(file, call)
+    callee = program.callee(file, call) or _called_object(program, file, call.func, set())
     function = program.constructor(callee) if callee is not None else None
     if callee is None or function is None:
         made.refuse(
@@ -318,6 +318,25 @@ def _handed(
                         _follow(program, made, use, seen)
             return
     made.refuse(f"it is handed to {ast.unparse(call.func)} in a way that cannot be followed")
+
+
+def _called_object(program: Program, file: File, node: ast.expr, seen: set[Slot]) -> ast.AST | None:
+    """The `__call__` of the object that a variable holds, also where it was handed on as an argument."""
+    slot = program.slot(file, node)
+    if slot is None or slot in seen:
+        return None
+    seen.add(slot)
+    found: set[ast.AST | None] = set()
+    for value in program.values.get(slot, ()):
+        if isinstance(value.node, ast.Call) and value.index is None:
+            made = program.named(value.file, value.node.func)
+            known = class_name(program.owner[made], made) if isinstance(made, ast.ClassDef) else ""
+            found.add(program.method(known, "__call__"))
+        elif isinstance(value.node, (ast.Name, ast.Attribute)) and value.index is None:
+            found.add(_called_object(program, value.file, value.node, seen))
+        elif not (isinstance(value.node, ast.Constant) and value.node.value is None):
+            found.add(None)
+    return found.pop() if len(found) == 1 else None
 
 
 def _method(program: Program, made: Made, file: File, node: ast.Attribute) -> None:
