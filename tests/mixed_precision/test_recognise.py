@@ -116,6 +116,20 @@ def test_files_that_do_not_train_stay() -> None:
     assert not result.changed and not result.findings
 
 
+def test_nothing_is_imported_where_nothing_is_written() -> None:
+    source = """\
+        from torch import nn, optim
+        from project import closure, net
+
+        optimizer = optim.LBFGS(net.parameters())
+        loss = nn.MSELoss()(net(1), 2)
+        loss.backward()
+        optimizer.step(closure)
+        """
+    result = migrate(source, amp="native")
+    assert not result.changed and [item.code for item in result.findings] == ["NPU743"]
+
+
 def test_without_the_option_nothing_happens() -> None:
     assert not migrate(TRAIN, files={"net.py": NET}).changed
 
@@ -185,6 +199,17 @@ def test_a_penalty_in_another_file_is_looked_at() -> None:
     result = migrate(train, files={"net.py": NET, "losses.py": losses}, amp="native")
     assert not result.changed and "(losses.py)" in result.findings[0].message
     assert migrate(train, files={"net.py": NET, "losses.py": losses}, amp="native", amp_dtype="bfloat16").changed
+
+
+@pytest.mark.parametrize("where", ["train.py", "main.py"])
+def test_sharded_programs_need_another_scaler(where: str) -> None:
+    head = "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n"
+    main = "import train\n"
+    train = head + TRAIN if where == "train.py" else TRAIN
+    files = {"net.py": NET, "main.py": head + main if where == "main.py" else main}
+    result = migrate(train, files=files, amp="native")
+    assert not result.changed
+    assert [item.code for item in result.findings] == ["NPU743"]
 
 
 def test_constants_in_the_files_of_a_network() -> None:

@@ -36,7 +36,7 @@ def report_constants(writer: Writer) -> None:
                 call,
                 f"{source.slice(*source.extent(value))} does not fit float16 (at most {_LARGEST:.0f}): "
                 "this raises under autocast",
-                f"fill with {writer.torch}.finfo({tensor}.dtype).{end}",
+                f"fill with torch.finfo({tensor}.dtype).{end}",
                 "NPU745",
             )
 

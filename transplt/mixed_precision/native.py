@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from transplt.distributed.program import text_of
 from transplt.insertions import Deletion, Insertion
@@ -12,6 +13,7 @@ from transplt.mixed_precision.evaluation import write_evaluation
 from transplt.mixed_precision.float_only import unsafe_under_autocast
 from transplt.mixed_precision.half_limits import write_arrays
 from transplt.mixed_precision.home import Home
+from transplt.mixed_precision.recognise import sharded
 from transplt.mixed_precision.shape import Backward, Problem, Unit
 from transplt.mixed_precision.spelling import Spelling, spelling_of
 from transplt.rewrite import Change, Transform
@@ -24,7 +26,16 @@ _SCALER = "a GradScaler, which lives as long as the optimizer"
 
 def write(writer: Writer, units: list[Unit]) -> None:
     """Write mixed precision into the units of a file; nothing into those that have a problem."""
-    spelling = spelling_of(writer.torch, writer.work.settings, units[0].program, units[0].file)
+    if (place := sharded(writer.work)) and units:
+        writer.left(
+            units[0].first,
+            f"no mixed precision here: {place} shards the model or its training",
+            "give FSDP a MixedPrecision policy (param_dtype, reduce_dtype), and float16 a ShardedGradScaler",
+            "NPU743",
+        )
+        return
+    # Asking the writer for the name of torch imports it: nothing is to change where nothing is written.
+    spelling = spelling_of("torch", writer.work.settings, units[0].program, units[0].file)
     names: dict[tuple[object, ...], str] = {}
     done: list[tuple[Unit, str]] = []
     for unit in units:
@@ -32,6 +43,7 @@ def write(writer: Writer, units: list[Unit]) -> None:
         if problem is not None:
             writer.left(problem.node, f"no mixed precision here: {problem.why}", problem.do, "NPU743")
             continue
+        spelling = replace(spelling, torch=writer.torch)
         scaler = _make(writer, spelling, unit, names) if spelling.scales else ""
         _unit(writer, spelling, unit, scaler)
         done.append((unit, scaler))

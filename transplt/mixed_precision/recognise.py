@@ -67,6 +67,10 @@ _WORDS = re.compile(
     rb"autocast|GradScaler|\bamp\b|apex|deepspeed|accelerate|lightning|transformers|\btrl\b|mmengine|mmcv|fastai"
     rb"|catalyst|composer|ignite|set_default_dtype|MixedPrecision|\.half\(|\.bfloat16\(|torch\.(?:half|float16|bfloat16)"
 )
+_SHARDS = re.compile(
+    rb"FullyShardedDataParallel|fully_shard|torch\.distributed\.(?:fsdp|_composable|_?tensor|pipelin|rpc)\b"
+    rb"|from torch\.distributed import [^\n]*\brpc\b"
+)
 _LOW = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 
 
@@ -89,6 +93,15 @@ def already(work: Work) -> Precision | None:
         if found is not None:
             return found
     return None
+
+
+def sharded(work: Work) -> str:
+    """The file that shards the model of this program (FSDP, tensor and pipeline parallel, RPC), empty when none does."""
+    project, path = work.project, work.scan.path
+    if _SHARDS.search(work.source.utf8):
+        return path
+    others = (*reached(project, path), *importers(project, path))
+    return next((other for other in others if _SHARDS.search(project.sources[other])), "")
 
 
 def found_in(seen: Scan, names: Names) -> Precision | None:
