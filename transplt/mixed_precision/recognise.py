@@ -96,7 +96,7 @@ def already(work: Work) -> Precision | None:
 
 
 def sharded(work: Work) -> str:
-    """The file that shards the model of this program (FSDP, tensor and pipeline parallel, RPC), empty when none does."""
+    """The file of this program that shards its model (FSDP, tensor and pipeline parallel, RPC), empty for none."""
     project, path = work.project, work.scan.path
     if _SHARDS.search(work.source.utf8):
         return path
