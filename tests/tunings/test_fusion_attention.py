@@ -45,7 +45,6 @@ def model(body: str, imports: str = BEFORE) -> str:
     return MODEL.format(body=body.replace("\n", "\n        "), imports=imports)
 
 
-@pattern("P46")
 @pytest.mark.parametrize(
     ("given", "written"),
     [
@@ -223,7 +222,7 @@ def attend(q, k, v, qkv, kv, ends, causal, scale, rest):
 """
 
 
-@pattern("P46")
+@pattern("P54")
 @pytest.mark.parametrize(
     ("name", "given", "written"),
     [

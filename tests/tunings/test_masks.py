@@ -1,0 +1,160 @@
+"""Minus infinity before a softmax, and assignments under boolean masks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tunings.tuned import check_tuned, check_untuned
+
+FINITE = """
+import math
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        self.softmax = nn.Softmax(dim=-1)
+
+    def forward(self, x, y, mask):
+        {body}
+        return out
+"""
+LOW = "torch.finfo(x.dtype).min"
+
+
+def finite(body: str) -> str:
+    return FINITE.format(body=body.replace("\n", "\n        "))
+
+
+@pytest.mark.parametrize("infinity", ['float("-inf")', "-float('inf')", "float('-Infinity')", "-math.inf", "-np.inf", "-torch.inf"])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = x.masked_fill(mask, INF)\nout = F.softmax(x, dim=-1)",
+        "out = torch.softmax(x.masked_fill(mask, INF), dim=-1)",
+        "x.masked_fill_(mask == 0, INF)\nout = x.softmax(-1)",
+        "x = torch.masked_fill(x, mask, INF)\nout = self.softmax(x)",
+        "x = x.masked_fill(mask, value=INF)\nout = nn.Softmax(dim=-1)(x).to(x.dtype)",
+        "if mask is not None:\n    x = x.masked_fill(mask, INF)\nout = F.softmax(x, dim=-1, dtype=torch.float32)",
+        "z = x.masked_fill(mask, INF)\nz = z.view(2, -1)\nout = z.softmax(-1)",
+        "x = x.masked_fill(mask, INF)\nx = F.softmax(x, -1)\nout = x + y",
+    ],
+)
+def test_masks_before_a_softmax(body: str, infinity: str) -> None:
+    check_tuned("finite-masks", finite(body.replace("INF", infinity)), finite(body.replace("INF", LOW)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out = x.masked_fill(mask, float('-inf'))",
+        "x = x.masked_fill(mask, float('-inf'))\nout = x + y",
+        "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(x + y, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(x, -1) + x",
+        "x = x.masked_fill(mask, float('-inf'))\nout = F.log_softmax(x, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = x.argmax(-1), F.softmax(x, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = torch.topk(F.softmax(y, -1), x)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = lambda: F.softmax(x, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nx = F.softmax(x, -1)\nout = x.masked_fill(torch.isnan(x), 0)",
+        "x = x.masked_fill(mask, float('inf'))\nout = F.softmax(x, -1)",
+        "x = x.masked_fill(mask, -1e9)\nout = F.softmax(x, -1)",
+        "x = x.masked_fill(mask, y)\nout = F.softmax(x, -1)",
+        "y = torch.full((3, 3), float('-inf')).triu(1)\nout = F.softmax(x + y, -1)",
+        "self.x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(self.x, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = self.other(x)",
+        "z = x.masked_fill_(mask, float('-inf'))\nout = F.softmax(z, -1)",
+    ],
+)
+def test_other_masks_stay(body: str) -> None:
+    check_untuned("finite-masks", finite(body))
+
+
+def test_scores_without_a_name_are_a_remark() -> None:
+    body = "out = F.softmax((x @ y).masked_fill(mask, float('-inf')), -1)"
+    check_untuned("finite-masks", finite(body), open_codes=["NPU766"])
+
+
+MASKED = """
+import numpy as np
+import torch
+
+
+def f(x, y, mask):
+    {body}
+    return x
+"""
+
+
+def masked(body: str) -> str:
+    return MASKED.format(body=body.replace("\n", "\n    "))
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("x[x < 0] = 0", "x.masked_fill_(x < 0, 0)"),
+        ("x[x == -100] = -1  # padding", "x.masked_fill_(x == -100, -1)  # padding"),
+        ("x[x > y] = 1.0", "x.masked_fill_(x > y, 1.0)"),
+        ("x[y != x] = True", "x.masked_fill_(y != x, True)"),
+        ("x[~(x == y)] = 0", "x.masked_fill_(~(x == y), 0)"),
+        ("x[(x < 0) | (x > 1)] = 0", "x.masked_fill_((x < 0) | (x > 1), 0)"),
+        ("x[x < y[:, [-1]]] = -float('Inf')", "x.masked_fill_(x < y[:, [-1]], -float('Inf'))"),
+        ("x[x.isnan()] = 0", "x.masked_fill_(x.isnan(), 0)"),
+    ],
+)
+@pytest.mark.parametrize("shown", ["x = x.clone()", "x = torch.zeros(3)", "x.requires_grad_(False)", "torch.relu(x)"])
+def test_one_number_where_x_is_compared(line: str, written: str, shown: str) -> None:
+    check_tuned("masked-assignment", masked(f"{shown}\n{line}"), masked(f"{shown}\n{written}"))
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("x[torch.isnan(x)] = 0", "x.masked_fill_(torch.isnan(x), 0)"),
+        ("x[~torch.isfinite(x)] = 0", "x.masked_fill_(~torch.isfinite(x), 0)"),
+        ("y.grad[torch.isnan(y.grad)] = 0", "y.grad.masked_fill_(torch.isnan(y.grad), 0)"),
+    ],
+)
+def test_a_test_of_torch_shows_a_tensor_of_torch(line: str, written: str) -> None:
+    check_tuned("masked-assignment", masked(line), masked(written))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x[x < 0] = 0",  # perhaps of numpy
+        "x = np.zeros(3)\nx[x < 0] = 0",
+        "x = torch.from_numpy(x).numpy()\nx[x < 0] = 0",
+        "x = x.numpy()\nx[np.isnan(x)] = 0",
+        "x = x.clone()\nx[mask] = 0",  # of any shape
+        "x = x.clone()\nx[y < 0] = 0",
+        "x = x.clone()\nx[x[0] < 0] = 0",
+        "x = x.clone()\nx[x < 0, 1] = 0",
+        "x = x.clone()\nx[x < 0] = y",
+        "x = x.clone()\nx[x < 0] = 0.5",  # a tensor of integers takes 0, masked_fill_ refuses
+        "x = x.clone()\nx[x < 0] += 1",
+        "x = x.clone()\nx[x < 0] = x[x > 0] = 0",
+        "x = x.clone()\nx[x < 0] = -x[x < 0]",
+        "x = x.clone()\nx[0 < x < 1] = 0",
+        "x = x.clone()\nx[x in y] = 0",
+        "x = x.clone()\nx[torch.isnan(y)] = 0",
+        "x = x.clone()\ny = x[x < 0]",
+        "x = x.clone()\nx[0] = 0",
+        "x = x.clone()\nx[:, 0] = 0",
+        "x = x.clone()\ndel x[x < 0]",
+        "x = x.clone()\nx.clone()[x < 0] = 0",
+        "x = {}\nx[y] = 0",
+    ],
+)
+def test_other_assignments_stay(body: str) -> None:
+    check_untuned("masked-assignment", masked(body))
+
+
+def test_both_tunings_at_one_place() -> None:
+    before = "x = x.clone()\nx[x < y] = -float('Inf')\nx = torch.softmax(x, -1)"
+    after = "x = x.clone()\nx.masked_fill_(x < y, torch.finfo(x.dtype).min)\nx = torch.softmax(x, -1)"
+    check_tuned("finite-masks,masked-assignment", masked(before), masked(after))
+    check_tuned("masked-assignment,finite-masks", masked(before), masked(after))
