@@ -59,7 +59,7 @@ SURE_LIMITS: dict[str, list[Entry]] = {
 _FUSED = "moves the optimizer's work into one kernel a step"
 
 #: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/support/affinity.py), and
-#: a title.
+#: a title; also what the source of torch_npu says beyond the fact.
 AFFINITY: dict[str, Entry] = {
     "sdpa": {
         "apis": ["torch.nn.functional.scaled_dot_product_attention"],
@@ -130,11 +130,17 @@ AFFINITY: dict[str, Entry] = {
     "drop_path": {
         "apis": ["timm.models.layers.DropPath", "timm.layers.DropPath"],
         "title": "stochastic depth has a form that keeps its random numbers on the NPU",
+        "caveats": "call NpuDropPath.enable_droppath_ensemble(model) once before the training: without it nothing is "
+        "ever dropped, and nothing says so; fixed shapes only; drop_prob must be a number (None fails in __init__)",
+        "source": "torch_npu/contrib/module/drop_path.py (Ascend/pytorch@master)",
     },
     "roll": {
         "apis": [],
         "shape": "roll",
         "title": "rolling the height and width of (N, H, W, C) has a form that keeps its indices",
+        "schema": "roll(x, shifts, dims)",
+        "caveats": "x has four dimensions, shifts and dims are tuples of two; the indices of each size are kept",
+        "source": "torch_npu/contrib/function/roll.py (Ascend/pytorch@master)",
     },
     "roi_align": {"apis": ["detectron2.layers.ROIAlign"], "title": "ROIAlign has an NPU form"},
     "deform_conv": {

@@ -36,6 +36,10 @@ FORMS = read_table("support/affinity.json")["forms"]
             "import torch\ndef f(x, s):\n    return torch.roll(x, shifts=(-s, -s), dims=(1, 2))\n",
             "contrib.function.roll",
         ),
+        (
+            "import torch\nfrom timm.models.layers import DropPath\ndrop = DropPath(0.1)\n",
+            "without it nothing is ever dropped",
+        ),
         ("from torch import roll\ndef f(x, s):\n    return roll(x, (s, s), (1, 2))\n", "contrib.function.roll"),
     ],
 )
