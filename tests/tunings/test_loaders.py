@@ -226,3 +226,35 @@ def test_loaders_of_others_stay() -> None:
                 step(x.to(device))
         """,
     )
+
+
+FUNCTION = """
+from torch.utils.data import DataLoader
+from project import data, prepare, step
+
+def make():
+    loader = DataLoader(data, num_workers=2)
+    return loader, len(loader)
+
+{}
+for epoch in range(3):
+    for x in train_loader:
+        step(x)
+"""
+
+
+def test_a_loader_that_a_function_returns() -> None:
+    before = FUNCTION.format("train_loader, size = make()")
+    check_tuned(TUNE, before, before.replace("num_workers=2", "num_workers=2, persistent_workers=True"))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "train_loader, size = make()\ntrain_loader = prepare(train_loader)",
+        "made = make()\ntrain_loader = made[0]",
+        "loaders = {}\ntrain_loader, size = make()\nloaders['train'] = train_loader",
+    ],
+)
+def test_a_loader_that_goes_out_of_sight(rest: str) -> None:
+    check_untuned(TUNE, FUNCTION.format(rest))

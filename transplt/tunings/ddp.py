@@ -72,14 +72,15 @@ def _buffers(writer: Writer, found: Reading, file: File, known: ast.Call, call: 
         return
     name = later or "broadcast_buffers"
     at_start = not later  # what is not sent when the wrapper is made has to be alike on all ranks by itself
-    if _synced(found, file, known):
+    synced = _synced(found, file, known)
+    if synced:
         missed = at_start and _loads_on_one_rank(found.program)
         if not (missed or _RUNNING_BUT_SYNCED.search(_layers(found.program)) or _changing(found.program, at_start)):
             add_keyword(writer, call, CODE, _SYNCED, name, "False", api=API)
-        return
+            return
     if not _MODELS.search(_text(found.program)) and not _registered(found.program):
         return  # there is nothing to send
-    running = _RUNNING.search(_layers(found.program)) or _MODELS.search(_text(found.program))
+    running = synced or _RUNNING.search(_layers(found.program)) or _MODELS.search(_text(found.program))
     if not running and _own_model(found, file, known) and not _changing(found.program, at_start):
         add_keyword(writer, call, CODE, _BUFFERS, name, "False", api=API)
         return

@@ -68,8 +68,8 @@ def _only_trains(found: Reading, loader: Loader) -> bool:
         return False  # a loop over several loaders may validate with one of them
     if _made_for_several(found, loader):
         return False
-    slots = found.slots_of(loader.call)
-    return all(_known(found, file, node) for file, node in found.uses(slots))
+    slots, whole = found.held(loader.call)
+    return whole and all(_known(found, file, node) for file, node in found.uses(slots))
 
 
 def _made_for_several(found: Reading, loader: Loader) -> bool:
@@ -99,7 +99,7 @@ def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
     """A division by the size of the loader's dataset: what is summed up over fewer samples then comes out too small."""
     program = found.program
     dataset = loader.call.args[0] if loader.call.args else keyword_of(loader.call, "dataset")
-    wanted: set[Slot | None] = {*found.slots_of(loader.call)}
+    wanted: set[Slot | None] = {*found.held(loader.call)[0]}
     named = isinstance(dataset, (ast.Name, ast.Attribute))
     same = {id(node) for _, node in found.others(loader.file, dataset)} if named and dataset is not None else set()
     for file in program.files:

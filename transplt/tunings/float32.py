@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of
+from transplt.insertions import Deletion
 from transplt.lazy_libcst import cst
 from transplt.rewrite import Transform
-from transplt.scan import parent
+from transplt.scan import Binding, parent
 from transplt.tunings.copies import is_device
 from transplt.tunings.edits import edit
 from transplt.work import Work
@@ -130,7 +131,20 @@ def _only_counts(work: Work, target: ast.Name) -> bool:
     others = [node for node in work.scan.names.get(target.id, ()) if work.scan.scope_of(node) is not scope]
     if any((found := work.names.lookup(node.id, work.scan.scope_of(node))) and found[0] is scope for node in others):
         return False
+    last = _becomes_list(scope.bindings[target.id], target)
+    reads = [node for node in reads if node.lineno <= last]
     return bool(reads) and all(_counts(work, node, target.id) for node in reads)
+
+
+def _becomes_list(bindings: list[Binding], target: ast.Name) -> float:
+    """The line of `x = x.tolist()` in the block of the first store: below it the name is no tensor."""
+    for binding in bindings:
+        above = parent(binding.node)
+        value = getattr(above, "value", None)
+        beside = binding.node is not target and parent(above) is parent(parent(target))
+        if beside and isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("tolist", "item"):
+            return float(value.lineno)
+    return float("inf")
 
 
 def _stores_itself(node: ast.AST, target: ast.Name) -> bool:
@@ -183,7 +197,7 @@ def _early(writer: Writer) -> None:
         inner: ast.expr = call.func.value  # type: ignore[attr-defined]
         while isinstance(inner, ast.Subscript):
             inner = inner.value
-        if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute) or inner is call.func.value:  # type: ignore[attr-defined]
+        if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
             continue
         moved, source = inner, inner.func.value
         if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):  # type: ignore[attr-defined]
@@ -197,7 +211,9 @@ def _early(writer: Writer) -> None:
         ):
             continue
         if edit(writer, source, CODE, _EARLY, written(f"{text}.float()"), api="torch.Tensor.float"):
-            edit(writer, call, CODE, _EARLY, _without_call, api="torch.Tensor.float")
+            end = work.source.extent(call)[1]
+            behind = work.source.extent(call.func.value)[1]  # type: ignore[attr-defined]
+            work.deletions.append(Deletion(behind, end, "", CODE, _EARLY, writer.level))
 
 
 def _only_moves(work: Work, call: ast.Call) -> bool:
@@ -207,9 +223,3 @@ def _only_moves(work: Work, call: ast.Call) -> bool:
     if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords) or len(call.args) > 1:
         return False
     return call.func.attr != "to" or (bool(given) and is_device(work.names, given[0]))
-
-
-def _without_call(node: cst.CSTNode) -> cst.CSTNode:
-    """`x` of `x.float()`."""
-    call = cst.ensure_type(node, cst.Call)
-    return cst.ensure_type(call.func, cst.Attribute).value

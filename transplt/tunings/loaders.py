@@ -153,11 +153,11 @@ def _read_again(found: Reading, loader: Loader) -> bool:
             return False
         if any(isinstance(inner, ast.Call) and _reads(found, file, inner, loader) for inner in _body(loop)):
             return False
-    slots = found.slots_of(loader.call)
+    slots, whole = found.held(loader.call)
     uses = found.uses(slots)
     if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in uses) > 1 for _, loop in loops):
         return False  # `zip(loader, loader)`
-    return bool(slots) and all(_harmless(found, file, node) for file, node in uses)
+    return bool(slots) and whole and all(_harmless(found, file, node) for file, node in uses)
 
 
 def _body(loop: ast.For | ast.AsyncFor) -> list[ast.AST]:
@@ -194,7 +194,7 @@ def _harmless(found: Reading, file: File, node: ast.expr) -> bool:
 def _changes_dataset(found: Reading, loader: Loader) -> bool:
     """True when something is done to the dataset that workers which stay would not see."""
     call = loader.call
-    slots = found.slots_of(call)
+    slots, _ = found.held(call)
     for file, node in found.uses(slots):
         above = parent(node)
         held = isinstance(above, ast.Attribute) and above.attr in ("dataset", "collate_fn", "batch_sampler")

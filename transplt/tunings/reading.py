@@ -15,6 +15,11 @@ Loop = ast.For | ast.AsyncFor
 #: Calls that hand on what they iterate over.
 WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "zip", "iter", "list", "tuple", "islice", "progress_bar", "track"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+#: Where a value that no variable takes gets out of sight.
+_AWAY = (
+    ast.Assign, ast.AnnAssign, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp,
+    ast.Yield, ast.Lambda,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,30 +44,50 @@ class Reading:
     readers: dict[int, list[Reader]] = field(default_factory=dict)
     loaders: dict[int, Loader] = field(default_factory=dict)
     read_by: dict[int, tuple[Loader, ...]] = field(default_factory=dict)  # by the id of a reader's node
+    _taken: dict[int, list[tuple[Slot, int | None]]] = field(default_factory=dict)  # by the id of the expression
 
     def loaders_in(self, path: str) -> list[Loader]:
         """The calls of DataLoader in a file that somebody reads, by place."""
         found = [loader for loader in self.loaders.values() if loader.file.path == path]
         return sorted(found, key=lambda loader: (loader.call.lineno, loader.call.col_offset))
 
-    def slots_of(self, call: ast.expr) -> list[Slot]:
-        """The variables that hold the value of an expression, through assignments and arguments."""
-        found: dict[Slot, None] = {}
-        changed = True
-        while changed:
-            changed = False
+    def held(self, call: ast.Call) -> tuple[list[Slot], bool]:
+        """The variables that hold the value of a call, through assignments, arguments and returns.
+
+        The second value is False when it also gets to where it cannot be followed: into a dict, an unknown object.
+        """
+        if not self._taken:
             for slot, values in self.program.values.items():
-                if slot in found:
-                    continue
                 for value in values:
-                    held = value.node is call and value.index is None
-                    if isinstance(value.node, (ast.Name, ast.Attribute)) and value.index is None and not held:
-                        held = self.program.slot(value.file, value.node) in found
-                    if held:
-                        found[slot] = None
-                        changed = True
-                        break
-        return list(found)
+                    self._taken.setdefault(id(value.node), []).append((slot, value.index))
+        slots: dict[Slot, None] = {}
+        whole = True
+        pending: list[tuple[ast.expr, int | None]] = [(call, None)]
+        seen: set[tuple[int, int | None]] = set()
+        while pending:
+            node, item = pending.pop()
+            if (id(node), item) in seen:
+                continue
+            seen.add((id(node), item))
+            taken = [slot for slot, index in self._taken.get(id(node), ()) if index == item]
+            for slot in taken:
+                if slot not in slots:
+                    slots[slot] = None
+                    pending += [(use, None) for _, use in self.uses([slot])]
+            above = parent(node)
+            index: int | None = item
+            if isinstance(above, ast.Tuple) and isinstance(parent(above), ast.Return):
+                index, above = above.elts.index(node), parent(above)
+            if isinstance(above, ast.Return):
+                function = enclosing_function(above)
+                sites = self.program.call_sites.get(function, []) if function is not None else []
+                whole = whole and bool(sites)
+                pending += [(site, index) for _, site in sites]
+            elif isinstance(above, (ast.IfExp, ast.BoolOp, ast.NamedExpr)):
+                pending.append((above, item))
+            elif not taken and (item is not None or isinstance(above, _AWAY)):
+                whole = False
+        return list(slots), whole
 
     def uses(self, slots: list[Slot]) -> list[tuple[File, ast.expr]]:
         """Where variables are read, by file and place."""
