@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -40,6 +41,16 @@ def test_collectives_without_the_vtable(program: Any) -> None:
 def test_sync_batch_norm_equals_batch_norm_of_the_joined_batch(program: Any) -> None:
     out = program("sync_batch_norm.py", nproc=2).stdout
     assert "syncbn rank 0: 4/4" in out and "syncbn rank 1: 4/4" in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at threads in /proc")
+def test_ranks_end_with_their_own_exit_code(program: Any) -> None:
+    done = program("ending.py")
+    lines = set(done.stdout.splitlines())
+    for how in ("destroyed hccl", "held hccl", "left hccl", "left gloo"):
+        assert {f"{how} [3, 4]", f"at exit {how.split()[0]} 0", f"at exit {how.split()[0]} 1"} <= lines, done.stderr
+    assert {"gone hccl [1, 4]", "at exit gone 0", "threads: ok"} <= lines
+    assert "RuntimeError" in done.stderr, "the rank that lost the other one lost its traceback"
 
 
 def test_forked_workers(program: Any) -> None:

@@ -3,21 +3,23 @@
 The process group is PyTorch's own C++ ProcessGroup whose npu backend is a ProcessGroupGloo. The c10d operators are
 overridden for npu tensors: they run on the CPU aliases, through an inner process group that has the same gloo backend
 registered for the CPU, so results land in place. The inner group stays unnamed: a name is stored in the shared backend.
+It is made anew for each call: a kept one would keep gloo's threads running after destroy_process_group().
 """
 
 from __future__ import annotations
 
+import atexit
 import functools
 import warnings
 from typing import Any
 
 import torch
 
+from . import _gloo_threads
 from ._kernel import count
 from ._relabel import to_cpu
 
 _libraries: list[Any] = []
-_inner: dict[str, tuple[Any, Any]] = {}
 _FLAT = ("c10d::_allgather_base_", "c10d::_reduce_scatter_base_")
 _POINT_TO_POINT = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
 
@@ -25,13 +27,10 @@ _POINT_TO_POINT = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
 def _inner_group(outer: Any) -> Any:
     from torch._C._distributed_c10d import ProcessGroup
 
+    group = ProcessGroup(outer.rank(), outer.size())
     backend = outer._get_backend(torch.device("npu"))
-    known = _inner.get(outer.group_name)
-    if known is None or known[0] is not backend:
-        group = ProcessGroup(outer.rank(), outer.size())
-        group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, backend)
-        known = _inner[outer.group_name] = (backend, group)
-    return known[1]
+    group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, backend)
+    return group
 
 
 def _on_cpu(value: Any) -> Any:
@@ -97,6 +96,7 @@ def install() -> None:
 
     dist.Backend.register_backend("hccl", create, devices=["npu"])
     _patch_barrier(dist)
+    atexit.register(_gloo_threads.wait_until_idle)
     dist.is_hccl_available = lambda: True
 
 
