@@ -203,6 +203,25 @@ def test_spawned_processes_and_loader_workers_report_too(transplt_run: Any, tmp_
     assert code == 1 and ("NPU121", 14) in [(f["code"], f["line"]) for f in report["findings"]]
 
 
+ORPHANS = """\
+import os
+script = os.getpid()
+for _ in range(20):
+    if not os.fork():
+        while os.getppid() == script:
+            pass
+        from npu_emulator import record
+        for _ in range(300):
+            record.write()
+        os._exit(0)
+"""
+
+
+def test_processes_that_outlive_the_script_do_not_disturb(transplt_run: Any) -> None:
+    code, report, errors = transplt_run(ORPHANS)
+    assert (code, report["verdict"]) == (1, "no-npu-operator") and "Error" not in errors
+
+
 @pytest.mark.torch
 def test_forked_loader_workers_report_too(transplt_run: Any) -> None:
     source = SPAWN.replace("mp.spawn(work, nprocs=2)", "work(0)")

@@ -70,7 +70,10 @@ def start(
         code, output, timed_out = _execute(
             command_line(options, script), _environment(options, config), options.timeout, capture, echo
         )
-        processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(records.glob("*.json")))
+        # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
+        # so in the middle of our reading, or of deleting the folder.
+        complete = records.rename(Path(folder) / "complete")
+        processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
         return Outcome(code, processes, time.monotonic() - begun, output, timed_out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import json
 import multiprocessing.util
 import os
@@ -106,9 +107,10 @@ def write(status: str = "ended") -> None:
         for action in _at_end:
             action()
     path = os.path.join(config.records, f"{os.getpid()}.json")
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(record.as_json(), file)
-    os.replace(path + ".part", path)
+    with contextlib.suppress(FileNotFoundError):  # the folder goes when the run is over
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(record.as_json(), file)
+        os.replace(path + ".part", path)
 
 
 def _note_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
