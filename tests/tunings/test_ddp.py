@@ -157,7 +157,13 @@ def test_optimizers_that_may_move_gradients(optimizer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", ["model.fc.weight.grad = None", "model.fc.weight.grad.detach_()", "model.fc.weight.grad.data.zero_()"]
+    "more",
+    [
+        "construct('torch.optim.Adam', params=model.parameters())",
+        "model.fc.weight.grad = None",
+        "model.fc.weight.grad.detach_()",
+        "model.fc.weight.grad.data.zero_()",
+    ],
 )
 def test_gradients_that_the_script_handles(more: str) -> None:
     check_untuned(TUNE, trained(more=more))

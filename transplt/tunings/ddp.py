@@ -46,6 +46,11 @@ _MAKERS = frozenset(
     "from_numpy array half int register_buffer triu_ tril_ log1p reciprocal item size numel len range list tuple "
     "append get_window hann_window hamming_window".split()
 )
+#: What may be given parameters without an effect on their gradients.
+_COUNTERS = frozenset(
+    "sum list filter next len any all zip enumerate print sorted tuple iter max min map format numel named append "
+    "extend dict set reversed to norm prod isinstance".split()
+)
 #: Methods that write into a tensor and are no names of layers.
 _WRITES = re.compile(r"(?<!_)_$")
 
@@ -273,6 +278,8 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
                 optimizers += 1
             elif is_optimizer(file, call) and program.callee(file, call) is None:
                 return False
+        if any(not _known_taker(program, file, node) for node in file.scan.attributes.get("parameters", ())):
+            return False
         for node in file.scan.attributes.get("grad", ()):
             if not isinstance(node.ctx, ast.Load):
                 return False
@@ -280,3 +287,18 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
             if isinstance(above, ast.Attribute) and above.attr in ("detach_", "data", "set_", "resize_"):
                 return False
     return optimizers > 0
+
+
+def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
+    """True when what gets `x.parameters()` is an optimizer of torch, a function in sight, or only counts them."""
+    for above in chain(node):
+        if isinstance(above, ast.stmt):
+            return True
+        if isinstance(above, ast.Call) and above.func is not node:
+            known = file.names.qualified(above.func) or ""
+            last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+            if known.startswith(("torch.optim.", "torch.nn.utils.")) or program.callee(file, above) is not None:
+                return True
+            if last not in _COUNTERS:
+                return False
+    return True
