@@ -22,6 +22,7 @@ class Attention(nn.Module):
         {body}
         return out
 """
+INFINITIES = ["float('-inf')", "-float('inf')", "float('-Infinity')", "-math.inf", "-np.inf", "-torch.inf"]
 LOW = "torch.finfo(x.dtype).min"
 
 
@@ -29,7 +30,7 @@ def finite(body: str) -> str:
     return FINITE.format(body=body.replace("\n", "\n        "))
 
 
-@pytest.mark.parametrize("infinity", ['float("-inf")', "-float('inf')", "float('-Infinity')", "-math.inf", "-np.inf", "-torch.inf"])  # fmt: skip
+@pytest.mark.parametrize("infinity", INFINITIES)
 @pytest.mark.parametrize(
     "body",
     [

@@ -97,7 +97,8 @@ def test_a_docstring_and_a_number_stay_and_a_method_that_nobody_calls_goes() -> 
 @pytest.mark.parametrize("extra", ["def public(self, t):\n        return self._norm(t)", "x = 1"])
 def test_a_method_that_others_call_stays(extra: str) -> None:
     source = norm("return self._norm(x) * self.weight").rstrip() + (
-        "\n\n    def _norm(self, t):\n        return t * torch.rsqrt(t.pow(2).mean(-1, keepdim=True) + self.eps)\n\n    "
+        "\n\n    def _norm(self, t):\n"
+        "        return t * torch.rsqrt(t.pow(2).mean(-1, keepdim=True) + self.eps)\n\n    "
     )
     gone = source[: source.index("    def _norm")] if "public" not in extra else source
     check_tuned(
