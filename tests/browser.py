@@ -60,7 +60,7 @@ class Browser:
         """The value that a script returns."""
         return self._send("POST", "/execute/sync", {"script": script, "args": []})
 
-    def wait(self, script: str, seconds: float = 5.0) -> Any:
+    def wait(self, script: str, seconds: float = 30.0) -> Any:
         """The value of a script once it is true. AssertionError when it does not become so."""
         end = time.monotonic() + seconds
         while not (value := self.run(f"return {script}")):
@@ -103,7 +103,7 @@ def browser(folder: Path, dark: bool = False) -> Iterator[Browser]:
     command = ["chromedriver", f"--port={port}", "--silent"]
     driver = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
+        for _ in range(600):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break

@@ -111,7 +111,7 @@ def test_a_failing_script(transplt_run: Any) -> None:
 @pytest.mark.torch
 def test_a_script_that_does_not_end(transplt_run: Any) -> None:
     code, report, _ = transplt_run(
-        "import torch, time\ntorch.ones(1).npu()\ntime.sleep(600)\n", options=["--timeout", "12"]
+        "import torch, time\ntorch.ones(1).npu()\ntime.sleep(600)\n", options=["--timeout", "5"]
     )
     assert (code, report["verdict"]) == (1, "timed-out")
 
@@ -299,7 +299,7 @@ def _installed(package: str) -> bool:
 def _command(*arguments: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": path + str(ROOT)}
     command = [*measured_alone("transplt.emulator"), *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize(
