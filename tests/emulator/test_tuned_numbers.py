@@ -100,6 +100,14 @@ CASES: dict[str, tuple[tuple[str, ...], int, list[Case]]] = {
             *everywhere("labels", {"integers": (5, 7)}, halves=False),
         ],
     ),
+    "windows": (
+        ("window-roll",),
+        2,
+        [
+            *everywhere("shifted", normal(2, 16, 3), value(4), value(4), value(1)),
+            *everywhere("shifted", normal(1, 24, 5), value(6), value(4), value(3)),
+        ],
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from transplt.finding import Level
+from transplt.names import Names
 from transplt.resources import read_table
 from transplt.scan import parent
 from transplt.support import tables
@@ -61,8 +62,7 @@ def _call_of(node: ast.expr) -> ast.Call | None:
     return above if isinstance(above, ast.Call) and above.func is node else None
 
 
-def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str
-) -> None:
+def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:
     form = _forms()[key]
     if "versions" in form and bench.version not in form["versions"]:
         return
@@ -95,7 +95,7 @@ def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
                 yield function, "rope"
     rolls = b"roll" in utf8
     for call in bench.scan.calls:
-        if rolls and _is_window_roll(bench, call):
+        if rolls and is_window_roll(bench.names, call):
             yield call, "roll"
         above = parent(call)
         if type(above) is ast.BinOp and type(above.op) is ast.Mult:
@@ -104,7 +104,7 @@ def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
                 yield above, key
 
 
-def _is_window_roll(bench: Bench, call: ast.Call) -> bool:
+def is_window_roll(names: Names, call: ast.Call) -> bool:
     """True for `torch.roll(x, shifts=(a, b), dims=(1, 2))`, the cyclic shift of Swin's windows."""
     func = call.func
     if (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) != "roll":
@@ -112,7 +112,7 @@ def _is_window_roll(bench: Bench, call: ast.Call) -> bool:
     named = next((keyword.value for keyword in call.keywords if keyword.arg == "dims"), None)
     dims = call.args[2] if len(call.args) > 2 else named
     axes = [getattr(axis, "value", None) for axis in dims.elts] if isinstance(dims, ast.Tuple) else []
-    return axes == [1, 2] and bench.names.qualified(func) == "torch.roll"
+    return axes == [1, 2] and names.qualified(func) == "torch.roll"
 
 
 def _has_rsqrt(owner: ast.ClassDef) -> bool:

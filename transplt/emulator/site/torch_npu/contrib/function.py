@@ -38,11 +38,15 @@ def npu_fast_condition_index_put(x: Any, condition: Any, value: Any) -> Any:
     return torch.where(condition, torch.full_like(x, value), x)
 
 
-class roll:
-    """torch.roll as torch_npu offers it: made with shifts and dims, then called with a tensor."""
-
-    def __new__(cls, x: Any = None, shifts: Any = None, dims: Any = None) -> Any:
-        return torch.roll(x, shifts, dims)
+def roll(x: Any, shifts: Any, dims: Any) -> Any:
+    """torch.roll of two axes of a tensor with four, as torch_npu/contrib/function/roll.py takes it."""
+    if x.dim() != 4:
+        raise ValueError("Expected x.dim() == 4")
+    if len(shifts) != 2:
+        raise ValueError("Expected len(shifts) == 2")
+    if len(dims) != 2:
+        raise ValueError("Expected len(dims) == 2")
+    return torch.roll(x, shifts, dims)
 
 
 def _centre_size(boxes: Any) -> tuple[Any, Any]:
