@@ -29,6 +29,14 @@ DISTRIBUTED = {
 }
 #: Samples of `--amp native`; tests/mixed_precision/test_samples.py compares and runs them.
 AMP = ("amp/flat", "amp/function", "amp/trainer", "amp/accumulation", "amp/gan")
+#: Samples of `--amp apex` and of `--amp-flag` with their options; tests/mixed_precision/test_apex_samples.py.
+APEX = {
+    "amp_apex/flat": ("--amp", "apex"),
+    "amp_apex/project": ("--amp", "apex", "--opt-level", "O1", "--tune", "fused-optimizer"),
+    "amp_apex/gan": ("--amp", "apex", "--opt-level", "O1", "--loss-scale", "128"),
+    "amp_flag/native": ("--amp", "native", "--amp-flag"),
+    "amp_flag/apex": ("--amp", "apex", "--amp-flag", "--loss-scale", "1024"),
+}
 #: What lies at the top of an output folder and is left out of the golden trees.
 LEFT_OUT = frozenset({"unsupported_op.xlsx", "report.html", ".transplt"})
 
@@ -48,6 +56,8 @@ def migrate(source: Path, output: Path, *options: str) -> subprocess.CompletedPr
 
 def options_for(name: str) -> list[str]:
     """The options with which a sample is migrated."""
+    if name in APEX:
+        return ["--no-analysis", *APEX[name]]
     if name in AMP:
         return ["--no-analysis", "--amp", "native"]
     return ["--no-analysis", "distributed", "-m", DISTRIBUTED[name]] if name in DISTRIBUTED else []
@@ -79,7 +89,7 @@ def regenerate(name: str) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP):
+    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX):
         regenerate(name)
         print(f"samples/{name}/expected written; read it: git diff -- samples/{name}/expected")
 

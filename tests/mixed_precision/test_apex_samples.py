@@ -20,7 +20,7 @@ TOLERANCE = {
     "amp_apex/project": 0.02,
     "amp_apex/gan": 0.02,
     "amp_flag/native": 0.1,
-    "amp_flag/apex": 0.1,
+    "amp_flag/apex": 0.01,
 }
 
 

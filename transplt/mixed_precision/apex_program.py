@@ -14,7 +14,7 @@ from transplt.indenting import owns_its_lines
 from transplt.mixed_precision.apex_place import Place, find_place, origin_of
 from transplt.mixed_precision.reading import class_around, is_optimizer_object, optimizer_stepped
 from transplt.mixed_precision.steps import Step, step_of
-from transplt.scan import FUNCTIONS, parent, statement
+from transplt.scan import FUNCTIONS, chain, parent, statement
 
 CLIPS = frozenset(
     f"torch.nn.utils.{module}{name}"
@@ -145,6 +145,8 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         _check_lines(place.file, node)
     for file in program.files:
         _check_file(program, file, place, level)
+        if level == "O2":
+            _check_weights(apex, file)
     _clips(apex, passes, level)
     return apex
 
@@ -288,6 +290,28 @@ def _zeroes(node: ast.Attribute) -> bool:
     return False
 
 
+def _check_weights(apex: Apex, file: File) -> None:
+    """O2 copies float32 weights over those of the model behind every step: what changes these by hand is lost."""
+    place = apex.place
+    for node in sorted(file.scan.attributes.get("data", ()), key=lambda item: (item.lineno, item.col_offset)):
+        above = parent(node)
+        if not isinstance(above, ast.Attribute) or not above.attr.endswith("_") or above.attr == "zero_":
+            continue
+        function = enclosing_function(node)
+        early = file is place.file and node.lineno <= place.after.lineno
+        if not any(one.file is file and enclosing_function(one.call) is function for one in apex.passes) or early:
+            continue
+        names = {at.id for at in ast.walk(node) if isinstance(at, ast.Name)}
+        loops = (at for at in chain(node) if isinstance(at, ast.For))
+        loop = next((at for at in loops if getattr(at.target, "id", "") in names), None)
+        bases = [at for at in ast.walk(loop.iter) if isinstance(at, (ast.Name, ast.Attribute))] if loop else []
+        if any(apex.program.slot(file, at) in place.held for at in bases):
+            raise _Refused(
+                file, node, "this changes weights by hand, and with O2 those in float32 are copied over them",
+                "change amp.master_params(optimizer) too, or run transplt with --opt-level O1",
+            )  # fmt: skip
+
+
 def _check_call(program: Program, file: File, call: ast.Call, place: Place) -> None:
     """O2 casts what goes into the model itself: its methods and parts get float32 and hold float16."""
     func = call.func
@@ -295,6 +319,8 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Place) -> N
         return
     base: ast.expr = func.value
     inside = False
+    if any(isinstance(node, ast.Attribute) and node.attr in ("grad", "data") for node in ast.walk(func)):
+        return
     while isinstance(base, ast.Attribute) and program.slot(file, base) not in place.held:
         inside, base = True, base.value
     if program.slot(file, base) not in place.held or file.names.qualified(func) is not None:

@@ -18,6 +18,13 @@ class _WithAmp:
             raise RuntimeError(f"[emulated apex] apex.optimizers.{type(self).__name__} is used with amp.initialize")
         return super().step(closure)  # type: ignore[misc]
 
+    def _pack(self) -> None:
+        """amp holds the gradients: it puts them aside and brings them back around every backward pass."""
+        for group in self.param_groups:  # type: ignore[attr-defined]
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._check(parameter)  # type: ignore[attr-defined]
+
 
 class NpuFusedSGD(_WithAmp, _adaptive.NpuFusedSGD):
     """torch.optim.SGD."""

@@ -1,0 +1,478 @@
+"""Pairs of `--amp apex`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
+from transplt.engine import index_source, migrate_source
+from transplt.project import ProjectFacts
+from transplt.settings import Settings
+
+HEAD = """
+import torch
+from project import loader, net
+
+model = net.to("npu")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+IMPORTED = """
+import torch
+import torch_npu  # noqa: F401
+from apex import amp
+from project import loader, net
+
+model = net.to("npu")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+INITIALIZED = (
+    'model, optimizer = amp.initialize(model, optimizer, opt_level="O2", loss_scale="dynamic", combine_grad=True)\n'
+)
+LOOP = """
+for x in loader:
+    loss = model(x)
+    loss.backward()
+    optimizer.step()
+"""
+SCALED = """
+for x in loader:
+    loss = model(x)
+    with amp.scale_loss(loss, optimizer) as scaled_loss:
+        scaled_loss.backward()
+    optimizer.step()
+"""
+
+
+def becomes(before: str, after: str, **more: Any) -> None:
+    """The pair holds, and the same options change nothing in its output."""
+    result = check_rewrite(before, after, amp="apex", **more)
+    settings = Settings(amp="apex", **{k: v for k, v in more.items() if k not in ("files", "open_codes", "path")})
+    text = result.data
+    project = ProjectFacts.join([index_source(text, result.path, settings)])
+    assert migrate_source(text, result.path, settings, project).data == text
+
+
+def stays(source: str, *words: str, codes: tuple[str, ...] = ("NPU743",), **more: Any) -> None:
+    """Nothing is written, and one finding says why."""
+    result = check_noop(source, open_codes=codes, amp="apex", **more)
+    said = " ".join(finding.message + finding.help for finding in result.findings)
+    for word in words:
+        assert word in said, said
+
+
+@pattern("P51", "P52")
+def test_a_flat_script() -> None:
+    becomes(HEAD + LOOP, IMPORTED.replace("import torch_npu  # noqa: F401\n", "") + INITIALIZED + SCALED)
+
+
+def test_cuda_becomes_npu_in_the_same_run() -> None:
+    becomes(HEAD.replace('"npu"', '"cuda"') + LOOP, IMPORTED + INITIALIZED + SCALED)
+
+
+def test_a_static_scale_and_o1() -> None:
+    becomes(
+        HEAD + LOOP,
+        IMPORTED.replace("import torch_npu  # noqa: F401\n", "")
+        + 'model, optimizer = amp.initialize(model, optimizer, opt_level="O1", loss_scale=128.0, combine_grad=True)\n'
+        + SCALED,
+        opt_level="O1",
+        loss_scale="128",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "(loss / 2).backward()",
+            ["with amp.scale_loss(loss / 2, optimizer) as scaled_loss:", "    scaled_loss.backward()"],
+        ),
+        (
+            "loss.backward(retain_graph=True)",
+            ["with amp.scale_loss(loss, optimizer) as scaled_loss:", "    scaled_loss.backward(retain_graph=True)"],
+        ),
+        (
+            "loss.mean().backward()",
+            [
+                "total_loss = loss.mean()",
+                "with amp.scale_loss(total_loss, optimizer) as scaled_loss:",
+                "    scaled_loss.backward()",
+            ],
+        ),
+        (
+            "(loss.sum() / len(x)).backward()  # a mean",
+            [
+                "total_loss = (loss.sum() / len(x))  # a mean",
+                "with amp.scale_loss(total_loss, optimizer) as scaled_loss:",
+                "    scaled_loss.backward()",
+            ],
+        ),
+        (
+            "if x:\n        loss.backward()",
+            ["if x:", "    with amp.scale_loss(loss, optimizer) as scaled_loss:", "        scaled_loss.backward()"],
+        ),
+    ],
+)
+def test_backward_passes(before: str, after: list[str]) -> None:
+    result = migrate(HEAD + LOOP.replace("loss.backward()", before), amp="apex")
+    block = "\n".join("    " + line for line in after)
+    assert f"    loss = model(x)\n{block}\n    optimizer.step()\n" in result.data.decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("optimizer.zero_grad(set_to_none=True)", "optimizer.zero_grad()"),
+        ("optimizer.zero_grad(True)", "optimizer.zero_grad()"),
+        ("model.zero_grad(set_to_none=True)", "model.zero_grad()"),
+        ("optimizer.zero_grad()", "optimizer.zero_grad()"),
+        (
+            "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+            "torch.nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)",
+        ),
+        (
+            "torch.nn.utils.clip_grad_value_(model.parameters(), clip_value=1.0)",
+            "torch.nn.utils.clip_grad_value_(amp.master_params(optimizer), clip_value=1.0)",
+        ),
+        (
+            "torch.nn.utils.clip_grad_norm_(parameters=model.parameters(), max_norm=1.0)",
+            "torch.nn.utils.clip_grad_norm_(parameters=amp.master_params(optimizer), max_norm=1.0)",
+        ),
+        ('torch.save({"optimizer": optimizer.state_dict()}, "x")',
+         'torch.save({"optimizer": optimizer.state_dict(), "amp": amp.state_dict()}, "x")'),
+        ("state['optimizer'] = optimizer.state_dict()",
+         "state['optimizer'] = optimizer.state_dict()\n    state['amp'] = amp.state_dict()"),
+        ('optimizer.load_state_dict(state["optimizer"])',
+         'optimizer.load_state_dict(state["optimizer"])\n    if "amp" in state:\n'
+         '        amp.load_state_dict(state["amp"])'),
+        ('torch.save({"model": model.state_dict()}, "x")', 'torch.save({"model": model.state_dict()}, "x")'),
+        ("best = copy.deepcopy(optimizer.state_dict())", "best = copy.deepcopy(optimizer.state_dict())"),
+    ],
+)  # fmt: skip
+def test_statements_around_the_step(before: str, after: str) -> None:
+    source = HEAD + LOOP.replace("    optimizer.step()", f"    {before}\n    optimizer.step()")
+    result = migrate(source, amp="apex")
+    assert f"    {after}\n    optimizer.step()\n" in result.data.decode()
+
+
+GAN = """
+import torch
+from project import G, D, loader, criterion
+
+netG = G().to("npu")
+netD = D().to("npu")
+optD = torch.optim.Adam(netD.parameters())
+optG = torch.optim.Adam(netG.parameters())
+for x in loader:
+    optD.zero_grad()
+    errD = criterion(netD(x))
+    errD.backward()
+    optD.step()
+    optG.zero_grad()
+    errG = criterion(netD(netG(x)))
+    errG.backward()
+    torch.nn.utils.clip_grad_norm_(netG.parameters(), 1.0)
+    optG.step()
+"""
+
+
+def test_two_optimizers_have_a_scale_for_each_loss() -> None:
+    becomes(
+        GAN,
+        GAN.replace("import torch\n", "import torch\nfrom apex import amp\n", 1)
+        .replace(
+            "optG = torch.optim.Adam(netG.parameters())\n",
+            "optG = torch.optim.Adam(netG.parameters())\n"
+            "[netD, netG], [optD, optG] = amp.initialize(\n"
+            "    [netD, netG], [optD, optG],\n"
+            '    opt_level="O2", loss_scale="dynamic", combine_grad=True, num_losses=2,\n'
+            ")\n",
+        )
+        .replace(
+            "    errD.backward()",
+            "    with amp.scale_loss(errD, optD, loss_id=0) as scaled_loss:\n        scaled_loss.backward()",
+        )
+        .replace(
+            "    errG.backward()",
+            "    with amp.scale_loss(errG, optG, loss_id=1) as scaled_loss:\n        scaled_loss.backward()",
+        )
+        .replace("clip_grad_norm_(netG.parameters()", "clip_grad_norm_(amp.master_params(optG)"),
+    )
+
+
+def test_one_loss_for_two_optimizers() -> None:
+    source = GAN.replace("    optD.step()\n    optG.zero_grad()\n", "").replace("    errD.backward()\n", "")
+    result = migrate(source.replace("    optG.step()", "    optD.step()\n    optG.step()"), amp="apex")
+    assert "with amp.scale_loss(errG, [optD, optG], loss_id=0) as scaled_loss:" in result.data.decode()
+
+
+WRAPPED = HEAD.replace(
+    "optimizer =", "model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])\noptimizer ="
+)
+
+
+def test_a_wrapper_moves_behind_the_initialization() -> None:
+    result = migrate(WRAPPED + LOOP, amp="apex")
+    text = result.data.decode()
+    assert text.index("optimizer = ") < text.index("amp.initialize") < text.index("DistributedDataParallel(model")
+    assert text.count("DistributedDataParallel") == 1
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["bare = model.module\n", "print(model)\n", "params = dict(model.named_parameters())\n"],
+)
+def test_a_wrapper_that_is_used_before_the_optimizer_stays(between: str) -> None:
+    source = WRAPPED.replace("optimizer =", f"{between}optimizer =")
+    stays(source + LOOP, "the model is wrapped before the optimizer is made")
+
+
+def test_a_wrapper_behind_the_optimizer_stays_where_it_is() -> None:
+    wrapper = "model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])\n"
+    result = migrate(HEAD + wrapper + LOOP, amp="apex")
+    assert INITIALIZED + wrapper in result.data.decode()
+
+
+ENGINE = """
+import torch
+
+
+def train(model, optimizer, loader):
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+"""
+MAIN = """
+import torch
+from engine import train
+from project import loader, Net
+
+
+def main():
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.to("npu")
+    train(model, optimizer, loader)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_training_in_another_file() -> None:
+    becomes(
+        MAIN,
+        MAIN.replace("import torch\n", "import torch\nfrom apex import amp\n", 1).replace(
+            '    model.to("npu")\n', '    model.to("npu")\n    ' + INITIALIZED
+        ),
+        files={"engine.py": ENGINE},
+        path="main.py",
+    )
+    becomes(
+        ENGINE,
+        ENGINE.replace("import torch\n", "import torch\nfrom apex import amp\n", 1).replace(
+            "        loss.backward()",
+            "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n            scaled_loss.backward()",
+        ),
+        files={"main.py": MAIN},
+        path="engine.py",
+    )
+
+
+def test_all_files_of_a_program_or_none() -> None:
+    """A second main file that calls the same training, and whose optimizer cannot be followed."""
+    other = MAIN.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", "optimizer = make()")
+    stays(ENGINE, "(other.py:", files={"main.py": MAIN, "other.py": other}, path="engine.py")
+    check_noop(MAIN, amp="apex", files={"engine.py": ENGINE.replace("optimizer.step()", "optimizer.step(f)")},
+               path="main.py")  # fmt: skip
+
+
+def test_an_evaluation_script_that_shares_the_checkpoints_is_told() -> None:
+    both = ENGINE + """
+
+def load(optimizer, state):
+    optimizer.load_state_dict(state["optimizer"])
+"""
+    evaluation = """
+import torch
+from engine import load
+
+load(torch.optim.SGD([], lr=0.1), torch.load("x"))
+"""
+    result = migrate(both, amp="apex", files={"main.py": MAIN, "evaluate.py": evaluation}, path="engine.py")
+    assert "amp.scale_loss(loss, optimizer)" in result.data.decode()
+    assert "amp.load_state_dict" not in result.data.decode()
+    assert any("a program that does not train" in finding.message for finding in result.findings)
+
+
+def test_the_name_amp_is_taken() -> None:
+    result = migrate(HEAD + "amp = 3\n" + LOOP, amp="apex")
+    assert "from apex import amp as apex_amp\n" in result.data.decode()
+    assert "with apex_amp.scale_loss(loss, optimizer) as scaled_loss:" in result.data.decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        (HEAD.replace('net.to("npu")', "net") + LOOP, "puts model on the NPU"),
+        (HEAD.replace("model.parameters()", "weights") + LOOP, "which model this optimizer trains"),
+        (HEAD + LOOP.replace("optimizer.step()", "pass"), "no step of an optimizer"),
+        (HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1"), "several statements"),
+        (HEAD + LOOP.replace("loss.backward()", "y = loss.backward()"), "no statement of its own"),
+        (HEAD + LOOP.replace("loss.backward()", "loss.backward(create_graph=True)"), "create_graph"),
+        (HEAD + LOOP.replace("loss.backward()", "engine.backward(loss)"), "runs the backward pass for the script"),
+        (HEAD + LOOP.replace("model(x)", "model.encode(x)"), "model.encode(...) runs a part of the model"),
+        (HEAD + LOOP.replace("model(x)", "model.head(model(x))"), "model.head(...) runs a part of the model"),
+        (HEAD + LOOP + "    norm = model.weight.grad.norm()\n", "stay scaled and in float16"),
+        (
+            HEAD + LOOP + "    for p in model.parameters():\n        p.data.clamp_(-1, 1)\n",
+            "those in float32 are copied over them",
+        ),
+        (HEAD + LOOP + "    for p in model.parameters():\n        p.grad = None\n", "sets gradients one by one"),
+        (
+            HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
+            "which optimizer updates",
+        ),
+        (HEAD + LOOP.replace("loss.backward()", "g = torch.autograd.grad(loss, x)\n    loss.backward()"), "loss scale"),
+        (
+            "import torch\nfrom project import net, x\n\nmodel = net.npu()\n"
+            "optimizer = torch.optim.LBFGS(model.parameters())\n\n\ndef closure():\n    loss = model(x)\n"
+            "    loss.backward()\n    return loss\n\n\noptimizer.step(closure)\n",
+            "closure",
+        ),
+        (
+            "import torch\nfrom project import net, folds\n\nfor fold in folds:\n    model = net().npu()\n"
+            "    optimizer = torch.optim.SGD(model.parameters(), lr=1)\n    model(fold).backward()\n"
+            "    optimizer.step()\n",
+            "made in a loop",
+        ),
+        ("def train(model, optimizer, x):\n    model(x).backward()\n    optimizer.step()\n", "cannot be seen"),
+    ],
+)
+def test_what_cannot_be_decided_stays(source: str, word: str) -> None:
+    stays(source, word)
+
+
+@pytest.mark.parametrize("loss", ["torch.nn.BCELoss()(model(x), x)", "torch.nn.functional.binary_cross_entropy(x, x)"])
+def test_binary_cross_entropy_and_o1(loss: str) -> None:
+    source = HEAD + LOOP.replace("model(x)", loss)
+    stays(source, "binary_cross_entropy may not run under opt_level O1", opt_level="O1")
+    assert "amp.initialize" in migrate(source, amp="apex", opt_level="O2").data.decode()
+
+
+def test_weights_that_are_changed_before_the_training() -> None:
+    source = HEAD.replace("optimizer =", "for p in model.parameters():\n    p.data.normal_()\noptimizer =") + LOOP
+    assert "amp.initialize" in migrate(source, amp="apex").data.decode()
+
+
+def test_parts_of_the_model_run_with_o1() -> None:
+    source = HEAD + LOOP.replace("model(x)", "model.head(model.encode(x))")
+    assert "amp.initialize" in migrate(source, amp="apex", opt_level="O1").data.decode()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nfrom apex import amp\n\nmodel, optimizer = amp.initialize(m, o)\n",
+        "import torch\n\nwith torch.autocast('npu'):\n    loss = f()\nloss.backward()\n",
+        "import deepspeed\n\nengine = deepspeed.initialize(model=m)\nengine.backward(loss)\n",
+    ],
+)
+def test_programs_that_have_mixed_precision_are_only_migrated(source: str) -> None:
+    result = migrate(source, amp="apex")
+    assert result.data.decode() == clean(source)
+    assert any(finding.code == "NPU742" for finding in result.findings)
+
+
+def test_without_the_option_nothing_is_written() -> None:
+    check_noop(HEAD + LOOP)
+
+
+def test_files_that_do_not_train() -> None:
+    check_noop("import torch\n\noptimizer = torch.optim.SGD(w, lr=0.1)\noptimizer.zero_grad(set_to_none=True)\n",
+               amp="apex")  # fmt: skip
+    check_noop("def backward(ctx, g):\n    return g\n", amp="apex")
+
+
+GROUP = 'torch.distributed.init_process_group("hccl")\n'
+
+
+def test_combine_ddp() -> None:
+    before = HEAD.replace("\nmodel", "\n" + GROUP + "model", 1)
+    result = migrate(before + LOOP, amp="apex", combine_ddp=True)
+    assert "combine_grad=True, combine_ddp=True" in result.data.decode()
+    stays(HEAD + LOOP, "needs a process group", combine_ddp=True)
+    wrapper = "model = torch.nn.parallel.DistributedDataParallel(model)\n"
+    stays(before + wrapper + LOOP, "takes the place of DistributedDataParallel", combine_ddp=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("FusedSGD(model.parameters(), 0.1, 0.9)", "NpuFusedSGD(model.parameters(), 0.1, 0.9)"),
+        ("FusedAdam(model.parameters(), lr=1)", "NpuFusedAdamW(model.parameters(), lr=1, weight_decay=0.0)"),
+        ("FusedAdam(model.parameters(), weight_decay=0.1)", "NpuFusedAdamW(model.parameters(), weight_decay=0.1)"),
+        ("FusedAdam(model.parameters(), adam_w_mode=False)", "NpuFusedAdam(model.parameters())"),
+        (
+            "FusedAdam(model.parameters(), set_grad_none=True, bias_correction=True)",
+            "NpuFusedAdamW(model.parameters(), weight_decay=0.0)",
+        ),
+    ],
+)
+@pattern("P53")
+def test_optimizers_of_apex(before: str, after: str) -> None:
+    name, new = before.partition("(")[0], after.partition("(")[0]
+    source = HEAD.replace("torch.optim.SGD(model.parameters(), lr=0.1)", before)
+    source = source.replace("from project", f"from apex.optimizers import {name}\nfrom project")
+    text = migrate(source + LOOP, amp="apex").data.decode()
+    assert f"optimizer = {after}\n" in text
+    assert f"from apex.optimizers import {new}\n" in text and f"import {name}\n" not in text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "FusedLAMB(model.parameters())",
+        "FusedNovoGrad(model.parameters())",
+        "FusedAdam(model.parameters(), bias_correction=False)",
+        "FusedAdam(model.parameters(), adam_w_mode=mode)",
+        "FusedAdam(model.parameters(), **options)",
+        "FusedSGD(model.parameters(), 0.1, wd_after_momentum=True)",
+    ],
+)
+def test_optimizers_of_apex_that_have_no_equal(call: str) -> None:
+    source = HEAD.replace("torch.optim.SGD(model.parameters(), lr=0.1)", f"apex.optimizers.{call}")
+    source = source.replace("from project", "import apex\nfrom project")
+    result = migrate(source + LOOP, amp="apex")
+    assert f"apex.optimizers.{call}" in result.data.decode()
+    assert any(finding.code == "NPU749" and not finding.applied for finding in result.findings)
+
+
+def test_layers_of_apex() -> None:
+    source = "import torch\nfrom apex.normalization import FusedLayerNorm\n" + HEAD.replace("import torch\n", "")
+    text = migrate(source + "norm = FusedLayerNorm(8)\n" + LOOP, amp="apex").data.decode()
+    assert "norm = torch.nn.LayerNorm(8)\n" in text and "FusedLayerNorm" not in text
+    text = migrate(source + "norm = FusedLayerNorm(8, memory_efficient=True)\n" + LOOP, amp="apex").data.decode()
+    assert "norm = FusedLayerNorm(8, memory_efficient=True)\n" in text
+
+
+def test_layers_that_fall_back_stay() -> None:
+    source = """
+    try:
+        from apex.normalization import FusedLayerNorm as Norm
+    except ImportError:
+        from torch.nn import LayerNorm as Norm
+    """
+    text = clean(source) + HEAD + "norm = Norm(8)\n" + LOOP
+    assert "as Norm\n" in migrate(text, amp="apex").data.decode()
+
+
+def test_optimizers_of_torch_on_request() -> None:
+    text = migrate(HEAD + LOOP, amp="apex", tune=(("fused-optimizer", ""), ("fused-clip", ""))).data.decode()
+    assert "from apex.optimizers import NpuFusedSGD\n" in text
+    assert "optimizer = NpuFusedSGD(model.parameters(), lr=0.1)\n" in text
+    assert "torch_npu.optim" not in text
