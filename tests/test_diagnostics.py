@@ -63,7 +63,8 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
         unsafe_fixes="`--unsafe-fixes`" in text,
         entry="example.py" if "`distributed -m example.py`" in text else "",
         user_rules=(("page.json", rules[1]),) if rules else (),
-        amp="native" if "`--amp native`" in text else "off",
+        amp=next((kind for kind in ("native", "apex") if f"`--amp {kind}`" in text), "off"),
+        amp_flag="`--amp-flag`" in text,
         amp_dtype="bfloat16" if "`--amp-dtype bfloat16`" in text else "float16",
         tune=parse_tunings(tune[1], version[1] if version else Settings().torch_version) if tune else (),
     )
