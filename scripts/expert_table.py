@@ -4,8 +4,8 @@
     python scripts/expert_table.py --check ORIGINALS    hold the claims against a run; exit 1 where one is not true
 
 ORIGINALS holds a folder with the sources of each original at the commit that the data file names (`mae`, `waveglow`,
-...). Each is migrated with `--amp native --tune all`; a row that says `done` needs an edit of one of its codes at every
-place it names, a row that says `reported` a finding, a row that says `missed` neither.
+...). Each is migrated with mixed precision and all tunings; a row that says `done` needs an edit of one of its codes at
+every place it names, a row that says `reported` a finding, a row that says `missed` neither.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from transplt.settings import DEFAULT_TORCH_VERSION  # noqa: E402
 from transplt.tree import migrate_tree  # noqa: E402
 
 DATA = ROOT / "docs" / "expert_ports.json"
+AMP = "native"
+#: All tunings, those that only measure among them, with the steps that the ports use or thereabouts.
+TUNE = "all,step-time,profiler=5-10,max-steps=500"
 #: What transplt makes of an edit of the experts, in the order of the totals.
 OUTCOMES = {
     "done": "done: the tool makes the same edit",
@@ -41,8 +44,8 @@ _HEAD = """
 ## Beside ports by hand
 
 Five public models that Ascend's engineers ported by hand (Ascend/ModelZoo-PyTorch, commit 6a2804a3 of December 2023),
-edit by edit: what they changed against the original, and what `transplt -i ORIGINAL --amp native --tune all` makes of
-it for torch {version}. Lines are those of the port. The trees of launch scripts, licences and pages are left out.
+edit by edit: what they changed against the original, and what `transplt -i ORIGINAL --amp {amp} --tune {tune}`
+makes of it for torch {version}. Lines are those of the port. Launch scripts, licences and pages are left out.
 The list is docs/expert_ports.json; `python scripts/expert_table.py --check ORIGINALS` holds every row that claims
 something against a run of the tool on the originals.
 
@@ -103,7 +106,7 @@ def section() -> str:
     """The section as Markdown."""
     models, rows = read()
     outcomes = "\n".join(f"- {text}" for text in OUTCOMES.values())
-    parts = [_HEAD.format(version=DEFAULT_TORCH_VERSION, outcomes=outcomes)]
+    parts = [_HEAD.format(amp=AMP, tune=TUNE, version=DEFAULT_TORCH_VERSION, outcomes=outcomes)]
     parts.append(_totals("model", {name: [row for row in rows if row.model == name] for name in models}))
     kinds = sorted({row.kind for row in rows})
     parts.append(_totals("kind of edit", {kind: [row for row in rows if row.kind == kind] for kind in kinds}))
@@ -160,8 +163,8 @@ def _migrated(folder: Path, version: str) -> RunResult:
             analysis=True,
             page=False,
             report_only=True,
-            amp="native",
-            tune="all",
+            amp=AMP,
+            tune=TUNE,
         )
         return migrate_tree(make_plan(options))
 
