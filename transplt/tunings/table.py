@@ -46,7 +46,7 @@ _TUNINGS: tuple[Tuning, ...] = (
     Tuning("swiglu", "NPU763", "transplt.tunings.swiglu"),
     Tuning("finite-masks", "NPU764", "transplt.tunings.finite_masks"),
     Tuning("masked-assignment", "NPU765", "transplt.tunings.masked_assignment"),
-    Tuning("window-roll", "NPU766", "transplt.tunings.window_roll"),
+    Tuning("window-roll", "NPU768", "transplt.tunings.window_roll"),
     Tuning("float32", "NPU770", "transplt.tunings.float32"),
     Tuning("int32", "NPU771", "transplt.tunings.int32"),
     Tuning("jit-script", "NPU772", "transplt.tunings.jit_script"),

@@ -17,7 +17,7 @@ from transplt.tunings.values import scripted, text_of
 from transplt.work import Work
 from transplt.writing import Writer, written
 
-CODE = "NPU766"
+CODE = "NPU768"
 TARGET = "torch_npu.contrib.function.roll"
 _SHAPED = frozenset({"view", "reshape", "permute"})
 _KEEPS = frozenset({"contiguous", "clone", "detach"})
