@@ -358,7 +358,7 @@ def test_a_try_that_asks_for_the_package_stays() -> None:
 
         def attend(q, k, v):
             if flash_attn_func is not None:
-                return flash_attn_func(q, k, v)
+                return flash_attn_func(q, k, v, causal=True)
             return torch.softmax(q @ k.mT, -1) @ v
         """,
         open_codes=["NPU510", "NPU767"],

@@ -27,20 +27,26 @@ BY_HAND = "NPU767"
 
 @dataclass(slots=True)
 class Masks:
-    """The function that makes the compressed causal mask of a file, written when a call first needs it."""
+    """The function that makes the compressed causal mask of a file, written when a call needs it.
+
+    `asked` counts the texts that were made; `used` says that one of them is in the file.
+    """
 
     writer: Writer
     name: str = ""
+    asked: int = 0
+    used: bool = False
 
     def of(self, device: str) -> str:
         """The call that gives the mask on a device."""
+        self.asked += 1
         if not self.name:
             self.name = self.writer.new_name("causal_mask", "make_causal_mask")
         return f"{self.name}({device})"
 
     def write(self) -> None:
         """Put the function below the imports, when a call asks for it."""
-        if not self.name or self.writer.work.settings.style == "portable":
+        if not self.used or self.writer.work.settings.style == "portable":
             return
         body = self.writer.work.scan.tree.body
         last = _last_import(body)

@@ -59,6 +59,7 @@ class _Call:
     node: ast.Call
     name: str
     new: Transform | str
+    masked: bool
 
 
 def plan(writer: Writer, masks: Masks) -> None:
@@ -74,7 +75,9 @@ def plan(writer: Writer, masks: Masks) -> None:
         if function is None or full not in [module + name for module in _MODULES]:
             writer.left(call, f"{full} has no counterpart that transplt writes", _HELP, BY_HAND)
         else:
-            calls.append(_Call(call, name, _new_call(writer, call, function, masks)))
+            before = masks.asked
+            new = _new_call(writer, call, function, masks)
+            calls.append(_Call(call, name, new, masks.asked > before))
     attempts = _attempts(work, calls)
     done: list[ast.expr] = []
     for item in calls:
@@ -90,6 +93,7 @@ def plan(writer: Writer, masks: Masks) -> None:
             writer.left(item.node, f"{item.name} stays: {item.new}", _HELP, BY_HAND)
         elif attention.replace(writer, item.node, f"flash_attn.{item.name}", item.new):
             done.append(item.node.func)
+            masks.used = masks.used or item.masked
     if done:
         removed = imports.drop(writer, done, CODE)
         for attempt in {id(node): node for node in attempts.values()}.values():

@@ -33,7 +33,9 @@ def _native(writer: Writer, masks: Masks) -> None:
     calls = [call for call in work.scan.calls if work.names.qualified(call.func) == SDPA]
     done: list[ast.expr] = []
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        before = masks.asked
         why = _rewrite(writer, call, masks)
+        masks.used = masks.used or (not why and masks.asked > before)
         if why:
             writer.remark(
                 call,
