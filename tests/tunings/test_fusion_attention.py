@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.harness import codes, migrate, pattern
+from tests.harness import codes, migrate
 from tests.tunings.tuned import check_tuned, check_untuned
 from transplt.tunings.facts import schemas, versions
 from transplt.tunings.table import TUNINGS
@@ -222,7 +222,6 @@ def attend(q, k, v, qkv, kv, ends, causal, scale, rest):
 """
 
 
-@pattern("P54")
 @pytest.mark.parametrize(
     ("name", "given", "written"),
     [

@@ -130,6 +130,11 @@ def test_a_test_of_torch_shows_a_tensor_of_torch(line: str, written: str) -> Non
         "x = np.zeros(3)\nx[x < 0] = 0",
         "x = torch.from_numpy(x).numpy()\nx[x < 0] = 0",
         "x = x.numpy()\nx[np.isnan(x)] = 0",
+        "x[x < 0] = 0\nx = torch.from_numpy(x).cpu()\ny = x.unsqueeze(0)",
+        "x = x.clone()\nx = x.numpy()\nx[x < 0] = 0",
+        "if isinstance(x, torch.Tensor):\n    x.clone()\nx[x < 0] = 0",
+        "x = torch.topk(x, 2)\nx[x == 0] = 0",
+        "torch.utils.data.DataLoader(x)\nx[x == 0] = 0",
         "x = x.clone()\nx[mask] = 0",  # of any shape
         "x = x.clone()\nx[y < 0] = 0",
         "x = x.clone()\nx[x[0] < 0] = 0",

@@ -20,10 +20,16 @@ CASTS = frozenset("to half bfloat16 float type type_as".split())
 _OF_TORCH = frozenset(
     "clone detach cuda npu cpu float half bfloat16 long int bool double unsqueeze permute contiguous masked_fill "
     "masked_fill_ requires_grad_ softmax sigmoid new_zeros new_ones new_full scatter scatter_ expand index_select "
-    "log_softmax unbind chunk argmax topk type_as fill_ zero_ gather".split()
+    "log_softmax unbind chunk type_as fill_ zero_ gather".split()
 )
+#: Modules whose functions take and give tensors.
+_MODULES = frozenset({"torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"})
 #: Functions of torch that take arrays of numpy, or anything.
 _TAKE_ARRAYS = frozenset("tensor as_tensor from_numpy asarray is_tensor save Size device manual_seed Tensor".split())
+#: Functions of torch that give something else than one tensor.
+_NO_TENSOR = frozenset("load numpy topk sort split chunk unbind unique max min Size device dtype where nonzero".split())
+#: Questions after what a value is.
+_ASKS = frozenset({"isinstance", "is_tensor", "type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,32 +271,46 @@ def is_dotted(node: ast.AST) -> bool:
 
 def is_torch_tensor(work: Work, node: ast.expr) -> bool:
     """True when the function shows that a name is a tensor of torch: what made it, or what is asked of it."""
-    function = function_around(node)
-    if not isinstance(node, ast.Name) or function is None:
+    if not isinstance(node, ast.Name) or function_around(node) is None:
         return False
     scope = work.scan.scope_of(node)
+    first, last = _lifetime(work, node)
     for other in work.scan.names.get(node.id, ()):
         if work.scan.scope_of(other) is not scope:
             continue
         above = parent(other)
+        if isinstance(above, ast.Call) and getattr(above.func, "id", getattr(above.func, "attr", "")) in _ASKS:
+            return False
+        if not first < statement(other).lineno <= last:
+            continue
         if isinstance(above, ast.Attribute) and above.attr in _OF_TORCH:
             call = parent(above)
             if isinstance(call, ast.Call) and call.func is above:
                 return True
         if isinstance(above, ast.Call) and above.args and above.args[0] is other:
-            full = work.names.qualified(above.func) or ""
-            if full.startswith("torch.") and full.rpartition(".")[2] not in _TAKE_ARRAYS:
+            module, _, function_name = (work.names.qualified(above.func) or "").rpartition(".")
+            if module in _MODULES and function_name not in _TAKE_ARRAYS:
                 return True
     value = held(work, node)
     if value is None or value.index is not None:
         return False
     made = value.node
     if isinstance(made, ast.Call):
-        full = work.names.qualified(made.func) or ""
-        if full.startswith("torch.") and not full.endswith("numpy"):
-            return True
+        module, _, name = (work.names.qualified(made.func) or "").rpartition(".")
+        if module:
+            return module in _MODULES and name not in _NO_TENSOR
         return isinstance(made.func, ast.Attribute) and made.func.attr in _OF_TORCH
     return False
+
+
+def _lifetime(work: Work, name: ast.Name) -> tuple[int, int]:
+    """The lines between which a local name holds what it holds at one place: behind the first, up to the last."""
+    bindings = work.scan.scope_of(name).bindings.get(name.id, ())
+    lines = sorted(statement(each.node).lineno for each in bindings if isinstance(each.node, ast.Name))
+    here = statement(name).lineno
+    return max((line for line in lines if line < here), default=0), min(
+        (line for line in lines if line >= here), default=10**9
+    )
 
 
 def scripted(work: Work, node: ast.AST) -> bool:
