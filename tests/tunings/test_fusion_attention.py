@@ -399,6 +399,53 @@ def test_a_try_that_only_looks_for_the_spelling_goes() -> None:
     )
 
 
+def test_forms_of_imports() -> None:
+    check_tuned(
+        TUNE,
+        """
+        import torch
+        from flash_attn import (
+            flash_attn_func,  # plain
+            flash_attn_varlen_func as varlen,
+        )
+
+        def lazy(q: torch.Tensor):
+            import flash_attn.flash_attn_interface as fa
+
+            return fa.flash_attn_func(q.half(), q.to(torch.float16), q.to(q.dtype), 0.0, 1.0)
+
+        kept = varlen
+        a = flash_attn_func(kept, kept, kept, softmax_scale=1.0)
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from flash_attn import (
+            flash_attn_varlen_func as varlen,
+        )
+
+        def lazy(q: torch.Tensor):
+            return torch_npu.npu_fusion_attention(
+                q.half(),
+                q.to(torch.float16),
+                q.to(q.dtype),
+                head_num=q.shape[2],
+                input_layout="BSND",
+                scale=1.0,
+            )[0]
+
+        kept = varlen
+        a = torch_npu.npu_fusion_attention(kept, kept, kept, head_num=kept.shape[2], input_layout="BSND", scale=1.0)[0]
+        """,
+        open_codes=["NPU510"],
+    )
+
+
+def test_a_tensor_on_its_way_to_a_device_is_not_read_twice() -> None:
+    source = FLASH.format(imports="flash_attn_func", call="flash_attn_func(q.to(ends), k, v, causal=True)")
+    check_untuned(TUNE, source, open_codes=["NPU510", "NPU767"])
+
+
 def test_what_is_said_of_an_import_moves_to_the_one_that_stays() -> None:
     result = check_tuned(
         TUNE,

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from transplt.finding import Level
 from transplt.rewrite import Change, Transform
 from transplt.tunings.call_texts import Bound, Piece
-from transplt.tunings.values import CASTS, SAME_SHAPE, is_dotted, text_of
+from transplt.tunings.values import SAME_SHAPE, is_dotted, text_of
 from transplt.work import Work
 from transplt.writing import Writer
 
 CODE = "NPU760"
 TARGET = "torch_npu.npu_fusion_attention"
+_CASTS = frozenset({"half", "bfloat16", "float"})
+_DTYPES = frozenset({"float16", "half", "bfloat16", "float32", "float"})
 #: Tensors that are left as they are, and calls for a person.
 NATIVE = "NPU766"
 BY_HAND = "NPU767"
@@ -84,7 +86,7 @@ def size(work: Work, node: ast.expr, dim: int, rank: int) -> str:
         return f"{text_of(work, node)}.shape[{dim if dim < rank - 1 else -1}]"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name, value = node.func.attr, node.func.value
-        if name in SAME_SHAPE or name in CASTS:
+        if name in SAME_SHAPE or name in _CASTS or _is_cast(work, node):
             return size(work, value, dim, rank)
         if name == "transpose" and len(node.args) == 2 and not node.keywords:
             pair = [number(arg) for arg in node.args]
@@ -93,6 +95,15 @@ def size(work: Work, node: ast.expr, dim: int, rank: int) -> str:
                 swapped = {first: second, second: first}
                 return size(work, value, swapped.get(dim, dim), rank)
     return ""
+
+
+def _is_cast(work: Work, node: ast.Call) -> bool:
+    """True for `x.to(dtype)` with a dtype that can be seen; a device would be another than that of x."""
+    if getattr(node.func, "attr", "") not in ("to", "type") or len(node.args) != 1 or node.keywords:
+        return False
+    dtype = node.args[0]
+    named = isinstance(dtype, ast.Attribute) and dtype.attr == "dtype"
+    return named or (work.names.qualified(dtype) or "").rpartition(".")[2] in _DTYPES
 
 
 def device(work: Work, node: ast.expr) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from transplt.finding import Level
 from transplt.lazy_libcst import cst
@@ -87,7 +88,7 @@ def drop(writer: Writer, gone: Iterable[ast.expr], code: str) -> list[ast.stmt]:
         message = f"import of {', '.join(names)}, which nothing needs any more"
         work.take(node)
         if len(names) == len(node.names):
-            writer.remove(node, code, message, only=len(parent(node).body) == 1)  # type: ignore[attr-defined]
+            _remove(writer, node, code, message)
             removed.append(node)
         else:
             places = [
@@ -95,6 +96,18 @@ def drop(writer: Writer, gone: Iterable[ast.expr], code: str) -> list[ast.stmt]:
             ]
             work.changes.append(Change(node, code, message, _without(places), Level.UNSAFE, asked=True))
     return removed
+
+
+def _remove(writer: Writer, node: ast.stmt, code: str, message: str) -> None:
+    """Take an import out; at the head of a function with the empty lines behind it."""
+    body: list[ast.stmt] = parent(node).body  # type: ignore[attr-defined]
+    writer.remove(node, code, message, only=len(body) == 1)
+    gone, source = writer.work.deletions[-1], writer.work.source
+    if body[0] is node and len(body) > 1 and isinstance(parent(node), FUNCTIONS):
+        rest = source.utf8[gone.end :]
+        while rest[:1] in (b"\n", b"\r"):
+            rest = rest[1:]
+        writer.work.deletions[-1] = replace(gone, end=len(source.utf8) - len(rest))
 
 
 def _is_public(work: Work, name: str) -> bool:
