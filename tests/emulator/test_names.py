@@ -85,3 +85,7 @@ def test_reference_operators_compute_their_documented_formulas(program: Any) -> 
 
 def test_fused_optimizers_compute_their_formulas(program: Any) -> None:
     assert "optimizers ok" in program("fused_optimizers.py").stdout
+
+
+def test_fused_optimizers_train_and_clip_as_those_of_torch(program: Any) -> None:
+    assert "tuned optimizers ok" in program("tuned_optimizers.py").stdout

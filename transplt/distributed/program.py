@@ -243,6 +243,12 @@ def imported_paths(file: File, project: ProjectFacts) -> list[str]:
     return [path for target in _imported(file) if (path := _path_of(project, target))]
 
 
+def paths_of(project: ProjectFacts, target: str) -> list[str]:
+    """The file of the project that a full name leads to, none for names of libraries."""
+    found = _path_of(project, target)
+    return [found] if found else []
+
+
 def _read(path: str, data: bytes) -> File | None:
     kept = _PARSED.get(path)
     if kept is not None and kept[0] == data:

@@ -13,6 +13,7 @@ from transplt.distributed.start import is_main_guard
 from transplt.scan import FUNCTIONS
 from transplt.tunings.optimizers import ON_CARD
 from transplt.tunings.reach import program_around, reach_of
+from transplt.tunings.spelling import torch_name
 from transplt.work import Work
 from transplt.writing import Writer
 
@@ -33,7 +34,7 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     if last is None or not writer.layout.fits(last):
         return
     lead = [] if any(item.node is last and item.after for item in writer.layout.lines) else [""]
-    writer.after(last, [*lead, f"{writer.torch}.{line}"], code, message)
+    writer.after(last, [*lead, f"{torch_name(writer)}.{line}"], code, message)
 
 
 def is_entry(work: Work) -> bool:

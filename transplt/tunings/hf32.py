@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.finding import Effort
 from transplt.rewrite import Change
 from transplt.scan import parent, statement
+from transplt.tunings.spelling import torch_name
+from transplt.tunings.unused import drop_unused
 from transplt.writing import Writer, written
 
 CODE = "NPU754"
@@ -42,6 +45,21 @@ def plan(writer: Writer, value: str) -> None:
     for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
         if work.names.qualified(call.func) == _SETTER:
             _setter(writer, call)
+    drop_unused(writer, list(_names(work.changes)), CODE)
+    for gone in work.deletions:
+        if gone.code == CODE:
+            _forget_between(writer, gone.start, gone.end)
+
+
+def _names(changes: list[Change]) -> Iterator[ast.expr]:
+    """The expressions that named what was replaced."""
+    for change in changes:
+        if change.code == CODE:
+            node = change.node
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                yield node.value.func
+            elif isinstance(node, ast.expr):
+                yield node
 
 
 def _flag(writer: Writer, store: ast.Attribute, full: str, value: ast.expr) -> None:
@@ -77,14 +95,14 @@ def _setter(writer: Writer, call: ast.Call) -> None:
         message = f"which precision {_SETTER} gets cannot be seen"
         writer.left(call, message, "set torch.npu.matmul.allow_hf32 where it is not highest", CODE, Effort.LOW)
         return
-    text = f"{writer.torch}.npu.matmul.allow_hf32 = {_LEVELS[level]}"
+    text = f"{torch_name(writer)}.npu.matmul.allow_hf32 = {_LEVELS[level]}"
     _forget(writer, call)
     _append(writer, statement(call), "HF32 for matrix products, the NPU's counterpart of TF32", text)
 
 
 def _change(writer: Writer, store: ast.Attribute, new: str, full: str) -> None:
     _forget(writer, store)
-    _append(writer, store, f"{full} becomes torch.{new}, the NPU's counterpart", f"{writer.torch}.{new}")
+    _append(writer, store, f"{full} becomes torch.{new}, the NPU's counterpart", f"{torch_name(writer)}.{new}")
 
 
 def _append(writer: Writer, node: ast.expr | ast.stmt, message: str, text: str) -> None:
@@ -96,8 +114,11 @@ def _append(writer: Writer, node: ast.expr | ast.stmt, message: str, text: str) 
 
 def _forget(writer: Writer, node: ast.expr) -> None:
     """Take back what the migration says about a flag that has an effect now."""
+    _forget_between(writer, *writer.work.source.extent(node))
+
+
+def _forget_between(writer: Writer, start: int, end: int) -> None:
     work = writer.work
-    start, end = work.source.extent(node)
     work.notes = [
         note for note in work.notes if not (note.code == "NPU504" and start <= note.extent[0] and note.extent[1] <= end)
     ]

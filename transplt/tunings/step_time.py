@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transplt.tunings.instruments import above, lines, places
+from transplt.tunings.spelling import torch_name
 from transplt.writing import Writer
 
 CODE = "NPU780"
@@ -18,7 +19,7 @@ def plan(writer: Writer, value: str) -> None:
     found = places(writer, CODE, "step time")
     if not found:
         return
-    torch, time = writer.torch, writer.module("time", "time", "clock")
+    torch, time = torch_name(writer), writer.module("time", "time", "clock")
     count, start = writer.new_name("timed_steps"), writer.new_name("timed_from")
     each = writer.new_name("step_time")
     for place in found:

@@ -29,7 +29,9 @@ def run(optimizer_of, steps=5, device="npu", clip=None):
     optimizer = optimizer_of([p])
     for _ in range(steps):
         optimizer.zero_grad()
-        p.grad = gradient(p.detach().cpu()).to(device)
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+        p.grad.copy_(gradient(p.detach().cpu()).to(device))
         if clip is not None:
             optimizer.clip_grad_norm_fused_(clip)
         optimizer.step()

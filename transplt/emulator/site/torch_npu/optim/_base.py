@@ -9,21 +9,40 @@ import torch
 
 
 class NpuFusedOptimizerBase(torch.optim.Optimizer):
-    """Parameters are float32 or float16 npu tensors with dense gradients; `zero_grad(set_to_none=True)` is refused."""
+    """Parameters are float32 or float16 npu tensors with dense gradients; `zero_grad(set_to_none=True)` is refused.
+
+    torch_npu packs parameters and gradients when it first needs them, and from then on reads what it packed. Here a
+    gradient that is replaced after that, or that comes later, raises: there it would be left out without a word.
+    """
 
     def __init__(self, params: Any, default: dict[str, Any]) -> None:
         super().__init__(params, default)
         self.is_fused_optimizer = True
+        self._packed: dict[Any, Any] = {}
 
     def _update(self, parameter: Any, gradient: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError
 
     def _with_gradients(self) -> Any:
+        self._pack()
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._check(parameter)
                     yield parameter, group
+
+    def _pack(self) -> None:
+        every = [parameter for group in self.param_groups for parameter in group["params"]]
+        for parameter in every:
+            if parameter.grad is not None:
+                self._check(parameter)
+        if not self._packed:
+            self._packed = {parameter: parameter.grad for parameter in every if parameter.grad is not None}
+        for parameter in every:
+            if parameter.grad is not self._packed.get(parameter):
+                raise RuntimeError(
+                    f"[emulated npu] {type(self).__name__} packed its gradients before, and one was replaced or set to "
+                    "None since, or came later: torch_npu goes on with those that it packed"
+                )
 
     def _check(self, parameter: Any) -> None:
         if parameter.grad.is_sparse:
@@ -41,8 +60,7 @@ class NpuFusedOptimizerBase(torch.optim.Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+            loss = closure()  # without gradients, as torch_npu runs it
         self._before_step()
         for parameter, group in self._with_gradients():
             self._update(parameter, self._gradient(parameter), self.state[parameter], group)

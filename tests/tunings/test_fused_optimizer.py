@@ -1,0 +1,249 @@
+"""NPU750: optimizers that become the fused ones, and the reasons for which they stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import codes, migrate
+from tests.tunings.tuned import check_tuned, check_untuned
+
+TUNE = "fused-optimizer"
+HEAD = """
+    import torch
+    from torch import nn
+
+    model = nn.Linear(2, 2).cuda()
+    """
+LOOP = """
+    for x in batches:
+        optimizer.zero_grad()
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+    """
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch.optim.Adam(model.parameters())", "Adam(model.parameters())"),
+        ("torch.optim.AdamW(model.parameters(), 1e-3, (0.9, 0.99), 1e-6, 0.1, True)",) * 2,
+        ("torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)",) * 2,
+        ("torch.optim.Adadelta(params=model.parameters(), rho=0.8)",) * 2,
+        ("torch.optim.RMSprop(model.parameters(), centered=True)",) * 2,
+        ("torch.optim.Adam(model.parameters(), lr=0.1, fused=True)", "Adam(model.parameters(), lr=0.1)"),
+        ("torch.optim.Adam(model.parameters(), foreach=None, lr=0.1)", "Adam(model.parameters(), lr=0.1)"),
+        ("torch.optim.Adam(model.parameters(), maximize=False, capturable=False)", "Adam(model.parameters())"),
+        ("torch.optim.adam.Adam(model.parameters())", "Adam(model.parameters())"),
+        ("torch.optim.SGD([{'params': model.parameters()}, {'params': head.parameters(), 'lr': 1.0}], lr=0.1)",) * 2,
+        ("torch.optim.Adam(filter(lambda p: p.requires_grad, model.parameters()))",) * 2,
+    ],
+)
+def test_classes_and_arguments(before: str, after: str) -> None:
+    written = f"torch_npu.optim.NpuFused{after.removeprefix('torch.optim.')}"
+    check_tuned(
+        TUNE,
+        f"{HEAD}optimizer = {before}\n{LOOP}".replace("\n    ", "\n"),
+        f"{HEAD}optimizer = {written}\n{LOOP}".replace("\n    ", "\n")
+        .replace(".cuda()", ".npu()")
+        .replace("import torch\n", "import torch\nimport torch_npu  # noqa: F401\n"),
+    )
+
+
+def test_imports_that_nothing_uses_any_more_go() -> None:
+    check_tuned(
+        TUNE,
+        """
+        import torch
+        import torch.optim as optim
+        from torch.optim import AdamW, lr_scheduler
+
+        model = torch.nn.Linear(2, 2).cuda()
+        optimizer = AdamW(
+            model.parameters(),
+            lr=1e-3,  # the rate
+            fused=True,
+        )
+        scheduler = lr_scheduler.StepLR(optimizer, 1)
+        other = optim.SGD(head.parameters(), lr=0.1)
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        from torch.optim import lr_scheduler
+
+        model = torch.nn.Linear(2, 2).npu()
+        optimizer = torch_npu.optim.NpuFusedAdamW(
+            model.parameters(),
+            lr=1e-3,  # the rate
+        )
+        scheduler = lr_scheduler.StepLR(optimizer, 1)
+        other = torch_npu.optim.NpuFusedSGD(head.parameters(), lr=0.1)
+        """,
+    )
+
+
+def test_an_import_that_others_take_from_here_stays() -> None:
+    result = migrate(
+        """
+        import torch
+        from torch.optim import Adam
+
+        __all__ = ["Adam"]
+        optimizer = Adam(torch.nn.Linear(2, 2).cuda().parameters())
+        """,
+        tune=((TUNE, ""),),
+    )
+    assert b"from torch.optim import Adam\n" in result.data
+
+
+def test_zeroing_through_functions_and_objects() -> None:
+    check_tuned(
+        TUNE,
+        """
+        import torch
+
+
+        def one_pass(net, opt, batches):
+            for x in batches:
+                opt.zero_grad(set_to_none=True)
+                net(x.cuda()).sum().backward()
+                opt.step()
+
+
+        class Trainer:
+            def __init__(self, net):
+                self.net = net
+                self.optim = torch.optim.Adam(net.parameters())
+
+            def run(self, x):
+                self.net.zero_grad()
+                self.net(x.cuda()).sum().backward()
+                self.optim.step()
+
+
+        model = torch.nn.Linear(2, 2).cuda()
+        one_pass(model, torch.optim.SGD(model.parameters(), lr=0.1), [])
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+
+        def one_pass(net, opt, batches):
+            for x in batches:
+                opt.zero_grad()
+                net(x.npu()).sum().backward()
+                opt.step()
+
+
+        class Trainer:
+            def __init__(self, net):
+                self.net = net
+                self.optim = torch_npu.optim.NpuFusedAdam(net.parameters())
+
+            def run(self, x):
+                self.net.zero_grad(set_to_none=False)
+                self.net(x.npu()).sum().backward()
+                self.optim.step()
+
+
+        model = torch.nn.Linear(2, 2).npu()
+        one_pass(model, torch_npu.optim.NpuFusedSGD(model.parameters(), lr=0.1), [])
+        """,
+    )
+
+
+def test_a_factory_in_another_file() -> None:
+    main = "from build import make\n" + HEAD.replace("\n    ", "\n") + "optimizer = make(model)"
+    source = """
+        import torch
+
+
+        def make(model):
+            return torch.optim.Adam(model.parameters())
+        """
+    step = {"train.py": f"{main}\noptimizer.step()\n"}
+    assert b"NpuFusedAdam" in migrate(source, path="build.py", files=step, tune=((TUNE, ""),)).data
+    closed = {"train.py": f"{main}\noptimizer.step(closure)\n"}
+    result = migrate(source, path="build.py", files=closed, tune=((TUNE, ""),))
+    assert b"NpuFused" not in result.data
+    assert "NPU750" in codes(result, applied=False)
+
+
+STAYS = [
+    ("torch.optim.Adam(model.parameters(), maximize=True)", "", "no argument maximize"),
+    ("torch.optim.Adam(*arguments)", "", "from a tuple"),
+    ("torch.optim.Adam(model.parameters(), **settings)", "", "from a tuple or a dict"),
+    ("torch.optim.SGD(model.parameters())", "", "no default for lr"),
+    ("torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))", "", "a tensor"),
+    ("torch.optim.Adam([latent])", "", "no module holds"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.step(closure)", "closure"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.zero_grad(flag)", "cannot be seen"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.add_param_group(group)", "join the optimizer later"),
+    ("torch.optim.Adam(model.parameters())", "run(optimizer)", "handed to run"),
+    ("torch.optim.Adam(model.parameters())", "every = [optimizer]", "container"),
+    ("torch.optim.Adam(model.parameters())", "every['a'] = optimizer", "cannot be followed"),
+    ("torch.optim.Adam(model.parameters())", "net.zero_grad()", "sets gradients to None"),
+    ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.grad = None", "is replaced"),
+    ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.data = p.data + 1", "is replaced"),
+    ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.requires_grad = on", "thawed"),
+    ("torch.optim.Adam(model.parameters())", "model.cpu()", "moves parameters"),
+    ("torch.optim.Adam(model.parameters())", "model.to('cpu')", "moves parameters"),
+    ("torch.optim.Adam(model.parameters())", "model.bfloat16()", "moves parameters"),
+    ("torch.optim.Adam(model.parameters())", "words = nn.Embedding(9, 9, sparse=True)", "sparse"),
+    ("torch.optim.Adam(model.parameters())", "net = DDP(model, find_unused_parameters=True)", "find_unused"),
+    ("torch.optim.Adam(model.parameters())", "net = DDP(model, gradient_as_bucket_view=True)", "bucket_view"),
+    ("torch.optim.Adam(model.parameters())", "other = torch.optim.Adam(model.parameters())", "another optimizer"),
+    ("torch.optim.Adam(model.parameters())", "import deepspeed", "DeepSpeed"),
+    ("torch.optim.Adam(model.parameters())", "from torch.distributed.fsdp import fully_shard", "sharded"),
+]
+
+
+@pytest.mark.parametrize(("made", "more", "why"), STAYS)
+def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
+    source = f"import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).cuda()\noptimizer = {made}\n{more}\n"
+    result = migrate(source, tune=((TUNE, ""),))
+    assert b"NpuFused" not in result.data
+    told = [finding for finding in result.findings if finding.code == "NPU750"]
+    assert told, result.findings
+    assert why in told[0].message
+    assert told[0].help
+    assert not any(finding.applied for finding in told)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\n\noptimizer = torch.optim.Adam(model.parameters())\n",  # nothing is on a card
+        "import torch\n\noptimizer = torch.optim.Adagrad(model.to(0).parameters())\n",
+        "import torch\n\noptimizer = torch.optim.LBFGS(model.to(device).parameters())\n",
+        "import torch\n\noptimizer = torch_npu.optim.NpuFusedAdam(model.to(device).parameters())\n",
+        "import torch\n\ntested = isinstance(model.to(device), torch.optim.Adam)\n",
+        "from mine import Adam\n\noptimizer = Adam(model.to(device).parameters())\n",
+        "import torch\n\noptimizer = torch.optim.Adam(model.to(d).parameters())  # transplt: ignore[NPU750]\n",
+    ],
+)
+def test_nothing_to_do(source: str) -> None:
+    check_untuned(TUNE, source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\n\n\nclass Mine(torch.optim.Adam):\n    pass\n",
+        "import torch\n\nmake = {'adam': torch.optim.Adam}\n",
+        "import torch\n\nmake = getattr(torch.optim, name)\n",
+        "import torch\nfrom functools import partial\n\nmake = partial(torch.optim.SGD, lr=0.1)\n",
+    ],
+)
+def test_classes_that_are_handed_on(source: str) -> None:
+    check_untuned(TUNE, source, open_codes=["NPU750"])
+
+
+def test_another_script_of_the_folder_is_no_reason() -> None:
+    result = migrate(
+        "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\noptimizer = torch.optim.Adam(model.parameters())\n",
+        files={"other.py": "import deepspeed\n\nnet.zero_grad()\noptimizer.step()\n"},
+        tune=((TUNE, ""),),
+    )
+    assert b"NpuFusedAdam" in result.data

@@ -1,0 +1,108 @@
+"""The table of the tunings: names, what `--tune` takes, and that their targets exist."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.running import in_process as transplt
+from transplt.diagnostics import load
+from transplt.errors import UsageError
+from transplt.finding import Level
+from transplt.settings import TORCH_VERSIONS
+from transplt.tunings.facts import exists, schemas, versions
+from transplt.tunings.table import TUNINGS, parse_tunings
+
+ALL = tuple((name, "") for name, tuning in TUNINGS.items() if not tuning.on_request)
+
+
+@pytest.mark.parametrize("name", TUNINGS)
+def test_each_has_a_module_and_a_page_that_names_sources_and_versions(name: str) -> None:
+    tuning = TUNINGS[name]
+    assert callable(importlib.import_module(tuning.module).plan)
+    page = load(tuning.code)
+    why = page.sections["Why"]
+    assert f"`{name}" in why
+    assert "Source:" in why or "patterns" in why or "models ported by hand" in why
+    assert "Versions:" in why
+    assert page.level in (Level.UNSAFE, Level.MANUAL, Level.INFO)
+
+
+def test_names_and_codes_are_used_once() -> None:
+    assert len({tuning.code for tuning in TUNINGS.values()}) == len(TUNINGS)
+    assert "all" not in TUNINGS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ()),
+        ("all", ALL),
+        (" hf32 , compile-mode ", (("compile-mode", ""), ("hf32", ""))),
+        ("hf32,hf32", (("hf32", ""),)),
+        ("all,-hf32", tuple(item for item in ALL if item[0] != "hf32")),
+        ("-hf32", ()),
+        ("step-time,max-steps=100", (("max-steps", "100"), ("step-time", ""))),
+        ("profiler=5-5", (("profiler", "5-5"),)),
+        ("max-steps=3,all", (*ALL, ("max-steps", "3"))),
+    ],
+)
+def test_what_is_asked_for(text: str, expected: tuple[tuple[str, str], ...]) -> None:
+    order = list(TUNINGS)
+    assert parse_tunings(text, "2.13") == tuple(sorted(expected, key=lambda item: order.index(item[0])))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fused-optimiser", "did you mean 'fused-optimizer'?"),
+        ("-fused-optimiser", "no tuning 'fused-optimiser'"),
+        ("al", "did you mean 'all'?"),
+        ("zzz", "known: all, fused-optimizer"),
+        ("hf32=1", "it takes no value"),
+        ("max-steps", "write max-steps=100"),
+        ("max-steps=0", "write max-steps=100"),
+        ("max-steps=-1", "write max-steps=100"),
+        ("profiler", "write profiler=5-10"),
+        ("profiler=5", "write profiler=5-10"),
+        ("profiler=9-5", "the last step comes before the first"),
+    ],
+)
+def test_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match="--tune") as caught:
+        parse_tunings(text, "2.13")
+    assert message in str(caught.value)
+
+
+def test_targets_exist_where_the_table_says() -> None:
+    wanted = {
+        "fused-optimizer": [f"torch_npu.optim.NpuFused{n}" for n in ("Adam", "AdamW", "SGD", "Adadelta", "RMSprop")],
+        "fused-clip": ["torch_npu.optim.NpuFusedOptimizerBase.clip_grad_norm_fused_"],
+        "compile-mode": ["torch.npu.set_compile_mode"],
+        "internal-format": ["torch.npu.config.allow_internal_format"],
+        "hf32": ["torch.npu.matmul.allow_hf32", "torch.npu.conv.allow_hf32"],
+        "profiler": ["torch_npu.profiler.profile", "torch_npu.profiler.tensorboard_trace_handler"],
+    }
+    for name, targets in wanted.items():
+        for target in targets:
+            assert set(TUNINGS[name].versions) <= set(versions(target)), (name, target)
+    assert not exists("torch_npu.npu_nothing", "2.13")
+    assert exists("torch_npu.npu_rms_norm", "2.13")
+    assert schemas("torch_npu.optim.NpuFusedAdam")[0].startswith("NpuFusedAdam(params, lr=")
+
+
+def test_the_list(tmp_path: Path) -> None:
+    done = transplt("rules", "--tunings", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0].partition("=")[0]: line for line in done.stdout.splitlines()}
+    assert list(rows) == list(TUNINGS)
+    assert "NPU750" in rows["fused-optimizer"]
+    assert rows["max-steps"].startswith("max-steps=100 ")
+    assert rows["step-time"].endswith("; by name only")
+    table = json.loads(transplt("rules", "--tunings", "--json", cwd=tmp_path).stdout)
+    assert [row["name"] for row in table] == list(TUNINGS)
+    assert {row["name"] for row in table if row["all"]} == {name for name, _ in ALL}
+    assert all(set(row["versions"]) <= set(TORCH_VERSIONS) for row in table)
