@@ -19,12 +19,11 @@ def forward_regions(
     losses: Iterable[ast.expr],
     barriers: set[int],
     known: set[str],
-    unsafe: set[int],
 ) -> tuple[list[list[ast.stmt]], list[ast.expr]]:
     """Neighbouring statements from the forward pass to the loss, and the losses for which there are none.
 
-    `barriers` are ids of the calls that may not stand under autocast (backward, step); `unsafe` those of statements
-    that have to stay outside. `known` are variables that hold networks.
+    `barriers` are ids of the calls that may not stand under autocast (backward, step); `known` are variables that hold
+    networks.
     """
     wanted: dict[int, tuple[list[ast.stmt], set[int]]] = {}
     missing: list[ast.expr] = []
@@ -36,9 +35,24 @@ def forward_regions(
             wanted.setdefault(id(block), (block, set()))[1].update(indices)
     regions: list[list[ast.stmt]] = []
     for block, indices in wanted.values():
-        regions += _runs(program, file, block, indices, barriers, known, unsafe)
+        regions += _runs(program, file, block, indices, barriers, known)
     regions.sort(key=lambda region: region[0].lineno)
     return regions, missing
+
+
+def with_inline(regions: list[list[ast.stmt]], losses: list[ast.expr], barriers: set[int]) -> list[list[ast.stmt]]:
+    """The regions with the statements `criterion(model(x), y).backward()`, each at the end of what leads up to it."""
+    found = list(regions)
+    for loss in losses:
+        stmt = statement(loss)
+        block = block_of(stmt)
+        end = block.index(stmt)
+        region = next((item for item in reversed(found) if item[0] in block[:end]), None)
+        if region is None or any(holds(item, barriers) for item in block[block.index(region[0]) : end]):
+            found.append([stmt])
+        else:
+            found[found.index(region)] = block[block.index(region[0]) : end + 1]
+    return sorted(found, key=lambda item: item[0].lineno)
 
 
 def is_compute(program: Program, file: File, node: ast.AST, known: set[str]) -> bool:
@@ -97,13 +111,12 @@ def _runs(
     indices: set[int],
     barriers: set[int],
     known: set[str],
-    unsafe: set[int],
 ) -> list[list[ast.stmt]]:
     """Contributing statements as runs without a barrier, each from its first network to its last statement."""
     runs: list[list[int]] = []
     open_run: list[int] = []
     for index in range(min(indices), max(indices) + 1):
-        if holds(block[index], barriers) or id(block[index]) in unsafe:
+        if holds(block[index], barriers):
             runs.append(open_run)
             open_run = []
         elif index in indices:

@@ -89,7 +89,6 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
 def _flagged(spelling: Spelling, unit: Unit) -> list[ast.stmt]:
     """The statements beside which the flag is written."""
     found = [region[0] for region in unit.regions]
-    found += [statement(item.call) for item in unit.backwards if item.inline]
     if spelling.scales and unit.home is not None:
         found += [*unit.home.after, *([unit.home.above] if unit.home.above is not None else [])]
     return found
@@ -100,7 +99,7 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str) -> None:
         writer.wrap(region, spelling.autocast(region[0]), "NPU740", CAST)
     for backward in unit.backwards:
         if backward.inline:
-            _inline(writer, spelling, backward, scaler)
+            _inline(writer, backward, scaler)
         elif scaler:
             _change(writer, backward.call, "the loss is scaled for its backward pass", _scaled(scaler))
     if not scaler:
@@ -144,14 +143,13 @@ def _stepped(scaler: str) -> Transform:
     return transform
 
 
-def _inline(writer: Writer, spelling: Spelling, backward: Backward, scaler: str) -> None:
+def _inline(writer: Writer, backward: Backward, scaler: str) -> None:
     """`criterion(model(x), y).backward()` becomes a loss under autocast, and its backward pass behind it."""
     source, stmt = writer.work.source, statement(backward.call)
     start, end = source.extent(backward.loss)
     first, last = source.extent(stmt)
     name = writer.new_name("loss", "total_loss")
     rest = source.slice(end, last)
-    writer.wrap([stmt], spelling.autocast(stmt), "NPU740", CAST)
     if source.slice(first, start).strip() == "(":  # `(a + b).backward()`: brackets that only the method needs
         end += rest.index(")") + 1
         rest = source.slice(end, last)

@@ -3,7 +3,8 @@
 `find_units(work)` gives a `Unit` for each function, class or module level that holds backward passes:
 
 - `backwards`: the calls `loss.backward()` with their loss; `steps`: the calls `optimizer.step()` with their optimizer;
-- `regions`: neighbouring statements from the forward pass to the loss, which are to stand under autocast;
+- `regions`: neighbouring statements from the forward pass to the loss, which are to stand under autocast; one that
+  ends in `criterion(model(x), y).backward()` has the backward pass in its last statement (`inline`);
 - `reads`: statements before which gradients have to be unscaled (clipping, reading of `.grad`), with the optimizer;
 - `updates`: the statements behind which an iteration has no step left;
 - `home`: where something that lives as long as the optimizer is made (`transplt.mixed_precision.home`);
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 
 from transplt.distributed.program import File, Program, build, text_of
 from transplt.mixed_precision.connected import entry_of
-from transplt.mixed_precision.forward import forward_regions
+from transplt.mixed_precision.forward import forward_regions, is_compute, with_inline
 from transplt.mixed_precision.home import Home, find_home
 from transplt.mixed_precision.reading import (
     class_around,
@@ -31,12 +32,11 @@ from transplt.mixed_precision.reading import (
     networks,
     optimizer_stepped,
     own_nodes,
-    runs_network,
     values_of,
     variable,
 )
 from transplt.mixed_precision.steps import Read, Step, crossing, gradient_reads, last_steps, step_of
-from transplt.scan import FUNCTIONS, parent, statement
+from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
 
@@ -123,6 +123,21 @@ def _is_backward(file: File, call: ast.Call) -> bool:
     return name not in ("ctx",)
 
 
+def _works_out(node: ast.AST) -> bool:
+    """True for a call of a function or an object, not for a method of a tensor or a list of losses that is summed."""
+    if not isinstance(node, ast.Call):
+        return False
+    func = node.func
+    while isinstance(func, ast.Attribute):
+        if isinstance(func.value, ast.Call):
+            return False  # the inner call is looked at by itself
+        func = func.value
+    if isinstance(node.func, ast.Name):
+        return node.func.id not in ("sum", "min", "max")
+    name = variable(node.func)
+    return not ("loss" in name.lower() and isinstance(node.func, ast.Attribute) and name != f"self.{node.func.attr}")
+
+
 def _unit_scope(program: Program, file: File, call: ast.Call) -> ast.AST:
     """The class of a method when the class holds the optimizers that take the steps, else the function or module."""
     function = function_of(call)
@@ -150,8 +165,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     for call in calls:
         assert isinstance(call.func, ast.Attribute)
         loss = call.func.value
-        inline = any(isinstance(at, ast.Call) and runs_network(program, file, at, known) for at in ast.walk(loss))
-        unit.backwards.append(Backward(call, loss, inline))
+        unit.backwards.append(Backward(call, loss, any(map(_works_out, ast.walk(loss)))))
         _check_backward(unit, call)
     for at in _nodes(unit):
         optimizer = optimizer_stepped(program, file, at) if isinstance(at, ast.Call) else None
@@ -161,10 +175,10 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     unit.steps.sort(key=lambda step: (step.call.lineno, step.call.col_offset))
     _check_steps(unit)
     barriers = {id(item.call) for item in unit.backwards} | {id(step.call) for step in unit.steps}
-    regions, missing = forward_regions(
-        program, file, [item.loss for item in unit.backwards if not item.inline], barriers, known, set()
-    )
-    unit.regions = regions
+    every = [item.loss for item in unit.backwards]
+    regions, missing = forward_regions(program, file, every, barriers, known)
+    missing = [loss for loss in missing if not is_compute(program, file, loss, known)]
+    unit.regions = with_inline(regions, [item.loss for item in unit.backwards if item.inline], barriers)
     for loss in missing:
         _problem(
             unit, loss, "the forward pass that this loss comes from cannot be seen",
@@ -339,7 +353,4 @@ def calls_in_regions(unit: Unit) -> list[tuple[File, ast.Call]]:
     for region in unit.regions:
         for item in region:
             found += in_functions(unit.program, unit.file, item)
-    for backward in unit.backwards:
-        if backward.inline:
-            found += in_functions(unit.program, unit.file, statement(backward.call))
     return found
