@@ -37,6 +37,11 @@ APEX = {
     "amp_flag/native": ("--amp", "native", "--amp-flag"),
     "amp_flag/apex": ("--amp", "apex", "--amp-flag", "--loss-scale", "1024"),
 }
+#: Samples of `--tune` with what is asked for; tests/tunings/test_samples.py.
+TUNED = {
+    "tunings/words": "ddp-arguments,data-loader,drop-last,non-blocking,float32,int32,jit-script",
+    "tunings/steps": "fused-optimizer,fused-clip,compile-mode,internal-format,hf32,max-steps=24,step-time,profiler=3-5",
+}
 #: What lies at the top of an output folder and is left out of the golden trees.
 LEFT_OUT = frozenset({"unsupported_op.xlsx", "report.html", ".transplt"})
 
@@ -58,6 +63,8 @@ def options_for(name: str) -> list[str]:
     """The options with which a sample is migrated."""
     if name in APEX:
         return ["--no-analysis", *APEX[name]]
+    if name in TUNED:
+        return ["--no-analysis", "--tune", TUNED[name]]
     if name in AMP:
         return ["--no-analysis", "--amp", "native"]
     return ["--no-analysis", "distributed", "-m", DISTRIBUTED[name]] if name in DISTRIBUTED else []
@@ -89,7 +96,7 @@ def regenerate(name: str) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX):
+    for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED):
         regenerate(name)
         print(f"samples/{name}/expected written; read it: git diff -- samples/{name}/expected")
 

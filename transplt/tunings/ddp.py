@@ -21,7 +21,7 @@ from transplt.rule import versions_of
 from transplt.scan import FUNCTIONS, chain, parent, statement
 from transplt.settings import Settings
 from transplt.tunings.edits import add_keyword
-from transplt.tunings.reading import Reading, calls_here, reading
+from transplt.tunings.reading import calls_here, layers_and_all
 from transplt.writing import Writer
 
 CODE = "NPU755"
@@ -62,31 +62,31 @@ def plan(writer: Writer, value: str) -> None:
         return
     if not any(work.names.qualified(call.func) in _WRAPPERS for call in work.scan.calls):
         return
-    found = reading(work)
-    here = [file for file in found.program.files if file.path == work.scan.path]
+    program = layers_and_all(work)
+    here = [file for file in program.files if file.path == work.scan.path]
     calls = [call for file in here for call in file.scan.calls if file.names.qualified(call.func) in _WRAPPERS]
     for known, call in calls_here(work, calls):
-        _buffers(writer, found, here[0], known, call)
-        _views(writer, found, call)
+        _buffers(writer, program, here[0], known, call)
+        _views(writer, program, call)
 
 
-def _buffers(writer: Writer, found: Reading, file: File, known: ast.Call, call: ast.Call) -> None:
+def _buffers(writer: Writer, program: Program, file: File, known: ast.Call, call: ast.Call) -> None:
     settings = writer.work.settings
     later = "forward_sync_buffers" if settings.torch_version not in versions_of("<=2.12") else ""
     if not all(lacks(call, name, _PLACES[name]) for name in ("broadcast_buffers", "forward_sync_buffers")):
         return
     name = later or "broadcast_buffers"
     at_start = not later  # what is not sent when the wrapper is made has to be alike on all ranks by itself
-    synced = _synced(found, file, known)
+    synced = _synced(program, file, known)
     if synced:
-        missed = at_start and _loads_on_one_rank(found.program)
-        if not (missed or _RUNNING_BUT_SYNCED.search(_layers(found.program)) or _changing(found.program, at_start)):
+        missed = at_start and _loads_on_one_rank(program)
+        if not (missed or _RUNNING_BUT_SYNCED.search(_layers(program)) or _changing(program, at_start)):
             add_keyword(writer, call, CODE, _SYNCED, name, "False", api=API)
             return
-    if not _MODELS.search(_text(found.program)) and not _registered(found.program):
+    if not _MODELS.search(_text(program)) and not _registered(program):
         return  # there is nothing to send
-    running = synced or _RUNNING.search(_layers(found.program)) or _MODELS.search(_text(found.program))
-    if not running and _own_model(found, file, known) and not _changing(found.program, at_start):
+    running = synced or _RUNNING.search(_layers(program)) or _MODELS.search(_text(program))
+    if not running and _own_model(program, file, known) and not _changing(program, at_start):
         add_keyword(writer, call, CODE, _BUFFERS, name, "False", api=API)
         return
     writer.remark(
@@ -117,17 +117,17 @@ def _registered(program: Program) -> bool:
     return bool(_RUNNING.search(names)) or b"register_buffer" in names or b"Buffer" in names
 
 
-def _synced(found: Reading, file: File, call: ast.Call) -> bool:
+def _synced(program: Program, file: File, call: ast.Call) -> bool:
     """True when the model went through convert_sync_batchnorm for certain before it is wrapped."""
     model = _model(call)
-    slot = found.program.slot(file, model) if model is not None else None
+    slot = program.slot(file, model) if model is not None else None
     for other in file.scan.calls:
         last = getattr(other.func, "attr", "")
         if last != "convert_sync_batchnorm" or enclosing_function(other) is not enclosing_function(call):
             continue
         stored = statement(other)
         targets = stored.targets if isinstance(stored, ast.Assign) else []
-        held = slot is not None and any(found.program.slot(file, target) == slot for target in targets)
+        held = slot is not None and any(program.slot(file, target) == slot for target in targets)
         # Whoever gets to the call came by the conversion: it stands above, in a block around the call.
         if (held or other in [*call.args]) and other.lineno <= call.lineno and (parent(stored) in chain(call)):
             return True
@@ -140,12 +140,11 @@ def _model(call: ast.Call) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == "module"), None)
 
 
-def _own_model(found: Reading, file: File, call: ast.Call) -> bool:
+def _own_model(program: Program, file: File, call: ast.Call) -> bool:
     """True when all values that the model may be come from classes and functions of the program."""
     model = _model(call)
     if model is None:
         return False
-    program = found.program
     pending: list[tuple[File, ast.expr]] = [(file, model)]
     seen: set[int] = set()
     made = 0
@@ -256,11 +255,11 @@ def _loads_on_one_rank(program: Program) -> bool:
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
-def _views(writer: Writer, found: Reading, call: ast.Call) -> None:
+def _views(writer: Writer, program: Program, call: ast.Call) -> None:
     """`gradient_as_bucket_view=True` where plain optimizers of torch are all that touches gradients."""
     if not lacks(call, "gradient_as_bucket_view", _PLACES["gradient_as_bucket_view"]):
         return
-    if not _plain_gradients(found.program, writer.work.settings):
+    if not _plain_gradients(program, writer.work.settings):
         return
     add_keyword(writer, call, CODE, _VIEWS, "gradient_as_bucket_view", "True", api=API)
 

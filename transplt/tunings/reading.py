@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.distributed.program import File, Function, Program, Slot, enclosing_function, program_of
+from transplt.distributed.program import (
+    File,
+    Function,
+    Program,
+    Slot,
+    enclosing_function,
+    imported_paths,
+    program_of,
+    read_file,
+)
 from transplt.distributed.training import Loader, Training, find_training, loaders_of
 from transplt.scan import FUNCTIONS, chain, parent
 from transplt.tunings.reach import key, reach_of
@@ -147,6 +156,27 @@ def reading(work: Work) -> Reading:
         kept = reach.kept[("reading", id(program))] = Reading(program, find_training(program))
         _find_readers(kept)
     return kept
+
+
+def layers_and_all(work: Work) -> Program:
+    """The program around the file on the bench with all files that it imports, also those that only define layers."""
+    reach = reach_of(work)
+    program = reading(work).program
+    kept = reach.kept.get(("layers", id(program)))
+    if isinstance(kept, Program):
+        return kept
+    files = {file.path: file for file in program.files}
+    pending = list(program.files)
+    while pending:
+        for path in imported_paths(pending.pop(), work.project):
+            if path not in files and path in reach.sources:
+                file = read_file(path, reach.sources[path])
+                if file is not None:
+                    files[path] = file
+                    pending.append(file)
+    every = program if len(files) == len(program.files) else program_of(list(files.values()), work.project)
+    reach.kept[("layers", id(program))] = every
+    return every
 
 
 def calls_here(work: Work, nodes: list[ast.Call]) -> list[tuple[ast.Call, ast.Call]]:

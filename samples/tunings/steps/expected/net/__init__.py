@@ -1,0 +1,3 @@
+"""A classifier of points in the plane."""
+
+from .mixer import Mixer as Mixer
