@@ -79,6 +79,9 @@ def check_attention():
     fewer = torch_npu.npu_fusion_attention(on[0], on[1][:, :2], on[2][:, :2], n, "BNSD", scale=scale)[0]
     wide = [x[:, :2].repeat_interleave(2, 1) for x in (k, v)]
     same(fewer, F.scaled_dot_product_attention(q, *wide, scale=scale))
+    with torch.autocast("npu", dtype=torch.float16):
+        same(torch_npu.npu_fusion_attention(*on, n, "BNSD", scale=scale)[0], want)
+        raises(RuntimeError, "one dtype", lambda: torch_npu.npu_fusion_attention(on[0].half(), *on[1:], n, "BNSD"))
     check_varlen(scale, triangle)
     whole = torch_npu.npu_fusion_attention(*on, n, "BNSD", scale=scale, sparse_mode=3)[0]
     same(whole, want)

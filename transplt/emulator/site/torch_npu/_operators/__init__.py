@@ -30,7 +30,8 @@ def _needs_npu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 if isinstance(tensor, torch.Tensor) and tensor.device.type != "npu":
                     raise RuntimeError(f"[emulated npu] {name}: expected npu tensors, got one on {tensor.device}")
         count("npu::" + name)
-        return function(*args, **kwargs)
+        with torch.autocast("npu", enabled=False):  # a kernel takes its tensors as they come
+            return function(*args, **kwargs)
 
     return operator
 
