@@ -30,6 +30,11 @@ _HOUSEKEEPING = frozenset(
     " load_state_dict zero_grad requires_grad_ apply register_buffer buffers named_buffers share_memory compile"
     " double float register_forward_hook register_backward_hook no_sync".split()
 )
+#: Methods of a parameter that is looked at.
+_OF_TENSORS = frozenset(
+    "copy_ fill_ normal_ uniform_ zero_ size dim numel detach clone float mean std sum abs norm min max item tolist"
+    " numpy storage data_ptr contiguous view reshape t".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +330,7 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Place) -> N
         inside, base = True, base.value
     if program.slot(file, base) not in place.held or file.names.qualified(func) is not None:
         return
-    if inside and func.attr in ("copy_", "fill_", "normal_", "zero_", "size", "dim", "numel", "parameters"):
+    if inside and func.attr in _OF_TENSORS:
         return
     raise _Refused(
         file, call,

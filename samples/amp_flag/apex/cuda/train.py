@@ -49,4 +49,4 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     x = torch.randn(200, 8)
     network = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
-    Trainer(network, args).fit(x, torch.sin(x.sum(dim=1, keepdim=True)))
+    Trainer(network, args).fit(x, x.mean(dim=1, keepdim=True))
