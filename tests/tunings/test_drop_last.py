@@ -161,3 +161,35 @@ def test_the_loop_is_in_another_file() -> None:
             "def test(loader):\n    for x in loader:\n        print(x)\n"
         },
     )
+
+
+CALLED = """
+from torch.utils.data import DataLoader
+from project import dataset, model
+
+
+class Trainer:
+    def run(self, batch):
+        model(batch).backward()
+
+
+def work(runner):
+    for batch in DataLoader(dataset, batch_size=8):
+        {}.run(batch)
+
+
+work(Trainer())
+"""
+
+
+def test_a_method_in_sight_trains() -> None:
+    before = (
+        CALLED.format("Trainer()")
+        .replace("Trainer().run", "made.run")
+        .replace("for batch", "made = Trainer()\n    for batch")
+    )
+    check_tuned(TUNE, before, before.replace("batch_size=8", "batch_size=8, drop_last=True"))
+
+
+def test_the_name_of_a_method_is_not_enough() -> None:
+    check_untuned(TUNE, CALLED.format("model"))

@@ -67,7 +67,7 @@ def test_what_fills_no_batch_is_left_out(tmp_path: Path) -> None:
     assert [line.split()[2] for line in short if line.startswith("loss")] == ["0", "1"]
     assert [line.split()[2] for line in whole if line.startswith("loss")] == ["0", "1", "2"]
     assert short[:2] == whole[:2]
-    assert [line for line in short if line.startswith("mean")][0].startswith("mean 0 16 ")
+    assert next(line for line in short if line.startswith("mean")).startswith("mean 0 16 ")
 
 
 @pytest.mark.torch

@@ -10,10 +10,10 @@ import ast
 from transplt.codemods.call_edits import keyword_of, lacks
 from transplt.distributed.program import File, Slot, enclosing_function
 from transplt.distributed.training import Loader
-from transplt.scan import parent
+from transplt.scan import FUNCTIONS, parent
 from transplt.tunings.edits import add_keyword
 from transplt.tunings.loaders import PLACES, given, is_constant
-from transplt.tunings.reading import WRAPPERS, Reading, calls_here, reading
+from transplt.tunings.reading import WRAPPERS, Reader, Reading, calls_here, reading
 from transplt.writing import Writer
 
 CODE = "NPU757"
@@ -64,12 +64,28 @@ def _only_trains(found: Reading, loader: Loader) -> bool:
     """True when loops that train read a loader, and nothing else is handed it."""
     readers = found.readers[id(loader.call)]
     named = any(loader.call is each.call for _, _, loaders in found.training.loops for each in loaders)
-    if not named or not all(reader.trains and len(found.read_by[id(reader.node)]) == 1 for reader in readers):
+    if not named or not all(_trains(found, reader) and len(found.read_by[id(reader.node)]) == 1 for reader in readers):
         return False  # a loop over several loaders may validate with one of them
     if _made_for_several(found, loader):
         return False
     slots, whole = found.held(loader.call)
     return whole and all(_known(found, file, node) for file, node in found.uses(slots))
+
+
+def _trains(found: Reading, reader: Reader) -> bool:
+    """True for a loop with a backward pass in it, or in a function that it calls and that is in sight."""
+    if reader.loop is None or not reader.trains:
+        return False
+    backward = {id(call) for _, call in found.training.backwards}
+    for item in reader.loop.body:
+        for node in ast.walk(item):
+            if isinstance(node, ast.Call):
+                if id(node) in backward:
+                    return True
+                callee = found.program.callee(reader.file, node)
+                if isinstance(callee, FUNCTIONS) and callee in found.training.functions:
+                    return True
+    return False
 
 
 def _made_for_several(found: Reading, loader: Loader) -> bool:

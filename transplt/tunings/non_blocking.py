@@ -13,7 +13,7 @@ from transplt.distributed.training import Loader
 from transplt.tunings.copies import changed_on_host, copies_of
 from transplt.tunings.edits import add_keyword
 from transplt.tunings.loaders import given, is_constant, pinned, should_pin
-from transplt.tunings.reading import calls_here, reading
+from transplt.tunings.reading import calls_here, has_loaders, reading
 from transplt.writing import Writer
 
 CODE = "NPU758"
@@ -24,6 +24,8 @@ def plan(writer: Writer, value: str) -> None:
     """Look at the loops of a file over loaders that pin memory."""
     work = writer.work
     if not any(word in work.source.utf8 for word in (b".to(", b".cuda(", b".npu(")):
+        return
+    if not has_loaders(work):
         return
     found = reading(work)
     pins = any(name == "data-loader" for name, _ in work.settings.tune) and not work.settings.per_file_ignores

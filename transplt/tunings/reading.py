@@ -158,6 +158,14 @@ def reading(work: Work) -> Reading:
     return kept
 
 
+def has_loaders(work: Work) -> bool:
+    """True where some file of the project makes loaders."""
+    reach = reach_of(work)
+    if ("loaders", 0) not in reach.kept:
+        reach.kept[("loaders", 0)] = any(b"DataLoader" in data for data in reach.sources.values())
+    return bool(reach.kept[("loaders", 0)])
+
+
 def layers_and_all(work: Work) -> Program:
     """The program around the file on the bench with all files that it imports, also those that only define layers."""
     reach = reach_of(work)
