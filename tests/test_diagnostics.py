@@ -22,7 +22,7 @@ BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557")]
 TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in TUNINGS.values())})
 #: Codes of the analysis.
 ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU740"]
-ANALYSIS += ["NPU513", "NPU790"]
+ANALYSIS += ["NPU513"]
 #: Codes of mixed precision.
 PRECISION = [code for code in all_codes() if "NPU740" <= code < "NPU750"]
 

@@ -12,6 +12,7 @@ from tests.distributed.running import in_process as transplt
 from transplt.diagnostics import load
 from transplt.errors import UsageError
 from transplt.finding import Level
+from transplt.resources import rules_dir
 from transplt.settings import TORCH_VERSIONS
 from transplt.tunings.facts import exists, schemas, versions
 from transplt.tunings.table import TUNINGS, parse_tunings
@@ -29,6 +30,12 @@ def test_each_has_a_module_and_a_page_that_names_sources_and_versions(name: str)
     assert "Source:" in why or "patterns" in why or "models ported by hand" in why
     assert "Versions:" in why
     assert page.level in (Level.UNSAFE, Level.MANUAL, Level.INFO)
+
+
+def test_the_document_has_a_row_for_each() -> None:
+    rows = (rules_dir().parent / "docs" / "tunings.md").read_text(encoding="utf-8").splitlines()
+    named = [row.split("`")[1].partition("=")[0] for row in rows if row.startswith("| `")]
+    assert named == list(TUNINGS)
 
 
 def test_names_and_codes_are_used_once() -> None:
