@@ -332,7 +332,8 @@ def test_the_name_amp_is_taken() -> None:
             HEAD + LOOP + "    for p in model.parameters():\n        p.data.clamp_(-1, 1)\n",
             "those in float32 are copied over them",
         ),
-        (HEAD + LOOP + "    for p in model.parameters():\n        p.grad = None\n", "sets gradients one by one"),
+        (HEAD + LOOP.replace("model(x)", "model(torch.spmm(x, x))"), "sparse tensors"),
+        (HEAD + "torch.distributed.fsdp.fully_shard(model)\n" + LOOP, "in shards"),
         (
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
             "which optimizer updates",
@@ -399,6 +400,18 @@ def test_files_that_do_not_train() -> None:
 
 
 GROUP = 'torch.distributed.init_process_group("hccl")\n'
+
+
+@pytest.mark.parametrize(
+    "line", ["for p in model.parameters():\n        p.grad = None", "model.eval().cpu()", 'model.to("cpu")']
+)
+def test_gradients_that_are_not_left_alone_are_not_combined(line: str) -> None:
+    result = migrate(HEAD + LOOP + f"    {line}\n", amp="apex", tune=(("fused-optimizer", ""),))
+    text = result.data.decode()
+    assert 'loss_scale="dynamic")\n' in text and "combine_grad" not in text and "NpuFused" not in text
+    assert any("not combined in one tensor" in finding.message for finding in result.findings)
+    source = HEAD.replace("\nmodel", "\n" + GROUP + "model", 1) + LOOP + f"    {line}\n"
+    stays(source, "combine_ddp needs gradients", combine_ddp=True)
 
 
 def test_combine_ddp() -> None:

@@ -17,7 +17,8 @@ from transplt.indenting import indent_of
 from transplt.insertions import Deletion, Insertion
 from transplt.lazy_libcst import cst
 from transplt.mixed_precision.apex_checkpoints import write_checkpoints
-from transplt.mixed_precision.apex_program import Apex, Clip, Pass, Problem, backwards_of, read_apex
+from transplt.mixed_precision.apex_checks import Pass, Problem
+from transplt.mixed_precision.apex_program import Apex, Clip, backwards_of, read_apex
 from transplt.mixed_precision.apex_replacements import replace
 from transplt.mixed_precision.flag import follow
 from transplt.mixed_precision.mains import programs_around
@@ -49,7 +50,7 @@ def plan(work: Work) -> None:
     elif plans:
         without = [program for program, item in zip(programs, found, strict=True) if item is None]
         _write(writer, own, plans, without)
-        replace(writer)
+        replace(writer, fuse=not any(apex.loose for apex in plans))
     elif trains:
         why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
         _refuse(writer, own, why, trains)
@@ -130,6 +131,11 @@ def _combine_refused(apex: Apex) -> Problem | None:
                     file, call, f"combine_ddp takes the place of {full.rpartition('.')[2]}, which this program has",
                     "remove the wrapper and `.module`, or leave --combine-ddp out",
                 )  # fmt: skip
+    if apex.loose:
+        return Problem(
+            place.file, place.after, f"combine_ddp needs gradients that are combined in one tensor, and {apex.loose}",
+            "let gradients and parameters stay where they are, or leave --combine-ddp out",
+        )  # fmt: skip
     if not any(b"init_process_group" in file.source.utf8 for file in apex.program.files):
         return Problem(
             place.file, place.after, "combine_ddp needs a process group, and this program makes none",
@@ -195,7 +201,12 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     if settings.amp_flag:
         given.append(f"enabled={follow(apex.program.project, place.file)(place.after)[0]}")
     scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
-    given += [f'opt_level="{settings.opt_level}"', f"loss_scale={scale}", "combine_grad=True"]
+    given += [f'opt_level="{settings.opt_level}"', f"loss_scale={scale}"]
+    if apex.loose:
+        why = f"gradients are not combined in one tensor: {apex.loose}"
+        writer.remark(place.after, INITIALIZE, why, "without that, combine_grad=True saves time")
+    else:
+        given.append("combine_grad=True")
     if settings.combine_ddp:
         given.append("combine_ddp=True")
     if apex.losses > 1:

@@ -30,10 +30,10 @@ _DIFFERENT = {
 }
 
 
-def replace(writer: Writer) -> None:
+def replace(writer: Writer, *, fuse: bool = True) -> None:
     """Replace the optimizers and layers of apex in this file, and those of torch.optim where --tune asks for it.
 
-    The program calls amp.initialize, or is about to.
+    The program calls amp.initialize, or is about to. `fuse`: its gradients stay where they are.
     """
     work = writer.work
     done: list[ast.expr] = []
@@ -44,7 +44,7 @@ def replace(writer: Writer) -> None:
         elif full in _LAYER_NORMS:
             _layer_norm(writer, call, done)
     drop_unused(writer, done, CODE)
-    if any(name == "fused-optimizer" for name, _ in work.settings.tune):
+    if fuse and any(name == "fused-optimizer" for name, _ in work.settings.tune):
         _fuse(writer)
 
 
