@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.harness import migrate
 from tests.tunings.tuned import check_tuned, check_untuned
 
 TUNE = "float32"
@@ -109,3 +110,14 @@ def test_what_is_float32_in_the_end(before: str, after: str) -> None:
 )
 def test_casts_that_stay(value: str) -> None:
     check_untuned(TUNE, f"{HEAD}return {value}\n")
+
+
+COMMENT = "  # transplt: ignore[NPU770]"
+
+
+def test_a_comment_keeps_a_line_as_it_is_and_what_is_said_of_it() -> None:
+    made = f"t = torch.tensor([a, b], dtype=torch.float64, device='npu'){COMMENT}"
+    result = migrate(f"{HEAD}{made}\n    dist.all_reduce(t)\n", tune=((TUNE, ""),))
+    assert not result.changed
+    assert [finding.code for finding in result.findings if not finding.ignored] == ["NPU314"]
+    check_untuned(TUNE, f"{HEAD}return torch.from_numpy(a).to(device)[b].float(){COMMENT}\n")

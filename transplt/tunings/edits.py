@@ -6,6 +6,7 @@ import ast
 
 from transplt.codemods.call_edits import with_keyword
 from transplt.finding import Level
+from transplt.ignores import Ignores
 from transplt.lazy_libcst import cst
 from transplt.rewrite import Change, Transform
 from transplt.writing import Writer
@@ -21,6 +22,11 @@ def edit(writer: Writer, node: ast.expr, code: str, message: str, transform: Tra
         return False
     writer.work.changes.append(Change(node, code, message, transform, Level.UNSAFE, api, asked=True))
     return True
+
+
+def ignored(writer: Writer, node: ast.expr, code: str) -> bool:
+    """True where a comment switches a code off for an expression: what was said without the tuning is still true."""
+    return bool(Ignores(writer.work).reason(code, node.lineno, node.end_lineno or node.lineno))
 
 
 def add_keyword(

@@ -8,6 +8,7 @@ from transplt.codemods.call_edits import keyword_of
 from transplt.distributed.program import read_file
 from transplt.finding import Effort
 from transplt.scan import chain, parent
+from transplt.tunings.edits import ignored
 from transplt.work import Work
 from transplt.writing import Writer
 
@@ -22,7 +23,7 @@ def plan(writer: Writer, value: str) -> None:
     if b"CUDAExtension" not in work.source.utf8:
         return
     for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-        if work.names.qualified(call.func) != _EXTENSION:
+        if work.names.qualified(call.func) != _EXTENSION or ignored(writer, call.func, CODE):
             continue
         name, sources = _name(call), _sources(call)
         kernels = [source for source in sources or () if source.endswith((".cu", ".cuh"))]

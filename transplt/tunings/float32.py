@@ -14,7 +14,7 @@ from transplt.lazy_libcst import cst
 from transplt.rewrite import Transform
 from transplt.scan import Binding, parent
 from transplt.tunings.copies import is_device
-from transplt.tunings.edits import edit
+from transplt.tunings.edits import edit, ignored
 from transplt.work import Work
 from transplt.writing import Writer, written
 
@@ -44,7 +44,7 @@ def _sums(writer: Writer) -> None:
     work = writer.work
     for note in [note for note in work.notes if note.code == "NPU314"]:
         node = _at(work, note.extent)
-        if node is not None and _to_float32(writer, node, _SUMMED):
+        if node is not None and _to_float32(writer, node, _SUMMED) and not ignored(writer, node, CODE):
             work.notes.remove(note)
 
 
@@ -88,7 +88,9 @@ def _meters(writer: Writer) -> None:
             if id(node) in taken or work.names.qualified(node) != name:
                 continue
             made = _made_on_device(work, node)
-            if made is not None and _only_counts(work, made) and _to_float32(writer, node, _METER):
+            if made is None or not _only_counts(work, made) or not _to_float32(writer, node, _METER):
+                continue
+            if not ignored(writer, node, CODE):
                 extent = work.source.extent(node)
                 work.notes[:] = [note for note in work.notes if not (note.code == "NPU127" and note.extent == extent)]
 
@@ -203,6 +205,8 @@ def _early(writer: Writer) -> None:
         if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):  # type: ignore[attr-defined]
             continue
         if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
+            continue
+        if ignored(writer, source, CODE) or ignored(writer, call, CODE):
             continue
         text = work.source.slice(*work.source.extent(source))
         if any(
