@@ -83,7 +83,7 @@ CASES: dict[str, tuple[tuple[str, ...], int, list[Case]]] = {
     ),
     "layers": (
         LAYERS,
-        12,
+        13,
         [
             *everywhere("Norm", normal(3, 5, 16)),
             *everywhere("LlamaNorm", normal(3, 5, 16)),
@@ -94,6 +94,7 @@ CASES: dict[str, tuple[tuple[str, ...], int, list[Case]]] = {
             *everywhere("gated", normal(3, 6, 5)),
             *everywhere("scores", normal(2, 3, 5, 8), normal(2, 3, 7, 8), {"mask": (2, 1, 5, 7)}),
             *everywhere("scores_in_place", normal(4, 6), {"mask": (4, 6)}),
+            *everywhere("added", normal(2, 6, 6), value(True)),
             *everywhere("best", normal(4, 9), value(3), halves=False),
             *everywhere("without_nan", {"uniform": (4, 6)}, halves=False),
             *everywhere("clipped", normal(4, 6)),

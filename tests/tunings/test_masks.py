@@ -36,7 +36,12 @@ def finite(body: str) -> str:
     [
         "x = x.masked_fill(mask, INF)\nout = F.softmax(x, dim=-1)",
         "out = torch.softmax(x.masked_fill(mask, INF), dim=-1)",
-        "x.masked_fill_(mask == 0, INF)\nout = x.softmax(-1)",
+        "x = x @ y\nx.masked_fill_(mask == 0, INF)\nout = x.softmax(-1)",
+        "x = x.masked_fill(mask, INF)\nout = F.softmax(x + y, -1)",
+        "y = torch.full_like(x, INF).triu(1)\nx = x + y\nout = F.softmax(x, -1)",
+        "y = torch.triu(x.new_full((3, 3), INF), 1)\nout = F.softmax(y + x, -1)",
+        "y = torch.full((3, 3), INF, dtype=x.dtype).triu(1)\nout = F.softmax(x + y, -1)",
+        "for y in mask:\n    x = x @ y\n    x = x.masked_fill(mask, INF)\n    out = F.softmax(x, -1)",
         "x = torch.masked_fill(x, mask, INF)\nout = self.softmax(x)",
         "x = x.masked_fill(mask, value=INF)\nout = nn.Softmax(dim=-1)(x).to(x.dtype)",
         "if mask is not None:\n    x = x.masked_fill(mask, INF)\nout = F.softmax(x, dim=-1, dtype=torch.float32)",
@@ -53,7 +58,12 @@ def test_masks_before_a_softmax(body: str, infinity: str) -> None:
     [
         "out = x.masked_fill(mask, float('-inf'))",
         "x = x.masked_fill(mask, float('-inf'))\nout = x + y",
-        "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(x + y, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(x * y, -1)",
+        "x.masked_fill_(mask, float('-inf'))\nout = F.softmax(x, -1)",  # the caller's tensor
+        "x = y[0]\nx.masked_fill_(mask, float('-inf'))\nout = F.softmax(x, -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nif y:\n    x = F.softmax(x, -1)\nelse:\n    y = x * 2\nout = x",
+        "for y in mask:\n    print(x)\n    x = x.masked_fill(mask, float('-inf'))\n    out = F.softmax(x, -1)",
+        "for y in mask:\n    x = x.masked_fill(mask, float('-inf'))\n    out = F.softmax(x, -1)",
         "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(x, -1) + x",
         "x = x.masked_fill(mask, float('-inf'))\nout = F.log_softmax(x, -1)",
         "x = x.masked_fill(mask, float('-inf'))\nout = x.argmax(-1), F.softmax(x, -1)",
@@ -63,7 +73,9 @@ def test_masks_before_a_softmax(body: str, infinity: str) -> None:
         "x = x.masked_fill(mask, float('inf'))\nout = F.softmax(x, -1)",
         "x = x.masked_fill(mask, -1e9)\nout = F.softmax(x, -1)",
         "x = x.masked_fill(mask, y)\nout = F.softmax(x, -1)",
-        "y = torch.full((3, 3), float('-inf')).triu(1)\nout = F.softmax(x + y, -1)",
+        "y = torch.full((3, 3), float('-inf')).triu(1)\nout = self.other(x, y)",
+        "y = torch.full((3, 3), 0.0).triu(1)\nout = F.softmax(x + y, -1)",
+        "out = torch.full((3, 3), float('-inf')).triu(1)",
         "self.x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(self.x, -1)",
         "x = x.masked_fill(mask, float('-inf'))\nout = self.other(x)",
         "z = x.masked_fill_(mask, float('-inf'))\nout = F.softmax(z, -1)",
@@ -71,6 +83,12 @@ def test_masks_before_a_softmax(body: str, infinity: str) -> None:
 )
 def test_other_masks_stay(body: str) -> None:
     check_untuned("finite-masks", finite(body))
+
+
+def test_a_mask_in_the_default_dtype() -> None:
+    body = "y = torch.full((3, 3), INF).to(x).triu(1)\nout = F.softmax(x + y, -1)"
+    low = "torch.finfo(torch.get_default_dtype()).min"
+    check_tuned("finite-masks", finite(body.replace("INF", "float('-inf')")), finite(body.replace("INF", low)))
 
 
 def test_scores_without_a_name_are_a_remark() -> None:

@@ -87,6 +87,14 @@ def scores_in_place(x, mask):
     return torch.softmax(x, dim=-1)
 
 
+def added(x, causal):
+    mask = torch.full((x.shape[-1], x.shape[-1]), float("-inf"), dtype=x.dtype, device=x.device)
+    if causal:
+        mask = torch.triu(mask, diagonal=1)
+    scores = x + mask
+    return torch.softmax(scores, dim=-1)
+
+
 def best(logits, limit):
     logits = logits * 2.0
     value = torch.topk(logits, limit)[0]
