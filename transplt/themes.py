@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """All edits whose codes begin with `prefixes`; `what` they make, and what to do `instead` where they cannot stay."""
+    """The edits whose codes begin with `prefixes`: `what` they make, and what to do `instead` of them."""
 
     what: str
     prefixes: tuple[str, ...]
