@@ -220,6 +220,12 @@ def test_scripts_that_get_no_option(head: str, amp: str) -> None:
     stays(head + LOOP, amp)
 
 
+def test_no_option_for_training_that_stays_in_float32() -> None:
+    loss = LOOP.replace("model(x)", "torch.nn.functional.binary_cross_entropy(model(x), x)")
+    stays_alone = check_noop(PARSER + loss, amp="native", amp_flag=True, open_codes=["NPU743"])
+    assert not stays_alone.changed
+
+
 @pytest.mark.parametrize("amp", KINDS)
 def test_a_program_that_has_mixed_precision(amp: str) -> None:
     check_noop(PARSER + "with torch.autocast('npu'):\n    net()\n", amp=amp, amp_flag=True, open_codes=["NPU742"])

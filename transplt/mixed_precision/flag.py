@@ -191,14 +191,18 @@ def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
 
         apex = read_apex(program, settings.opt_level)
         return isinstance(apex, Apex) and bool(value_at(program, flag, apex.place.file, apex.place.after))
+    from transplt.mixed_precision.float_only import unsafe_under_autocast
     from transplt.mixed_precision.shape import units_of
 
-    return any(
-        all(value_at(program, flag, file, node) for node in _flagged(unit, settings))
-        for file in program.files
-        if b".backward(" in file.source.utf8
-        for unit in units_of(program, file)
-    )
+    scales = settings.amp_dtype == "float16"
+    for file in program.files:
+        for unit in units_of(program, file) if b".backward(" in file.source.utf8 else ():
+            refused = any(scales or not problem.scaling for problem in unit.problems)
+            if refused or unsafe_under_autocast(unit) is not None:
+                continue
+            if all(value_at(program, flag, file, node) for node in _flagged(unit, settings)):
+                return True
+    return False
 
 
 def _flagged(unit: Unit, settings: Settings) -> list[ast.stmt]:
