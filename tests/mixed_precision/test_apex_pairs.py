@@ -358,6 +358,16 @@ def test_what_cannot_be_decided_stays(source: str, word: str) -> None:
     stays(source, word)
 
 
+@pytest.mark.parametrize("line", ["loss.backward()", "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"])
+def test_a_part_that_is_switched_off_keeps_the_others_out(line: str) -> None:
+    source = (HEAD + LOOP).replace(line, f"{line}  # transplt: ignore[NPU746, NPU747] not here")
+    stays(source, "switched off here")
+    ignores = (("engine.py", ("NPU747",)),)
+    files = {"engine.py": ENGINE}
+    check_noop(MAIN, amp="apex", files=files, path="main.py", per_file_ignores=ignores)
+    stays(ENGINE, "switched off here", files={"main.py": MAIN}, path="engine.py", per_file_ignores=ignores)
+
+
 @pytest.mark.parametrize("loss", ["torch.nn.BCELoss()(model(x), x)", "torch.nn.functional.binary_cross_entropy(x, x)"])
 def test_binary_cross_entropy_and_o1(loss: str) -> None:
     source = HEAD + LOOP.replace("model(x)", loss)

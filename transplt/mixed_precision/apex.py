@@ -78,6 +78,8 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
     ids: dict[int, tuple[str, int | None]] = {}
     for apex in plans:
         place = apex.place
+        if (refused := _switched_off(apex, settings)) is not None:
+            return refused
         if settings.entry and (refused := _many_refused(apex, settings)) is not None:
             return refused
         if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
@@ -93,6 +95,23 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
                     own, one.call, "two programs run this backward pass, with another number of losses",
                     "give each program training code of its own, or write apex by hand",
                 )  # fmt: skip
+    return None
+
+
+def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
+    """A part that a comment or the settings switch off: the others would not work without it."""
+    parts: list[tuple[File, ast.expr | ast.stmt]] = [(apex.place.file, apex.place.after)]
+    parts += [(one.file, one.call) for one in apex.passes]
+    parts += [(clip.file, clip.call) for clip in apex.clips]
+    for file in apex.program.files:
+        parts += [(file, node) for node in file.scan.attributes.get("zero_grad", ())]
+    for file, node in parts:
+        off = settings.ignored_codes(file.path)
+        last = (node.end_lineno or node.lineno) + 1
+        marked = any("transplt:" in file.source.line_text(line) for line in range(node.lineno, last))
+        if marked or any(code.startswith(off or ("-",)) for code in ("NPU740", "NPU741", INITIALIZE, SCALE)):
+            why = "a part of it is switched off here, by a comment or by the settings"
+            return Problem(file, node, why, "switch on all of it, or run transplt without --amp apex")
     return None
 
 

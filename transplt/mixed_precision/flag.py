@@ -122,6 +122,8 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
         assert isinstance(value, ast.Call)
         if value.args and text_of(file, value.args[0]).startswith("'"):
             quote = "'"
+    if "transplt:" in file.source.line_text((options[-1] if options else stored).lineno):
+        return NoFlag("a comment keeps the option out of the parser", file, call)
     if not owns_its_lines(file.source, options[-1] if options else stored):
         return NoFlag("the parser's line holds several statements", file, call)
     return Flag(file, text_of(file, base), options[-1] if options else None, stored, quote)
