@@ -15,7 +15,6 @@ import ast
 import re
 
 from transplt.codemods.call_edits import lacks
-from transplt.distributed.model import is_optimizer
 from transplt.distributed.program import File, Program, Slot, enclosing_function
 from transplt.rule import versions_of
 from transplt.scan import FUNCTIONS, chain, parent, statement
@@ -275,7 +274,7 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
             known = file.names.qualified(call.func) or ""
             if known.startswith("torch.optim.") and ".lr_scheduler" not in known and ".swa_utils" not in known:
                 optimizers += 1
-            elif is_optimizer(file, call) and program.callee(file, call) is None:
+            elif _other_optimizer(known, call) and program.callee(file, call) is None:
                 return False
         if any(not _known_taker(program, file, node) for node in file.scan.attributes.get("parameters", ())):
             return False
@@ -286,6 +285,15 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
             if isinstance(above, ast.Attribute) and above.attr in ("detach_", "data", "set_", "resize_"):
                 return False
     return optimizers > 0
+
+
+def _other_optimizer(known: str, call: ast.Call) -> bool:
+    """True for a class that is called like an optimizer and is none of torch's."""
+    last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    by_name = last[:1].isupper() and re.search(
+        "Adam|SGD|Lamb|LAMB|Lars|LARS|Lion|RMSprop|Adagrad|Adafactor|Optim", last
+    )
+    return bool(by_name) or known.startswith(("timm.optim.", "bitsandbytes.", "apex.")) or last == "create_optimizer"
 
 
 def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
