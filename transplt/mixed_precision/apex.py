@@ -44,13 +44,17 @@ def plan(work: Work) -> None:
     programs = programs_around(work.project, own)
     found = [read_apex(program, work.settings.opt_level) for program in programs]
     plans = [item for item in found if isinstance(item, Apex)]
+    if work.settings.style == "portable":
+        for item in plans:
+            item.loose = "NVIDIA's apex knows no combine_grad"
     problem = next((item for item in found if isinstance(item, Problem)), None) or _trouble(writer, plans, own)
     if problem is not None:
         _refuse(writer, own, problem, trains or [])
     elif plans:
         without = [program for program, item in zip(programs, found, strict=True) if item is None]
         _write(writer, own, plans, without)
-        replace(writer, fuse=not any(apex.loose for apex in plans))
+        if work.settings.style != "portable":
+            replace(writer, fuse=not any(apex.loose for apex in plans))
     elif trains:
         why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
         _refuse(writer, own, why, trains)

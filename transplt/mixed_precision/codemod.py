@@ -47,7 +47,7 @@ def _apex(work: Work, found: Precision | None) -> None:
 
     if found is None:
         apex.plan(work)
-    elif found.what == "apex.amp" and b"apex" in work.source.utf8:
+    elif found.what == "apex.amp" and b"apex" in work.source.utf8 and work.settings.style == "npu":
         apex_replacements.replace(apex.writer_for(work))
 
 
