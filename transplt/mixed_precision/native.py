@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from transplt.distributed.program import text_of
 from transplt.insertions import Deletion, Insertion
@@ -13,6 +14,7 @@ from transplt.mixed_precision.evaluation import write_evaluation
 from transplt.mixed_precision.float_only import unsafe_under_autocast
 from transplt.mixed_precision.half_limits import write_arrays
 from transplt.mixed_precision.home import Home
+from transplt.mixed_precision.reading import function_of
 from transplt.mixed_precision.recognise import sharded
 from transplt.mixed_precision.shape import Backward, Problem, Unit
 from transplt.mixed_precision.spelling import Spelling, spelling_of
@@ -22,6 +24,24 @@ from transplt.writing import Writer
 
 CAST = "forward pass and loss under autocast"
 _SCALER = "a GradScaler, which lives as long as the optimizer"
+
+
+@dataclass(slots=True)
+class Names:
+    """New names, and the functions (None for the module) that each is used in: two functions may use the same."""
+
+    scalers: dict[tuple[object, ...], str] = field(default_factory=dict)
+    used: dict[str, list[ast.AST | None]] = field(default_factory=dict)
+
+    def name(self, writer: Writer, wanted: tuple[str, ...], places: Sequence[ast.AST | None]) -> str:
+        """The first name that is free, or that stands in other functions only."""
+        for name, taken in self.used.items():
+            if name in wanted and None not in (*taken, *places) and not any(place in taken for place in places):
+                taken.extend(places)
+                return name
+        found = writer.new_name(*wanted)
+        self.used[found] = list(places)
+        return found
 
 
 def write(writer: Writer, units: list[Unit]) -> None:
@@ -36,7 +56,7 @@ def write(writer: Writer, units: list[Unit]) -> None:
         return
     # Asking the writer for the name of torch imports it: nothing is to change where nothing is written.
     spelling = spelling_of("torch", writer.work.settings, units[0].program, units[0].file)
-    names: dict[tuple[object, ...], str] = {}
+    names = Names()
     done: list[tuple[Unit, str]] = []
     for unit in units:
         problem = next((item for item in _problems(writer, spelling, unit)), None)
@@ -45,7 +65,7 @@ def write(writer: Writer, units: list[Unit]) -> None:
             continue
         spelling = replace(spelling, torch=writer.torch)
         scaler = _make(writer, spelling, unit, names) if spelling.scales else ""
-        _unit(writer, spelling, unit, scaler)
+        _unit(writer, spelling, unit, scaler, names)
         done.append((unit, scaler))
     if done:
         regions = write_evaluation(writer, spelling, [unit for unit, _ in done])
@@ -94,12 +114,12 @@ def _flagged(spelling: Spelling, unit: Unit) -> list[ast.stmt]:
     return found
 
 
-def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str) -> None:
+def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str, names: Names) -> None:
     for region in unit.regions:
         writer.wrap(region, spelling.autocast(region[0]), "NPU740", CAST)
     for backward in unit.backwards:
         if backward.inline:
-            _inline(writer, backward, scaler)
+            _inline(writer, backward, scaler, names)
         elif scaler:
             _change(writer, backward.call, "the loss is scaled for its backward pass", _scaled(scaler))
     if not scaler:
@@ -143,12 +163,12 @@ def _stepped(scaler: str) -> Transform:
     return transform
 
 
-def _inline(writer: Writer, backward: Backward, scaler: str) -> None:
+def _inline(writer: Writer, backward: Backward, scaler: str, names: Names) -> None:
     """`criterion(model(x), y).backward()` becomes a loss under autocast, and its backward pass behind it."""
     source, stmt = writer.work.source, statement(backward.call)
     start, end = source.extent(backward.loss)
     first, last = source.extent(stmt)
-    name = writer.new_name("loss", "total_loss")
+    name = names.name(writer, ("loss", "total_loss"), [function_of(stmt)])
     rest = source.slice(end, last)
     if source.slice(first, start).strip() == "(":  # `(a + b).backward()`: brackets that only the method needs
         end += rest.index(")") + 1
@@ -166,27 +186,28 @@ def _inline(writer: Writer, backward: Backward, scaler: str) -> None:
     writer.after(stmt, [f"{loss}{rest}"], "NPU741" if scaler else "NPU740", "the backward pass of the loss")
 
 
-def _make(writer: Writer, spelling: Spelling, unit: Unit, names: dict[tuple[object, ...], str]) -> str:
+def _make(writer: Writer, spelling: Spelling, unit: Unit, names: Names) -> str:
     """The scaler's name in the unit; the scaler is made and handed over where that was not done for another unit."""
     home = unit.home
     assert home is not None
     key: tuple[object, ...] = (home.kind, *(id(item) for item in home.after))
-    if key in names:
-        name = names[key]
+    known = names.scalers
+    if key in known:
+        name = known[key]
     else:
-        name = names[key] = _name(writer, unit, home)
+        name = known[key] = _name(writer, unit, home, names)
         for after in home.after:
             writer.after(after, [f"{name} = {spelling.scaler(after)}"], "NPU741", _SCALER)
         if home.above is not None:
             _above(writer, home.above, f"{name} = {spelling.scaler(home.above)}")
     source = writer.work.source
     for function, arg in home.takes:
-        if (id(function), name) not in names:
-            names[(id(function), name)] = name
+        if (id(function), name) not in known:
+            known[(id(function), name)] = name
             _put(writer, source.extent(arg)[1], f", {name}", f"{function.name} gets the scaler")
     for call, argument in home.hands:
-        if (id(call), name) not in names:
-            names[(id(call), name)] = name
+        if (id(call), name) not in known:
+            known[(id(call), name)] = name
             keyword = isinstance(parent(argument), ast.keyword)
             _put(
                 writer,
@@ -201,11 +222,12 @@ def _put(writer: Writer, offset: int, text: str, message: str) -> None:
     writer.work.insertions.append(Insertion(offset, text, "NPU741", message, writer.level))
 
 
-def _name(writer: Writer, unit: Unit, home: Home) -> str:
-    if home.kind != "attribute":
-        return writer.new_name("scaler", "grad_scaler")
-    known = {node.attr for node in unit.file.scan.stores} | {item.name for item in unit.file.scan.functions}
-    return next(f"self.{name}" for name in ("scaler", "grad_scaler", "npu_scaler") if name not in known)
+def _name(writer: Writer, unit: Unit, home: Home, names: Names) -> str:
+    if home.kind == "attribute":
+        known = {node.attr for node in unit.file.scan.stores} | {item.name for item in unit.file.scan.functions}
+        return next(f"self.{name}" for name in ("scaler", "grad_scaler", "npu_scaler") if name not in known)
+    places = [function_of(after) for after in home.after] if home.kind == "local" else [None]
+    return names.name(writer, ("scaler", "grad_scaler"), [*places, *(function for function, _ in home.takes)])
 
 
 def _above(writer: Writer, node: ast.stmt, text: str) -> None:

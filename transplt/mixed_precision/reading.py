@@ -87,13 +87,21 @@ def class_around(function: ast.AST | None) -> ast.ClassDef | None:
 
 
 def networks(file: File) -> set[str]:
-    """Variables whose parameters or modes the file asks for: they hold networks."""
+    """Variables whose parameters or modes the file asks for: they hold networks. Modules have functions called so."""
     found: set[str] = set()
     for name in ("parameters", "named_parameters", "train", "eval"):
         for node in file.scan.attributes.get(name, ()):
-            if isinstance(parent(node), ast.Call) and (base := variable(node.value)) not in ("", "self"):
+            call = parent(node)
+            if not isinstance(call, ast.Call) or call.func is not node or any(map(_is_variable, call.args)):
+                continue
+            imported = file.names.qualified(node.value) is not None
+            if (base := variable(node.value)) not in ("", "self") and not (imported and name in ("train", "eval")):
                 found.add(base)
     return found
+
+
+def _is_variable(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Constant)
 
 
 def runs_network(program: Program, file: File, call: ast.Call, known: set[str], depth: int = 0) -> bool:
@@ -111,8 +119,11 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
         return False
     if isinstance(func, ast.Name):
         found = file.names.lookup(func.id, file.scan.scope_of(func))
-        return found is not None and any(item.kind in ("assign", "param") for item in found[1])
+        kinds = {item.kind for item in found[1]} if found is not None else set()
+        return bool(kinds & {"assign", "param"}) or ("import" in kinds and func.id in known)
     if isinstance(func, ast.Attribute):
+        if isinstance(func.value, ast.Name) and func.value.id in known and last not in _HOUSEKEEPING:
+            return True
         if file.names.qualified(func) is not None:
             return False
         if isinstance(func.value, ast.Name) and func.value.id == "self":

@@ -191,7 +191,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     inside = {id(at) for region in unit.regions for item in region for at in ast.walk(item)}
     for one in unit.scopes:
         own = [step for step in unit.steps if (function_of(step.call) or file.scan.tree) is one]
-        reads, lost = gradient_reads(program, file, one, own)
+        reads, lost = gradient_reads(program, file, one, own, [item.call for item in unit.backwards])
         unit.reads += [read for read in reads if id(read.node) not in inside]
         for node in lost:
             assert isinstance(node, (ast.expr, ast.stmt))
@@ -200,7 +200,9 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
                 "call scaler.unscale_(optimizer) once before the gradients are clipped, and only for the steps",
                 scaling=True,
             )  # fmt: skip
-    unit.updates = last_steps(unit.steps)
+    unit.updates, late = last_steps(unit.steps, [item.call for item in unit.backwards])
+    if late is not None:
+        _between(unit, late)
     if unit.steps and not unit.problems:
         home = find_home(program, file, [step.optimizer for step in unit.steps])
         if isinstance(home, str):
@@ -318,11 +320,13 @@ def _check_scaling(unit: Unit) -> None:
         )  # fmt: skip
     step = crossing(unit.steps, [item.call for item in unit.backwards])
     if step is not None:
-        _problem(
-            unit, step.call, "an inner loop takes steps between the backward pass of this step and the step",
-            "give the two optimizers a scaler each, and update each behind its own step",
-            scaling=True,
-        )  # fmt: skip
+        _between(unit, step.call)
+
+
+def _between(unit: Unit, node: ast.expr | ast.stmt) -> None:
+    why = "other steps stand between the backward pass of this step and the step"
+    do = "give the two optimizers a scaler each, and update each behind its own step"
+    _problem(unit, node, why, do, scaling=True)
 
 
 def _check_gradients(unit: Unit) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from transplt.distributed.program import File, Program
 from transplt.distributed.training import block_of, lifted
 from transplt.mixed_precision.reading import function_of, in_functions, loops_around, own_nodes
-from transplt.scan import FUNCTIONS, parent, statement
+from transplt.scan import FUNCTIONS, chain, parent, statement
 
 #: Calls that read or change gradients, by the last part of their name.
 _CLIPS = re.compile(r"clip_grad|grad\w*_clip|clip_gradient|clipping|grad(?:ient)?s?_norm|average_grad|sync_grad", re.I)
@@ -44,19 +45,24 @@ def step_of(call: ast.Call, optimizer: ast.expr) -> Step:
     return Step(call, optimizer, stmt)
 
 
-def last_steps(steps: list[Step]) -> list[ast.stmt]:
-    """The statements behind which an iteration has no step left, for each loop that holds steps of its own."""
+def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.stmt], ast.stmt | None]:
+    """The statements behind which an iteration has no step left, for each loop that holds steps of its own.
+
+    An optimizer that takes two steps needs an update between them, which no gradients of another may outlast: the
+    second value is a statement whose steps come without a backward pass behind the steps before.
+    """
     groups: dict[tuple[int, int], list[Step]] = {}
     for step in steps:
         loops = loops_around(step.stmt)
         groups.setdefault((id(function_of(step.stmt)), id(loops[0]) if loops else 0), []).append(step)
     found: list[ast.stmt] = []
+    late: list[ast.stmt] = []
     for group in groups.values():
-        found += _last(group)
-    return sorted(found, key=lambda node: node.lineno)
+        found += _last(group, backwards, late)
+    return sorted(found, key=lambda node: node.lineno), late[0] if late else None
 
 
-def _last(group: list[Step]) -> list[ast.stmt]:
+def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) -> list[ast.stmt]:
     block = block_of(group[0].stmt)
     while any(lifted(step.stmt, block) is None for step in group):
         above = parent(block[0])
@@ -64,17 +70,30 @@ def _last(group: list[Step]) -> list[ast.stmt]:
             above = parent(above)
         block = block_of(above)
     places = [index for step in group if (index := lifted(step.stmt, block)) is not None]
-    if any(step.stmt in block for step in group):
+    if any(step.stmt in block for step in group) and not _twice(group):
         return [block[max(places)]]
+    if _twice(group):
+        for before, at in pairwise(sorted(set(places))):
+            start, end = block[before].end_lineno or 0, block[at].end_lineno or 0
+            if not any(start < call.lineno <= end for call in backwards):
+                late.append(block[at])
     found: list[ast.stmt] = []
     for place in sorted(set(places)):
         inner: dict[int, list[Step]] = {}
         for step, at in zip(group, places, strict=True):
-            if at == place:
+            if at == place and step.stmt is block[place]:
+                found.append(step.stmt)
+            elif at == place:
                 inner.setdefault(id(_branch(step.stmt, block[place])), []).append(step)
         for branch in inner.values():
-            found += _last(branch)
+            found += _last(branch, backwards, late)
     return found
+
+
+def _twice(group: list[Step]) -> bool:
+    """True when an optimizer takes more than one step: the scaler has to be updated between them."""
+    names = [ast.dump(step.optimizer) for step in group]
+    return len(set(names)) < len(names)
 
 
 def _branch(node: ast.stmt, stop: ast.stmt) -> list[ast.stmt]:
@@ -105,22 +124,28 @@ def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
     return None
 
 
-def gradient_reads(program: Program, file: File, scope: ast.AST, steps: list[Step]) -> tuple[list[Read], list[ast.AST]]:
-    """What reads gradients before a step, the first for each step, and what does so where no step follows."""
+def gradient_reads(
+    program: Program, file: File, scope: ast.AST, steps: list[Step], backwards: list[ast.Call]
+) -> tuple[list[Read], list[ast.AST]]:
+    """What reads gradients before a step, the first for each step, and what does so where no step follows for sure.
+
+    All optimizers that step before the next backward pass count: which gradients are theirs cannot be seen.
+    """
     found: dict[int, list[tuple[ast.stmt, ast.AST]]] = {}
     lost: list[ast.AST] = []
     for node in own_nodes(scope):
         if not _reads_gradients(program, file, node):
             continue
-        step = _step_after(steps, node)
-        if step is None:
-            if _clips(node):
+        following = _steps_after(steps, node, backwards)
+        if not following and _clips(node):
+            lost.append(node)
+        for step in following:
+            block = block_of(step.stmt)
+            place = lifted(node, block)
+            if place is None or statement(step.call) is not step.stmt:
                 lost.append(node)
-            continue
-        block = block_of(step.stmt)
-        place = lifted(node, block)
-        assert place is not None
-        found.setdefault(id(step), []).append((block[place], node))
+            else:
+                found.setdefault(id(step), []).append((block[place], node))
     reads: list[Read] = []
     for step in steps:
         places = found.get(id(step), [])
@@ -182,8 +207,25 @@ def _zeroes(node: ast.Attribute) -> bool:
     return isinstance(above, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops)
 
 
-def _step_after(steps: list[Step], node: ast.AST) -> Step | None:
-    """The first step behind a node whose block holds the node too."""
+def _steps_after(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> list[Step]:
+    """The steps behind a node, up to the next backward pass, without those of other branches."""
     line = getattr(node, "lineno", 0)
-    after = [step for step in steps if step.call.lineno >= line and lifted(node, block_of(step.stmt)) is not None]
-    return min(after, key=lambda step: step.call.lineno, default=None)
+    return [
+        step
+        for step in steps
+        if step.call.lineno >= line
+        and not any(line < call.lineno < step.call.lineno for call in backwards)
+        and not _excludes(node, step.stmt)
+    ]
+
+
+def _excludes(node: ast.AST, other: ast.stmt) -> bool:
+    """True when two pieces of code stand in branches of one `if` of which only one runs."""
+    around = {id(above) for above in chain(other)}
+    at = node
+    while not isinstance(at, ast.Module):
+        above = parent(at)
+        if isinstance(above, ast.If) and id(above) in around:
+            return (at in above.orelse) != any(id(item) in around or item is other for item in above.orelse)
+        at = above
+    return False
