@@ -13,6 +13,8 @@ from transplt.writing import Writer
 
 #: Calls on one line that would become longer than this go on below their first argument.
 _LONGEST_LINE = 119
+#: What an edit of the migration may add to a call: `, sampler=DistributedSampler(dataset)`.
+_OTHER_EDIT = 30
 
 
 def edit(writer: Writer, node: ast.expr, code: str, message: str, transform: Transform, *, api: str = "") -> bool:
@@ -33,12 +35,16 @@ def add_keyword(
     writer: Writer, call: ast.Call, code: str, message: str, name: str, value: str, *, api: str = ""
 ) -> bool:
     """A keyword argument more, unless something gave the call one of that name before."""
-    column = _below(call, len(name) + len(value) + 3)
+    others = sum(change.node is call and change.level is not Level.UNSAFE for change in writer.work.changes)
+    column = _below(call, len(name) + len(value) + 3, others * _OTHER_EDIT)
     return edit(writer, call, code, message, _with_new_keyword(name, value, column), api=api)
 
 
-def _below(call: ast.Call, width: int) -> int | None:
-    """The column at which an argument of a width goes on a line of its own, None where it stays on the last line."""
+def _below(call: ast.Call, width: int, before: int) -> int | None:
+    """The column at which an argument of a width goes on a line of its own, None where it stays on the last line.
+
+    `before` is by how much other edits of the call may make it longer.
+    """
     given = sorted([*call.args, *(keyword.value for keyword in call.keywords)], key=_place)
     if not given or not call.end_lineno:
         return None
@@ -49,7 +55,7 @@ def _below(call: ast.Call, width: int) -> int | None:
     on_line = [each for each in given if _first_line(call, each) == line]
     if many and len(on_line) == 1:
         return _column(call, last)  # each argument has a line of its own, or the last one has
-    end = getattr(call, "_written_to", last.end_col_offset or 0)
+    end = getattr(call, "_written_to", (last.end_col_offset or 0) + before)
     if end + width + 1 <= _LONGEST_LINE:
         call._written_to = end + width  # type: ignore[attr-defined]
         return None
