@@ -258,3 +258,34 @@ def test_a_loader_that_a_function_returns() -> None:
 )
 def test_a_loader_that_goes_out_of_sight(rest: str) -> None:
     check_untuned(TUNE, FUNCTION.format(rest))
+
+
+REMEMBERS = """
+from torch.utils.data import DataLoader, Dataset
+from project import step
+
+
+class Data(Dataset):
+    def __init__(self):
+        self.epoch = 0
+
+    def {}(self, index=0):
+        {}
+
+
+dataset = Data()
+loader = DataLoader(dataset, num_workers=2)
+for epoch in range(3):
+    for x in loader:
+        step(x)
+"""
+
+
+@pytest.mark.parametrize("method", ["__getitem__", "__iter__"])
+def test_a_dataset_that_remembers_what_a_fresh_worker_forgets(method: str) -> None:
+    check_untuned(TUNE, REMEMBERS.format(method, "self.epoch += 1"))
+
+
+def test_a_dataset_that_remembers_nothing() -> None:
+    before = REMEMBERS.format("__getitem__", "return self.epoch + index")
+    check_tuned(TUNE, before, before.replace("num_workers=2", "num_workers=2, persistent_workers=True"))

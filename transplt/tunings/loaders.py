@@ -10,7 +10,7 @@ import ast
 
 from transplt.codemods.call_edits import keyword_of, lacks
 from transplt.codemods.data_loader import LOADERS
-from transplt.distributed.program import File, text_of
+from transplt.distributed.program import File, class_name, text_of
 from transplt.distributed.training import Loader
 from transplt.rule import versions_of
 from transplt.ruleset import LAST_CUDA_PINNING
@@ -201,6 +201,8 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
         if held and isinstance(above, ast.Attribute) and _touches(found, file, above):
             return True
     dataset = call.args[0] if call.args else keyword_of(call, "dataset")
+    if dataset is None or _keeps_state(found, loader.file, dataset):
+        return True
     if not isinstance(dataset, (ast.Name, ast.Attribute)):
         return False
     return any(
@@ -208,6 +210,24 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
         for file, node in found.others(loader.file, dataset)
         if file is not loader.file or node.lineno > statement(call).lineno or found.repeated(file, node)
     )
+
+
+def _keeps_state(found: Reading, file: File, dataset: ast.expr) -> bool:
+    """True for a dataset that remembers something when it is read: a fresh worker would have forgotten it."""
+    program = found.program
+    slot = program.slot(file, dataset) if isinstance(dataset, (ast.Name, ast.Attribute)) else None
+    made = [(value.file, value.node) for value in program.values.get(slot, ())] if slot else [(file, dataset)]
+    for at, value in made:
+        for call in ast.walk(value):
+            cls = program.callee(at, call) if isinstance(call, ast.Call) else None
+            if not isinstance(cls, ast.ClassDef):
+                continue
+            name = class_name(program.owner[cls], cls)
+            methods = [program.method(name, each) for each in ("__getitem__", "__iter__", "__next__")]
+            for node in (node for method in methods if method is not None for node in ast.walk(method)):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    return True
+    return False
 
 
 def _touches(found: Reading, file: File, node: ast.expr) -> bool:
