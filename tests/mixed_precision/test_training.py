@@ -99,3 +99,13 @@ def test_the_trainer_resumes_with_its_scaler(tmp_path: Path) -> None:
     emulated(folder, "main.py", "--epochs", "2")
     lines = emulated(folder, "main.py", "--epochs", "4", "--resume", "run/last.pt")
     assert [line.split(":")[0] for line in lines if line.startswith("epoch")] == ["epoch 2", "epoch 3"]
+
+
+def test_the_scaler_works_with_fused_optimizers(tmp_path: Path) -> None:
+    """`--tune` and `--amp` write around the same statements."""
+    tune = "fused-optimizer,fused-clip"
+    folder = migrated(SAMPLES / "amp/flat/cuda", tmp_path / "out", "--amp", "native", "--tune", tune)
+    text = (folder / "train.py").read_text(encoding="utf-8")
+    assert "torch_npu.optim.NpuFusedAdam(" in text and "scaler.unscale_(optimizer)" in text
+    lines = [line for line in emulated(folder, "train.py") if line.startswith("step ")]
+    assert float(lines[-1].split()[-1]) < float(lines[0].split()[-1])

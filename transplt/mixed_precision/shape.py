@@ -334,8 +334,8 @@ def _check_gradients(unit: Unit) -> None:
     if unit.file.scan.attributes.get("to_sparse") or any(
         (unit.file.names.qualified(call.func) or "").startswith("torch.sparse") for call in unit.file.scan.calls
     ):
-        why, do = "sparse tensors have no products in half precision", "leave this training in float32"
-        _problem(unit, unit.first, why, do)
+        why = "half-precision products of sparse tensors are not known to work on NPUs"
+        _problem(unit, unit.first, why, "leave this training in float32")
     every = [(unit.file, node) for node in _nodes(unit) if isinstance(node, ast.Call)]
     for file, call in [*every, *calls_in_regions(unit)]:
         if file.names.qualified(call.func) == "torch.autograd.grad":
