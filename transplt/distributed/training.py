@@ -34,6 +34,7 @@ class Training:
     functions: set[ast.AST] = field(default_factory=set)
     regions: list[tuple[File, Loop]] = field(default_factory=list)
     loops: list[tuple[File, Loop, tuple[Loader, ...]]] = field(default_factory=list)
+    _names: tuple[int, set[str]] = field(default_factory=lambda: (-1, set()))
 
     def trains(self, file: File, call: ast.Call) -> bool:
         """True for a call of a function of the program in which something trains."""
@@ -45,8 +46,16 @@ class Training:
         if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:
             if file.names.qualified(call.func) is not None:
                 return False
-            return any(getattr(node, "name", "") == call.func.attr and _is_method(node) for node in self.functions)
+            return call.func.attr in self._method_names()
         return False
+
+    def _method_names(self) -> set[str]:
+        """Names of the methods in which something trains; kept until there are more functions."""
+        count, names = self._names
+        if count != len(self.functions):
+            names = {getattr(node, "name", "") for node in self.functions if _is_method(node)}
+            self._names = (len(self.functions), names)
+        return names
 
     def in_region(self, file: File, node: ast.AST) -> bool:
         """True for code inside of a loop that trains, in the same function."""

@@ -71,17 +71,23 @@ def _find(program: Program) -> tuple[list[Batches], Training]:
     reading = {id(loop) for _, loop, _ in training.loops}
     regions = [(file, loop) for file, loop in training.regions]
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
+    known = {id(loop) for _, loop in regions}
+    above = {id(loop): [outer for outer in _loops_above(loop) if id(outer) in known] for _, loop in regions}
+    steps = {id(loop): bool(_steps(loop)) for _, loop in regions}
+    within: dict[int, list[Loop]] = {}
+    for _, loop in regions:
+        for outer in above[id(loop)]:
+            within.setdefault(id(outer), []).append(loop)
     found = []
     for file, loop in regions:
-        above = [outer for outer in _loops_above(loop) if any(outer is region for _, region in regions)]
-        if not _steps(loop) and any(_steps(outer) for outer in above):
+        if not steps[id(loop)] and any(steps[id(outer)] for outer in above[id(loop)]):
             continue  # it gathers the gradients of one step
-        inside = [inner for at, inner in regions if at is file and loop in _loops_above(inner)]
-        if _steps(loop):
-            inside = [inner for inner in inside if _steps(inner)]
+        inside = within.get(id(loop), [])
+        if steps[id(loop)]:
+            inside = [inner for inner in inside if steps[id(inner)]]
         if id(loop) in reading:
             inside = [inner for inner in inside if id(inner) in reading]
-        elif any(id(outer) in reading for outer in above):
+        elif any(id(outer) in reading for outer in above[id(loop)]):
             continue
         if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, file, loop):
             continue
