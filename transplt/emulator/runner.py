@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def start(
 ) -> Outcome:
     """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
     output."""
-    with tempfile.TemporaryDirectory(prefix="transplt-run-") as folder:
+    with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
         records = Path(folder) / "records"
         records.mkdir()
         config = Path(folder) / "config.json"
@@ -74,6 +75,7 @@ def start(
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
         processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
+        shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         return Outcome(code, processes, time.monotonic() - begun, output, timed_out)
 
 
