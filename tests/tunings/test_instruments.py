@@ -173,9 +173,10 @@ def test_two_loops_are_findings(tune: str) -> None:
     ("source", "told"),
     [
         ("import torch\n\nfor x in loader:\n    model(x.to(0))\n", False),
+        ("import torch\n\nfor x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n", False),  # on a CPU
         ("import torch\n\nfor x in loader:\n    for name in x:\n        print(name)\n", False),
-        ("import torch\n\nfor x in loader: model(x).backward(); optimizer.step()\n", True),
-        ("import torch\n\n\ndef run(x):\n    model(x).sum().backward()\n", True),
+        ("import torch\n\nfor x in loader: model(x.to(0)).backward(); optimizer.step()\n", True),
+        ("import torch\n\n\ndef run(x):\n    model(x.to(0)).sum().backward()\n", True),
         ("import torch\n\n\nclass Loss(torch.autograd.Function):\n    def backward(self):\n        pass\n", False),
     ],
 )

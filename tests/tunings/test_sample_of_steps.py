@@ -49,7 +49,8 @@ def test_it_trains_as_without(world: int, optimizer: str, tuned: Path, plain: Pa
     first, last = mine["0", "0"][0][0], min(mine.values())[0][0]
     assert last < 0.7 * first
     printed = "\n".join(with_tunings)
-    assert len(re.findall(r"step time \d+\.\d ms, \d+\.\d samples/s", printed)) >= 2
+    timed = len(re.findall(r"step time \d+\.\d ms, \d+\.\d samples/s", printed))
+    assert timed == (2 if world == 1 else 0)  # passes of more than five steps
     assert printed.count("trained") == world
     assert (tuned / "npu_profile").is_dir()
     assert (tuned / "last.pt").is_file()

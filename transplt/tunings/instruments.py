@@ -10,7 +10,8 @@ from transplt.distributed.program import enclosing_function
 from transplt.indenting import indent_unit
 from transplt.scan import FUNCTIONS
 from transplt.tunings.loops import Batches, batch_loops, statement_at
-from transplt.tunings.reach import key
+from transplt.tunings.optimizers import ON_CARD
+from transplt.tunings.reach import key, program_around
 from transplt.writing import Writer
 
 
@@ -36,8 +37,11 @@ class Place:
 
 
 def places(writer: Writer, code: str, what: str) -> list[Place]:
-    """The loops to write at; a finding where no loop is in sight or the lines do not fit."""
+    """The loops to write at; a finding where no loop is in sight or the lines do not fit. None of a CPU's program."""
     work = writer.work
+    program = program_around(work)
+    if program is None or not any(ON_CARD.search(file.source.utf8) for file in program.files):
+        return []
     found, lost = batch_loops(work)
     if lost is not None:
         writer.left(lost, f"{what}: which loop trains here cannot be seen", "put it in by hand", code)
