@@ -220,6 +220,18 @@ def test_a_wrapper_moves_behind_the_initialization() -> None:
     assert text.count("DistributedDataParallel") == 1
 
 
+def test_a_wrapper_under_a_condition_moves_too() -> None:
+    block = (
+        "if world > 1:\n    model = torch.nn.parallel.DistributedDataParallel(\n        model,\n"
+        "        device_ids=[rank],\n    )\n"
+    )
+    result = migrate(HEAD.replace("optimizer =", block + "optimizer =") + LOOP, amp="apex")
+    assert INITIALIZED + block in result.data.decode()
+    assert result.data.decode().count("if world > 1:") == 1
+    both = block.replace(")\n", ")\n    model.eval()\n")
+    stays(HEAD.replace("optimizer =", both + "optimizer =") + LOOP, "wrapped before")
+
+
 @pytest.mark.parametrize(
     "between",
     ["bare = model.module\n", "print(model)\n", "params = dict(model.named_parameters())\n"],

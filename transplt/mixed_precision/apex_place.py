@@ -8,17 +8,11 @@ from dataclasses import dataclass, field
 from transplt.distributed.model import is_optimizer
 from transplt.distributed.program import File, Function, Program, Slot, Value, enclosing_function, scope_key, text_of
 from transplt.distributed.training import block_of, find_training, lifted
-from transplt.distributed.wrapping import DATA_PARALLEL, stores_of
+from transplt.distributed.wrapping import stores_of
 from transplt.mixed_precision.apex_card import MOVES, moves, on_card
+from transplt.mixed_precision.apex_wraps import WRAPPERS, movable, wrapped_elsewhere, wraps_model
 from transplt.scan import FUNCTIONS, chain, parent, statement
 
-#: What a model goes through in front of training that amp.initialize has to come before.
-WRAPPERS = DATA_PARALLEL | {
-    "torch.nn.parallel.DistributedDataParallel",
-    "torch.nn.parallel.distributed.DistributedDataParallel",
-    "torch.distributed.fsdp.FullyShardedDataParallel",
-    "torch.compile",
-}
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
 
@@ -124,8 +118,8 @@ def _settle(
     setups = [statement(node) for _, node in stores]
     wraps: list[ast.stmt] = []
     for slot, base in bases.items():
-        wrapped = [statement(call) for call in file.scan.calls if _wraps(program, file, call, slot)]
-        elsewhere = _wrapped_elsewhere(program, place, slot, function)
+        wrapped = [statement(call) for call in file.scan.calls if wraps_model(program, file, call, slot)]
+        elsewhere = wrapped_elsewhere(program, file, slot, function)
         if elsewhere is not None:
             at, node = elsewhere
             return at, node, "the model is wrapped before the optimizer is made", _WRAPPED
@@ -164,9 +158,10 @@ def _settle(
     for item in sorted(wraps, key=lambda node: node.lineno):
         index = lifted(item, block)
         if index is not None and index <= last:
-            if not _movable(program, place, item, block, index, last):
+            if not movable(program, file, block, index, last):
                 return file, item, "the model is wrapped before the optimizer is made", _WRAPPED
-            place.moved.append(item)
+            if block[index] not in place.moved:
+                place.moved.append(block[index])
     return place
 
 
@@ -291,55 +286,6 @@ def _spread(program: Program, place: Place, origin: Slot) -> None:
                     changed = True
 
 
-def _wraps(program: Program, file: File, call: ast.Call, slot: Slot) -> bool:
-    """True for `DistributedDataParallel(model, ...)` and the like."""
-    if file.names.qualified(call.func) not in WRAPPERS:
-        return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return any(program.slot(file, item) == slot for item in given if isinstance(item, (ast.Name, ast.Attribute)))
-
-
-def _wrapped_elsewhere(
-    program: Program, place: Place, slot: Slot, function: Function | None
-) -> tuple[File, ast.expr] | None:
-    """A wrapper around the model, made in another function before the model comes to the optimizer."""
-    pending, seen = [slot], set[Slot]()
-    while pending:
-        at = pending.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        for value in program.values.get(at, ()):
-            node = value.node
-            if isinstance(node, ast.Call):
-                outside = value.file is not place.file or enclosing_function(node) is not function
-                if outside and _is_wrapper(program, value.file, node):
-                    return value.file, node
-            elif isinstance(node, (ast.Name, ast.Attribute)) and value.index is None:
-                above = program.slot(value.file, node)
-                if above is not None and _before(program, value, at):
-                    pending.append(above)
-    return None
-
-
-def _before(program: Program, value: Value, target: Slot) -> bool:
-    return parameter_of(program, target) is not None or value.index is None
-
-
-def _is_wrapper(program: Program, file: File, node: ast.expr) -> bool:
-    while isinstance(node, ast.Call):
-        if file.names.qualified(node.func) in WRAPPERS:
-            return True
-        callee = program.callee(file, node)
-        if isinstance(callee, FUNCTIONS):
-            owner = program.owner[callee]
-            return any(_is_wrapper(program, owner, item) for item in program.returns(callee) if item is not node)
-        if not isinstance(node.func, ast.Attribute):
-            return False
-        node = node.func.value
-    return False
-
-
 def _first_training(program: Program, file: File, block: list[ast.stmt]) -> int:
     """Index of the first statement of a block that trains; its length when none does."""
     training = find_training(program)
@@ -354,30 +300,3 @@ def _first_training(program: Program, file: File, block: list[ast.stmt]) -> int:
             if isinstance(node, ast.Call) and not made and training.trains(file, node):
                 return index
     return len(block)
-
-
-def _movable(program: Program, place: Place, item: ast.stmt, block: list[ast.stmt], index: int, last: int) -> bool:
-    """True for `model = DistributedDataParallel(model, ...)` on lines of its own, when all that follows up to the
-    optimizer asks the model for its parameters only."""
-    if block[index] is not item or not isinstance(item, ast.Assign) or len(item.targets) != 1:
-        return False
-    file = place.file
-    call = item.value
-    if not isinstance(call, ast.Call) or file.names.qualified(call.func) not in WRAPPERS - {"torch.compile"}:
-        return False
-    slot = program.slot(file, item.targets[0])
-    if slot is None or not call.args or program.slot(file, call.args[0]) != slot or b"cuda" in _bytes(file, item):
-        return False
-    for other in block[index + 1 : last + 1]:
-        for node in ast.walk(other):
-            if not isinstance(node, (ast.Name, ast.Attribute)) or program.slot(file, node) != slot:
-                continue
-            above = parent(node)
-            if not isinstance(above, ast.Attribute) or above.attr != "parameters":
-                return False
-    return True
-
-
-def _bytes(file: File, node: ast.stmt) -> bytes:
-    start, end = file.source.extent(node)
-    return file.source.utf8[start:end]
