@@ -13,7 +13,7 @@ from transplt.rewrite import Transform
 from transplt.tunings import attention, imports
 from transplt.tunings.attention import BY_HAND, CODE, Masks
 from transplt.tunings.call_texts import Bound, Piece, bind, rewritten
-from transplt.tunings.values import is_dotted
+from transplt.tunings.values import is_dotted, switched_off
 from transplt.work import Note, Work
 from transplt.writing import Writer
 
@@ -70,6 +70,8 @@ def plan(writer: Writer, masks: Masks) -> None:
         full = work.names.qualified(call.func) or ""
         name = full.rpartition(".")[2]
         if not full.startswith("flash_attn.") or not name.startswith("flash_attn_"):
+            continue
+        if switched_off(work, call, CODE):
             continue
         function = _FUNCTIONS.get(name)
         if function is None or full not in [module + name for module in _MODULES]:

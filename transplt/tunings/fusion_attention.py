@@ -8,7 +8,7 @@ from transplt.scan import chain
 from transplt.tunings import attention, flash_attention, imports
 from transplt.tunings.attention import NATIVE, Masks
 from transplt.tunings.call_texts import Piece, bind, rewritten
-from transplt.tunings.values import attribute_values, describe, held, scripted, text_of
+from transplt.tunings.values import attribute_values, describe, held, scripted, switched_off, text_of
 from transplt.work import Work
 from transplt.writing import Writer
 
@@ -33,6 +33,8 @@ def _native(writer: Writer, masks: Masks) -> None:
     calls = [call for call in work.scan.calls if work.names.qualified(call.func) == SDPA]
     done: list[ast.expr] = []
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+        if switched_off(work, call, attention.CODE):
+            continue
         before = masks.asked
         why = _rewrite(writer, call, masks)
         masks.used = masks.used or (not why and masks.asked > before)

@@ -15,7 +15,7 @@ from transplt.insertions import Deletion
 from transplt.rewrite import Change
 from transplt.scan import FUNCTIONS
 from transplt.tunings.attention import NATIVE
-from transplt.tunings.values import scripted, text_of
+from transplt.tunings.values import scripted, switched_off, text_of
 from transplt.work import Work
 from transplt.writing import Writer, written
 
@@ -240,7 +240,7 @@ def _rewrite(writer: Writer, cls: ast.ClassDef, forward: Function, found: _Term)
     x = forward.args.args[1].arg
     if any(_inside_lines(source.span(*source.extent(change.node)).line, forward) for change in work.changes):
         return
-    if not work.take(last.value):
+    if switched_off(work, last.value, CODE) or not work.take(last.value):
         return
     text = f"{TARGET}({x}, {found.weight}, epsilon={found.eps})[0]"
     message = f"the formula of {cls.name} -> {TARGET}"

@@ -13,7 +13,7 @@ from transplt.rewrite import Change
 from transplt.scan import FUNCTIONS, parent
 from transplt.tunings import imports
 from transplt.tunings.attention import NATIVE
-from transplt.tunings.values import held, is_dotted, scripted, text_of
+from transplt.tunings.values import held, is_dotted, scripted, switched_off, text_of
 from transplt.work import Work
 from transplt.writing import Writer, written
 
@@ -36,7 +36,7 @@ def plan(writer: Writer, value: str) -> None:
             continue
         assert isinstance(total, ast.BinOp)
         x, cos, sin = parts
-        if scripted(work, call):
+        if scripted(work, call) or switched_off(work, total, CODE):
             continue
         if not (_is_raised(work, cos) and _is_raised(work, sin)):
             writer.remark(

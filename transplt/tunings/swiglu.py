@@ -13,7 +13,16 @@ from transplt.rewrite import Change
 from transplt.scan import parent, statement
 from transplt.tunings import imports
 from transplt.tunings.attention import NATIVE
-from transplt.tunings.values import block_of, held, is_dotted, is_linear, runs_before, scripted, text_of
+from transplt.tunings.values import (
+    block_of,
+    held,
+    is_dotted,
+    is_linear,
+    runs_before,
+    scripted,
+    switched_off,
+    text_of,
+)
 from transplt.work import Work
 from transplt.writing import Writer, written
 
@@ -75,7 +84,7 @@ def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr,
         return False
     if any(_touches(work, change, node) for change in work.changes for node in (taken_apart, product)):
         return False
-    if not work.take(product):
+    if switched_off(work, product, CODE) or not work.take(product):
         return False
     work.take(call.func)
     whole = text_of(work, tensor) + ("" if _is_contiguous(work, tensor) else ".contiguous()")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from transplt.ignores import Ignores
 from transplt.scan import FUNCTIONS, chain, parent, statement
 from transplt.work import Work
 
@@ -311,6 +312,11 @@ def _lifetime(work: Work, name: ast.Name) -> tuple[int, int]:
     return max((line for line in lines if line < here), default=0), min(
         (line for line in lines if line >= here), default=10**9
     )
+
+
+def switched_off(work: Work, node: ast.expr, code: str) -> bool:
+    """True where a comment keeps a code from a place: nothing that goes with the edit may be written either."""
+    return bool(Ignores(work).reason(code, node.lineno, node.end_lineno or node.lineno))
 
 
 def scripted(work: Work, node: ast.AST) -> bool:
