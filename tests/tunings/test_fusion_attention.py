@@ -124,6 +124,26 @@ def test_the_layout_and_the_comments_stay() -> None:
     )
 
 
+def test_arguments_over_several_lines() -> None:
+    check_tuned(
+        TUNE,
+        FLASH.format(
+            imports="flash_attn_func",
+            call="flash_attn_func(\n        q, k, v, rest\n        .p, scale,\n        causal or\n        kv\n    )",
+        ),
+        FLASH.format(
+            imports="flash_attn_func",
+            call="torch_npu.npu_fusion_attention(\n"
+            '        q, k, v, head_num=q.shape[2],\n        input_layout="BSND",\n'
+            "        keep_prob=1.0 - rest\n        .p, scale=q.shape[-1] ** -0.5 if scale is None else scale,\n"
+            "        atten_mask=causal_mask(q.device) if causal or\n        kv else None,\n"
+            "        sparse_mode=3\n    )[0]",
+        )
+        .replace("import torch\n", "import functools\nimport torch\n")
+        .replace("from flash_attn import flash_attn_func\n", f"import torch_npu  # noqa: F401\n\n{MASK}"),
+    )
+
+
 def test_an_import_of_the_function_goes() -> None:
     check_tuned(
         TUNE,

@@ -94,7 +94,7 @@ def _arguments(old: cst.Call, pieces: Sequence[Piece]) -> list[cst.Arg]:
         kept = None if piece.place is None else old.args[piece.place]
         text = piece.value if kept is None else piece.value.replace("{}", empty.code_for_node(kept.value))
         keyword = cst.Name(piece.keyword) if piece.keyword else None
-        value = kept.value if kept is not None and piece.value == "{}" else cst.parse_expression(text)
+        value = kept.value if kept is not None and piece.value == "{}" else _parsed(text)
         equal = tight() if keyword else cst.MaybeSentinel.DEFAULT
         if kept is not None and keyword and kept.keyword:
             equal = kept.equal
@@ -112,6 +112,12 @@ def _arguments(old: cst.Call, pieces: Sequence[Piece]) -> list[cst.Arg]:
         )
     args[-1] = args[-1].with_changes(comma=closing, whitespace_after_arg=last.whitespace_after_arg)
     return args
+
+
+def _parsed(text: str) -> cst.BaseExpression:
+    """An expression that may go over several lines, as it may among arguments."""
+    node = cst.parse_expression(f"({text})")
+    return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
 
 
 def _inner_comma(last: cst.Arg, between: cst.Comma) -> cst.Comma:
