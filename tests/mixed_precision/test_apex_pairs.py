@@ -220,6 +220,11 @@ def test_a_wrapper_moves_behind_the_initialization() -> None:
     assert text.count("DistributedDataParallel") == 1
 
 
+def test_a_wrapper_around_a_new_model_stays() -> None:
+    wrapped = 'torch.nn.parallel.DistributedDataParallel(net.to("npu"), device_ids=[rank])'
+    stays(HEAD.replace('net.to("npu")', wrapped) + LOOP, "wrapped where it is made")
+
+
 def test_a_wrapper_under_a_condition_moves_too() -> None:
     block = (
         "if world > 1:\n    model = torch.nn.parallel.DistributedDataParallel(\n        model,\n"

@@ -10,7 +10,7 @@ from transplt.distributed.program import File, Function, Program, Slot, Value, e
 from transplt.distributed.training import block_of, find_training, lifted
 from transplt.distributed.wrapping import stores_of
 from transplt.mixed_precision.apex_card import MOVES, moves, on_card
-from transplt.mixed_precision.apex_wraps import WRAPPERS, movable, wrapped_elsewhere, wraps_model
+from transplt.mixed_precision.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
 from transplt.scan import FUNCTIONS, chain, parent, statement
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
@@ -124,6 +124,11 @@ def _settle(
             at, node = elsewhere
             return at, node, "the model is wrapped before the optimizer is made", _WRAPPED
         wraps += [item for item in wrapped if enclosing_function(item) is function]
+        for at, node in stores_of(program, slot):
+            stored = statement(node)
+            value = getattr(stored, "value", None)
+            if at is file and stored not in wraps and isinstance(value, ast.expr) and is_wrapper(program, file, value):
+                return file, node, "the model is wrapped where it is made", _WRAPPED
         moved = moves(program, file, slot, function)
         setups += moved
         setups += [

@@ -48,14 +48,15 @@ def wrapped_elsewhere(
     return None
 
 
-def is_wrapper(program: Program, file: File, node: ast.expr) -> bool:
+def is_wrapper(program: Program, file: File, node: ast.expr, depth: int = 0) -> bool:
+    """True for a call that makes a wrapper, by itself or by a function of the program."""
     while isinstance(node, ast.Call):
         if file.names.qualified(node.func) in WRAPPERS:
             return True
         callee = program.callee(file, node)
         if isinstance(callee, FUNCTIONS):
             owner = program.owner[callee]
-            return any(is_wrapper(program, owner, item) for item in program.returns(callee) if item is not node)
+            return depth < 4 and any(is_wrapper(program, owner, item, depth + 1) for item in program.returns(callee))
         if not isinstance(node.func, ast.Attribute):
             return False
         node = node.func.value
