@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from scripts.regen_samples import DISTRIBUTED, SAMPLES, golden_files, migrate, options_for
+from scripts.regen_samples import DISTRIBUTED, SAMPLES, migrate
 from tests.distributed.running import emulated, launched
-
-HINT = "if the change is right: python scripts/regen_samples.py, and read the diff"
+from tests.golden import assert_golden, assert_stable
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED)
 def test_sample_becomes_its_golden_tree(name: str, tmp_path: Path) -> None:
-    migrate(SAMPLES / name / "cuda", tmp_path / "out", *options_for(name))
-    actual = golden_files(tmp_path / "out" / "cuda_msft")
-    expected = golden_files(SAMPLES / name / "expected")
-    assert sorted(actual) == sorted(expected), HINT
-    assert actual["run_distributed_npu.sh"][1], "the launch script can be executed"
-    for path, (data, _) in expected.items():
-        both = (data.decode().splitlines(), actual[path][0].decode().splitlines())
-        lines = difflib.unified_diff(*both, "expected", "actual", lineterm="")
-        assert actual[path][0] == data, f"{path} differs; {HINT}\n" + "\n".join(lines)
+    assert_golden(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED)
 def test_golden_tree_is_distributed_already(name: str, tmp_path: Path) -> None:
     """A second run finds the process group, and adds nothing."""
-    expected = SAMPLES / name / "expected"
-    done = migrate(expected, tmp_path / "out", *options_for(name))
-    again = golden_files(tmp_path / "out" / "expected_msft")
-    for path, content in golden_files(expected).items():
-        if path.endswith(".py"):
-            assert again[path] == content
-    assert "0 left" in done.stderr
+    assert "0 left" in assert_stable(name, tmp_path).stderr
 
 
 RUNS = {

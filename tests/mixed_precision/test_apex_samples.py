@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from scripts.regen_samples import APEX, SAMPLES, golden_files, migrate, options_for
+from scripts.regen_samples import APEX, SAMPLES
 from tests.distributed.running import emulated, launched, migrated
+from tests.golden import assert_golden, assert_stable
 
-HINT = "if the change is right: python scripts/regen_samples.py, and read the diff"
 MAIN = {"amp_apex/project": "main.py", "amp_apex/gan": "gan.py"}
 #: Loss against the float32 run, absolute. Where the scale is dynamic it may leave out the first step.
 TOLERANCE = {
@@ -39,24 +38,12 @@ def losses(lines: list[str]) -> list[float]:
 
 @pytest.mark.parametrize("name", APEX)
 def test_sample_becomes_its_golden_tree(name: str, tmp_path: Path) -> None:
-    migrate(SAMPLES / name / "cuda", tmp_path / "out", *options_for(name))
-    actual = golden_files(tmp_path / "out" / "cuda_msft")
-    expected = golden_files(SAMPLES / name / "expected")
-    assert sorted(actual) == sorted(expected), HINT
-    for path, (data, _) in expected.items():
-        both = (data.decode().splitlines(), actual[path][0].decode().splitlines())
-        lines = difflib.unified_diff(*both, "expected", "actual", lineterm="")
-        assert actual[path][0] == data, f"{path} differs; {HINT}\n" + "\n".join(lines)
+    assert_golden(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", APEX)
 def test_a_second_run_changes_nothing(name: str, tmp_path: Path) -> None:
-    expected = SAMPLES / name / "expected"
-    migrate(expected, tmp_path / "out", *options_for(name))
-    again = golden_files(tmp_path / "out" / "expected_msft")
-    for path, content in golden_files(expected).items():
-        if path.endswith(".py"):
-            assert again[path] == content
+    assert_stable(name, tmp_path)
 
 
 @pytest.mark.torch
