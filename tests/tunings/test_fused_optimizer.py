@@ -188,6 +188,12 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.data = p.data + 1", "is replaced"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.requires_grad = on", "thawed"),
     ("torch.optim.Adam(model.parameters())", "model.cpu()", "moves parameters"),
+    ("torch.optim.Adam(model.parameters())", "model.load_state_dict(weights, assign=True)", "replaces parameters"),
+    (
+        "torch.optim.Adam(model.parameters())",
+        "nn.utils.vector_to_parameters(values, model.parameters())",
+        "replaces parameters",
+    ),
     ("torch.optim.Adam(model.parameters())", "model.to('cpu')", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "model.bfloat16()", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "words = nn.Embedding(9, 9, sparse=True)", "sparse"),

@@ -93,6 +93,8 @@ def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]
         for name in ("gradient_as_bucket_view", "find_unused_parameters"):
             if _is_on(given.get(name)):
                 return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
+        if _last(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
+            return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
         if not isinstance(call.func, ast.Attribute):
             continue
         receiver, attr = call.func.value, call.func.attr
