@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+from pyflakes import api as pyflakes
+from pyflakes.reporter import Reporter
 
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
 from transplt.engine import index_source, migrate_source
@@ -50,6 +53,9 @@ def becomes(before: str, after: str, **more: Any) -> None:
     result = check_rewrite(before, after, amp="apex", **more)
     settings = Settings(amp="apex", **{k: v for k, v in more.items() if k not in ("files", "open_codes", "path")})
     text = result.data
+    said = io.StringIO()
+    pyflakes.check(text.decode(), result.path, Reporter(said, said))
+    assert "unused" not in said.getvalue() and "undefined" not in said.getvalue(), said.getvalue()
     project = ProjectFacts.join([index_source(text, result.path, settings)])
     assert migrate_source(text, result.path, settings, project).data == text
 
