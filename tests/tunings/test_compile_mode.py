@@ -80,6 +80,47 @@ def test_a_script_without_a_guard() -> None:
     )
 
 
+def test_a_script_that_trains_in_a_loop_or_a_try() -> None:
+    check_tuned(
+        "compile-mode",
+        """
+        import torch
+
+        net = torch.nn.Linear(2, 2).cuda()
+
+
+        def train():
+            net(torch.ones(2).cuda()).sum().backward()
+
+
+        try:
+            for epoch in range(3):
+                train()
+        except KeyboardInterrupt:
+            print("stopped")
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+        torch.npu.set_compile_mode(jit_compile=False)
+
+        net = torch.nn.Linear(2, 2).npu()
+
+
+        def train():
+            net(torch.ones(2).npu()).sum().backward()
+
+
+        try:
+            for epoch in range(3):
+                train()
+        except KeyboardInterrupt:
+            print("stopped")
+        """,
+    )
+
+
 GUARDED = '\nif __name__ == "__main__":\n    main()\n'
 
 
@@ -94,6 +135,7 @@ GUARDED = '\nif __name__ == "__main__":\n    main()\n'
         f"import numpy\n\nwhere = 'npu'\n{GUARDED}",  # no torch
         "import torch\n\n\nclass Net(torch.nn.Module):\n    where = 'npu'\n",  # nothing runs
         "import torch; where = 'npu'\n",
+        "import torch\n\n\ndef look():\n    return 'npu'\n\n\ntry:\n    look()\nexcept OSError:\n    pass\n",  # a module
     ],
 )
 def test_nothing_to_do(tune: str, source: str) -> None:

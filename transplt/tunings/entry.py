@@ -49,7 +49,7 @@ def is_entry(work: Work) -> bool:
     if name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
         return False
     body = work.scan.tree.body
-    return any(is_main_guard(node) for node in body) or any(_trains(node) or _starts(work, node) for node in body)
+    return any(is_main_guard(node) or _trains(node) or _starts(work, node) for node in body)
 
 
 def _reads_arguments(work: Work) -> bool:
@@ -83,15 +83,25 @@ def _uses_torch(work: Work) -> bool:
 def _trains(node: ast.stmt) -> bool:
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return False
-    return any(isinstance(inner, ast.Attribute) and inner.attr == "backward" for inner in ast.walk(node))
+    return _goes_back(node)
 
 
 def _starts(work: Work, node: ast.stmt) -> bool:
-    """True for `main()` at module level, a function of the file."""
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+    """True for `main()` at module level, a function of the file; in a loop, a `try` and the like for one that trains."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        name = getattr(node.value.func, "id", "")
+        return any(binding.kind == "def" for binding in work.scan.root.bindings.get(name, ()))
+    if not isinstance(node, (ast.For, ast.While, ast.With, ast.If, ast.Try)):
         return False
-    name = getattr(node.value.func, "id", "")
-    return any(binding.kind == "def" for binding in work.scan.root.bindings.get(name, ()))
+    trains = {
+        function.name for function in work.scan.tree.body if isinstance(function, FUNCTIONS) and _goes_back(function)
+    }
+    called = (getattr(inner.func, "id", "") for inner in ast.walk(node) if isinstance(inner, ast.Call))
+    return not trains.isdisjoint(called)
+
+
+def _goes_back(node: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Attribute) and inner.attr == "backward" for inner in ast.walk(node))
 
 
 def _last_import(tree: ast.Module) -> ast.stmt | None:
