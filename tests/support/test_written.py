@@ -43,6 +43,19 @@ def weights(x, mask):
     x = x.masked_fill(mask, float("-inf"))
     return torch.softmax(x, dim=-1)
 """
+STEPS = """
+import torch
+from torch.utils.data import DataLoader
+from data import dataset
+
+net = torch.nn.Linear(2, 2).cuda()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+for x in DataLoader(dataset, batch_size=4, shuffle=True):
+    optimizer.zero_grad()
+    net(x.cuda()).sum().backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+"""
 
 
 @pytest.mark.parametrize(
@@ -52,6 +65,9 @@ def weights(x, mask):
         (ROTARY, "rotary", "NPU701"),
         (GATED, "swiglu", "NPU701"),
         (MASKED, "finite-masks", "NPU711"),
+        (STEPS, "fused-optimizer", "NPU701"),
+        (STEPS, "fused-optimizer", "NPU523"),
+        (STEPS, "drop-last", "NPU714"),
     ],
 )
 def test_a_place_that_a_tuning_wrote_anew(source: str, tune: str, code: str) -> None:
@@ -68,3 +84,12 @@ def test_a_limit_that_is_said_for_several_places_stays() -> None:
     result = migrate(two, analysis=True, tune=(("swiglu", ""),))
     limits = [finding for finding in result.findings if finding.api == "torch.nn.functional.silu"]
     assert [finding.code for finding in limits] == ["NPU522"]
+
+
+def test_arguments_that_a_loader_has_got() -> None:
+    def said(tune: str) -> list[str]:
+        result = migrate(STEPS, analysis=True, tune=((tune, ""),))
+        return [finding.message[:30] for finding in result.findings if finding.code == "NPU720"]
+
+    assert said("drop-last") == ["DataLoader without pin_memory=", "DataLoader with num_workers=0 "]
+    assert said("data-loader") == ["DataLoader with num_workers=0 "]
