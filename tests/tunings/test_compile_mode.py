@@ -135,7 +135,7 @@ GUARDED = '\nif __name__ == "__main__":\n    main()\n'
         f"import numpy\n\nwhere = 'npu'\n{GUARDED}",  # no torch
         "import torch\n\n\nclass Net(torch.nn.Module):\n    where = 'npu'\n",  # nothing runs
         "import torch; where = 'npu'\n",
-        "import torch\n\n\ndef look():\n    return 'npu'\n\n\ntry:\n    look()\nexcept OSError:\n    pass\n",  # a module
+        "import torch\n\n\ndef look():\n    return 'npu'\n\n\ntry:\n    look()\nexcept OSError:\n    pass\n",
     ],
 )
 def test_nothing_to_do(tune: str, source: str) -> None:

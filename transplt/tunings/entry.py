@@ -87,7 +87,7 @@ def _trains(node: ast.stmt) -> bool:
 
 
 def _starts(work: Work, node: ast.stmt) -> bool:
-    """True for `main()` at module level, a function of the file; in a loop, a `try` and the like for one that trains."""
+    """True for `main()` at module level, a function of the file; in a loop, a `try` and the like where it trains."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         name = getattr(node.value.func, "id", "")
         return any(binding.kind == "def" for binding in work.scan.root.bindings.get(name, ()))
