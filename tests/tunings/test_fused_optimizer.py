@@ -194,6 +194,29 @@ STAYS = [
         "nn.utils.vector_to_parameters(values, model.parameters())",
         "replaces parameters",
     ),
+    ("torch.optim.Adam(model.parameters())", "model.share_memory()", "shares parameters between processes"),
+    (
+        "torch.optim.Adam(model.parameters())",
+        "for p in model.parameters():\n    p.share_memory_()",
+        "shares parameters between processes",
+    ),
+    ("torch.optim.Adam(model.parameters())", "model = nn.Linear(2, 2).cuda().double()", "neither float32"),
+    ("torch.optim.Adam(model.parameters())", "model = nn.Linear(2, 2, dtype=torch.bfloat16)", "neither float32"),
+    ("torch.optim.Adam(model.parameters())", "model = Net().to(device, torch.bfloat16)", "neither float32"),
+    ("torch.optim.Adam(model.parameters())", "model = Net.from_pretrained(name, torch_dtype=dtype)", "neither float32"),
+    ("torch.optim.Adam(model.parameters())", "torch.set_default_dtype(torch.float64)", "neither float32"),
+    ("torch.optim.Adam(model.parameters())", "head = nn.Linear(2, 2).to('cuda:1').to('cuda:0')", "several cards"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.state[p] = {}", "state is rewritten"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.state.clear()", "state is rewritten"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.param_groups[0]['params'] = new", "param_groups is rewritten"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.param_groups.append(group)", "param_groups is rewritten"),
+    ("torch.optim.Adam(model.parameters())", "del model.weight.grad", "gradient is replaced"),
+    ("torch.optim.Adam(model.parameters())", "model.weight.grad.data = new", "gradient is replaced"),
+    (
+        "torch.optim.Adam(model.parameters())",
+        "while True:\n    loss.backward()\n    model.weight.data = model.weight.data.clamp(-1, 1)",
+        "a parameter is replaced",
+    ),
     ("torch.optim.Adam(model.parameters())", "model.to('cpu')", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "model.bfloat16()", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "words = nn.Embedding(9, 9, sparse=True)", "sparse"),
@@ -218,6 +241,40 @@ def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "more",
+    [
+        "for p in model.parameters():\n    p.grad.data /= 2\n    p.grad *= 2\n    p.data -= p.grad",
+        "optimizer.param_groups[0]['lr'] = 0.1",
+        "optimizer.param_groups[0].update(lr=0.1)",
+        "for state in optimizer.state.values():\n    state['step'] = 0",
+        "model = nn.Linear(2, 2, dtype=torch.float32).half()",
+        "model = Net.from_pretrained(name, torch_dtype=torch.float32)",
+        "labels = batch.to(dtype=torch.float64)",
+        "model.weight.data = start",
+        "x = x.to('cuda:0')",
+        "queue = x.share_memory_()",
+    ],
+)
+def test_no_reason_to_stay(more: str) -> None:
+    source = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).to('cuda:0')\n"
+    result = migrate(f"{source}optimizer = torch.optim.Adam(model.parameters())\n{more}\n", tune=((TUNE, ""),))
+    assert b"NpuFusedAdam" in result.data
+
+
+def test_a_model_that_processes_share() -> None:
+    result = migrate(
+        "import torch\n\n\ndef train(model):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
+        files={
+            "main.py": "import torch\nfrom train import train\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+            "model.share_memory()\ntorch.multiprocessing.Process(target=train, args=(model,)).start()\n"
+        },
+        tune=((TUNE, ""),),
+    )
+    assert b"NpuFused" not in result.data
+    assert any("main.py:5" in finding.message for finding in result.findings)
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "import torch\n\noptimizer = torch.optim.Adam(model.parameters())\n",  # nothing is on a card
@@ -225,6 +282,7 @@ def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
         "import torch\n\noptimizer = torch.optim.LBFGS(model.to(device).parameters())\n",
         "import torch\n\noptimizer = torch_npu.optim.NpuFusedAdam(model.to(device).parameters())\n",
         "import torch\n\ntested = isinstance(model.to(device), torch.optim.Adam)\n",
+        "import inspect\nimport torch\n\nfused = 'fused' in inspect.signature(torch.optim.AdamW).parameters\n",
         "from mine import Adam\n\noptimizer = Adam(model.to(device).parameters())\n",
         "import torch\n\noptimizer = torch.optim.Adam(model.to(d).parameters())  # transplt: ignore[NPU750]\n",
     ],

@@ -30,6 +30,10 @@ def script(body: str, arguments: str = "pin_memory=True", targets: str = "x, y",
         ("x = x.to(device=device)", "x = x.to(device=device, non_blocking=True)"),
         ("x = x.to('npu:0', dtype=torch.half)", "x = x.to('npu:0', dtype=torch.half, non_blocking=True)"),
         ("step(x.to(device))", "step(x.to(device, non_blocking=True))"),
+        (
+            "n = x.size(0)\n    c = x.clone()\n    z = x.to(device)\n    n += 1\n    c.zero_()",
+            "n = x.size(0)\n    c = x.clone()\n    z = x.to(device, non_blocking=True)\n    n += 1\n    c.zero_()",
+        ),
         ("x = x.to(device)\n    x.mul_(2)", "x = x.to(device, non_blocking=True)\n    x.mul_(2)"),
         ("if step():\n        x = x.to(device)", "if step():\n        x = x.to(device, non_blocking=True)"),
     ],
@@ -74,6 +78,9 @@ def test_entries_of_a_batch(before: str, after: str, targets: str, header: str) 
         "z = x.to(device)\n    x.add_(1)",  # the host writes into what is still copied
         "z = x.to(device)\n    x[0] = 1",
         "z = x.to(device)\n    x += 1",
+        "z = x.to(device)\n    n = x.numpy()\n    n += 1",  # in the same memory
+        "n = step.asarray(x[0].view(-1))\n    z = x.to(device)\n    n[0] = 1",
+        "a = x\n    b = a.data.T\n    z = x.to(device)\n    b.zero_()",
         "step(lambda: x.to(device))",
         "x = [t.to(device) for t in step(x)]",
         "x = x.detach().to(device)",

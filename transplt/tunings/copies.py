@@ -10,6 +10,7 @@ from transplt.scan import chain, parent, statement
 
 _DEVICE_WORDS = ("device", "gpu", "cuda", "npu", "rank")
 _MOVES = frozenset({"to", "cuda", "npu"})
+_COPIES = _MOVES | {"clone", "copy", "item", "size", "sum", "mean", "tolist", "float", "long", "astype"}
 
 
 def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
@@ -123,10 +124,10 @@ def changed_on_host(call: ast.Call, loop: ast.For | ast.AsyncFor) -> bool:
     moved = statement(call)
     if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(moved) if _stored(each)):
         return False  # the name stands for the copy from here on
-    start = _start(call)
+    start, names = _start(call), _views_of(name, loop)
     for item in loop.body:
         for inner in ast.walk(item):
-            if not isinstance(inner, ast.Name) or inner.id != name or _start(inner) <= start:
+            if not isinstance(inner, ast.Name) or inner.id not in names or _start(inner) <= start:
                 continue
             above = parent(inner)
             if isinstance(above, ast.AugAssign) and above.target is inner:
@@ -136,3 +137,29 @@ def changed_on_host(call: ast.Call, loop: ast.For | ast.AsyncFor) -> bool:
             if isinstance(above, ast.Attribute) and above.attr.endswith("_") and not above.attr.endswith("__"):
                 return True
     return False
+
+
+def _views_of(name: str, loop: ast.For | ast.AsyncFor) -> set[str]:
+    """The names in a loop that may stand for the memory of a tensor: `n` in `n = batch[0].numpy()`."""
+    found, count = {name}, 0
+    while len(found) > count:
+        count = len(found)
+        for item in loop.body:
+            for node in ast.walk(item):
+                if isinstance(node, ast.Assign) and _root(node.value) in found:
+                    found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def _root(node: ast.expr) -> str:
+    """The name at the start of a chain of entries and methods that copies to no device."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _COPIES:
+            last = node.func.attr
+            in_numpy = last in ("asarray", "from_numpy", "as_tensor") and bool(node.args)
+            node = node.args[0] if in_numpy else node.func.value
+        elif isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT")):
+            node = node.value
+        else:
+            return ""
+    return node.id

@@ -73,7 +73,10 @@ def _references(writer: Writer, found: Optimizers) -> None:
         if isinstance(above, ast.ClassDef):
             _said(writer, node, f"a class of the project is made from torch.optim.{name}", name)
         elif isinstance(above, (ast.Dict, ast.Assign, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.IfExp)):
-            tested = isinstance(above, ast.Call) and getattr(above.func, "id", "") in ("isinstance", "issubclass")
+            asked = getattr(above.func, "id", "") if isinstance(above, ast.Call) else ""
+            tested = asked in ("isinstance", "issubclass", "hasattr") or (
+                isinstance(above, ast.Call) and (work.names.qualified(above.func) or "").startswith("inspect.")
+            )
             if not tested:
                 _said(writer, node, f"torch.optim.{name} is called where its arguments are not in sight", name)
     for call in work.scan.calls:

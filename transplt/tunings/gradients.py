@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.distributed.program import File, Program, Slot
-from transplt.scan import parent
+from transplt.scan import FUNCTIONS, parent
 
 Hazard = tuple[str, str]
 _PACKED = "the fused optimizers pack gradients and parameters at their first step"
@@ -26,6 +27,9 @@ _APEX_PARTS = ("apex.optimizers", "apex.normalization", "apex.multi_tensor_apply
 _APEX = "with amp of Ascend's apex take apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
 _SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
 _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
+_WIDE = "makes a model that is neither float32 nor float16"
+_WIDE_TYPES = re.compile(r"bfloat16|BFloat16|float64|double|Double")
+_CARD = re.compile(r"(?:torch\.device\()?'(?:cuda|npu):(\d+)'\)?|(\d+)")
 _PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
 
 
@@ -33,7 +37,13 @@ def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]
     """What keeps the optimizers of a program from being fused: the file that has it, why, and what to do."""
     models, every = _models(program), []
     for file in sorted(program.files, key=lambda item: item.path):
-        for found in (_imports(file), _calls(program, file, optimizers, models), _stores(file)):
+        for found in (
+            _imports(file),
+            _calls(program, file, optimizers, models),
+            _stores(file),
+            _deleted(file),
+            _on_several_cards(file),
+        ):
             if found is not None:
                 where = f" ({file.path}:{found[2]})" if found[2] else ""
                 every.append((file.path, (found[0] + where, found[1])))
@@ -95,9 +105,14 @@ def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]
                 return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
         if _last(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
             return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
+        if _is_model_of_wide_numbers(file, call, given, models):
+            return f"{ast.unparse(call.func)}() {_WIDE}", f"{_PACKED}, which are float32 or float16", call.lineno
         if not isinstance(call.func, ast.Attribute):
             continue
         receiver, attr = call.func.value, call.func.attr
+        if attr == "share_memory" or (attr == "share_memory_" and (_of_parameters(call) or _last(receiver) in models)):
+            text = ast.unparse(call.func)
+            return f"{text}() shares parameters between processes", f"{_PACKED}, away from there", call.lineno
         if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
             argument = next(iter([*call.args, *given.values()]), None)
             if _is_off(argument) or (argument is None and _last(receiver) in models - {"self"}):
@@ -119,6 +134,38 @@ def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]
     return None
 
 
+def _is_model_of_wide_numbers(file: File, call: ast.Call, given: dict[str | None, ast.expr], models: set[str]) -> bool:
+    """True where a model is made of bfloat16 or float64, which the fused optimizers refuse, or may be."""
+    full = file.names.qualified(call.func) or ""
+    if full in ("torch.set_default_dtype", "torch.set_default_tensor_type"):
+        return any(_WIDE_TYPES.search(ast.unparse(item)) for item in call.args)
+    if not _makes_one_of(call, models):
+        return False
+    if _last(call.func) in ("bfloat16", "double"):
+        return not call.args
+    if _last(call.func) == "to":
+        return any(_WIDE_TYPES.search(ast.unparse(item)) for item in [*call.args, *given.values()])
+    chosen = given.get("torch_dtype", given.get("dtype"))
+    if chosen is None:
+        return False
+    if _last(call.func) == "from_pretrained":
+        return not re.fullmatch(r"None|(torch\.)?(float16|float32|half|float)", ast.unparse(chosen))
+    return _WIDE_TYPES.search(ast.unparse(chosen)) is not None
+
+
+def _makes_one_of(call: ast.Call, models: set[str]) -> bool:
+    """True for a call in the chain that makes a model: `Net().to(device)` in `model = Net().to(device).double()`."""
+    node: ast.AST = call
+    above = parent(node)
+    while (isinstance(above, ast.Attribute) and above.value is node) or (
+        isinstance(above, ast.Call) and above.func is node
+    ):
+        node, above = above, parent(above)
+    if not isinstance(above, ast.Assign) or above.value is not node:
+        return False
+    return any(_last(target) in models for target in above.targets)
+
+
 def _leaves(call: ast.Call) -> bool:
     """True for `.to("cpu")`, `.to(torch.device("cpu"))` and `.to(torch.bfloat16)`."""
     text = " ".join(ast.unparse(item) for item in [*call.args, *(keyword.value for keyword in call.keywords)])
@@ -128,9 +175,11 @@ def _leaves(call: ast.Call) -> bool:
 def _stores(file: File) -> tuple[str, str, int] | None:
     for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
         value = getattr(parent(store), "value", None)
-        if store.attr == "grad":
+        if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
+            continue  # in place
+        if store.attr == "grad" or (store.attr == "data" and _last(store.value) == "grad"):
             return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
-        if store.attr == "data" and _of_parameters(store):
+        if store.attr == "data" and (_of_parameters(store) or _while_training(store)):
             return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
         if store.attr == "requires_grad" and not _is_off(value) and _of_parameters(store):
             return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", store.lineno
@@ -146,6 +195,38 @@ def _of_parameters(node: ast.AST) -> bool:
             if _PARAMETERS & set(asked) or "param" in ast.unparse(node.iter):
                 return True
     return False
+
+
+def _deleted(file: File) -> tuple[str, str, int] | None:
+    """`del p.grad`."""
+    for node in file.scan.attributes.get("grad", ()):
+        if isinstance(node.ctx, ast.Del):
+            return "a gradient is replaced", f"{_PACKED}: zero it in place", node.lineno
+    return None
+
+
+def _while_training(node: ast.AST) -> bool:
+    """True inside of a loop with a backward pass."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        node = parent(node)
+        if isinstance(node, (ast.For, ast.While)):
+            return any(isinstance(item, ast.Attribute) and item.attr == "backward" for item in ast.walk(node))
+    return False
+
+
+def _on_several_cards(file: File) -> tuple[str, str, int] | None:
+    """Two calls with different numbers of a card."""
+    seen = ""
+    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        if _last(call.func) not in ("to", "cuda", "npu"):
+            continue
+        for item in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            if (found := _CARD.fullmatch(ast.unparse(item))) is not None:
+                number = found[1] or found[2]
+                if seen and number != seen:
+                    return "the program uses several cards", f"{_PACKED}, all on one card", call.lineno
+                seen = number
+    return None
 
 
 def _is_on(node: ast.expr | None) -> bool:

@@ -42,6 +42,8 @@ _READS = frozenset(
     {"param_groups", "state_dict", "load_state_dict", "defaults", "state", "step", "zero_grad", "__class__"}
 )
 
+_CHANGES = frozenset({"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"})
+
 
 @dataclass(slots=True, eq=False)
 class Made:
@@ -356,10 +358,25 @@ def _method(program: Program, made: Made, file: File, node: ast.Attribute) -> No
             made.refuse("what zero_grad is told cannot be seen", "the fused optimizers refuse set_to_none=True")
         elif value.value:
             made.zeroing.append((file, call))
+    elif node.attr in ("state", "param_groups") and _is_rewritten(node):
+        made.refuse(f"its {node.attr} is rewritten", "fused optimizers keep packed copies of what is in there")
     elif node.attr == "load_state_dict" and _in_loop(node):
         made.refuse(
             "its state is loaded in a loop", "fused optimizers read a loaded state once, before their first step"
         )
+
+
+def _is_rewritten(node: ast.Attribute) -> bool:
+    """True for `optimizer.state[p] = {}` and the like; numbers such as `param_groups[0]["lr"]` may change."""
+    place: ast.AST = node
+    above, keys = parent(node), ""
+    while isinstance(above, ast.Subscript) and above.value is place:
+        keys += ast.unparse(above.slice)
+        place, above = above, parent(above)
+    if isinstance(getattr(place, "ctx", None), (ast.Store, ast.Del)):
+        return place is node or node.attr == "state" or "params" in keys
+    changes = isinstance(above, ast.Attribute) and above.attr in _CHANGES
+    return changes and (node.attr == "state" or place is node or "params" in keys)
 
 
 def _in_loop(node: ast.AST) -> bool:

@@ -15,7 +15,10 @@ from transplt.work import Work
 #: Where a node stands: path, line, column, last line, last column. It names a node in two parses of a file.
 Key = tuple[str, int, int, int, int]
 #: Files without any of these words say nothing about how a model trains, and with what data.
-_WORDS = re.compile(rb"optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader")
+_WORDS = re.compile(
+    rb"optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader"
+    rb"|share_memory|requires_grad|set_default_|from_pretrained|find_unused|bucket_view|deepspeed|accelerate|lightning"
+)
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b([^\n#]*)|import[ \t]+([.\w]+))", re.MULTILINE)
 
 
