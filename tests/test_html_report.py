@@ -115,6 +115,34 @@ def test_long_lines_are_cut() -> None:
     assert len(render_html(result)) < 100_000
 
 
+LOADER = """import torch
+from torch.utils.data import DataLoader
+from data import dataset
+
+net = torch.nn.Linear(2, 2).cuda()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+for x in DataLoader(dataset, batch_size=4, shuffle=True):
+    optimizer.zero_grad()
+    net(x.cuda()).sum().backward()
+    optimizer.step()
+"""
+
+
+def tuned(folder: Path) -> RunResult:
+    """A migration with two unsafe edits, by tunings."""
+    (folder / "train.py").write_text(LOADER)
+    return migrate_tree(make_plan(Options(folder / "train.py", folder / "out", tune="drop-last,fused-optimizer")))
+
+
+def test_unsafe_edits_are_told_from_the_others(tmp_path: Path) -> None:
+    result = tuned(tmp_path)
+    states = [row[3] for file in page_data(result)["files"] for row in file[2]]
+    assert states.count("unsafe") == 2 and states.count("done") == 3
+    page = render_html(result).decode()
+    assert "<dd>5 <small>2 unsafe</small></dd>" in page
+    assert "<small>" not in render_html(run_result(1, 1)).decode()
+
+
 # --- in a browser ----------------------------------------------------------------------------------------------------
 
 in_browser = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
@@ -163,6 +191,21 @@ def test_filters_and_search(page: Browser, tmp_path: Path) -> None:
     page.run("document.querySelector('#search').value = ''; document.querySelector('#search')"
              ".dispatchEvent(new Event('input'))")  # fmt: skip
     page.wait("document.querySelector('#count').textContent.startsWith('30 ')")
+    quiet(page)
+
+
+@in_browser
+def test_unsafe_edits_have_a_filter(page: Browser, tmp_path: Path) -> None:
+    page.size(1200, 900)
+    page.open(tuned(tmp_path).output / "report.html")
+    counts = {}
+    for state in ("done", "unsafe"):
+        page.run(f"document.querySelector('#state').value = '{state}'; document.querySelector('#state')"
+                 ".dispatchEvent(new Event('change'))")  # fmt: skip
+        counts[state] = page.run("return document.querySelector('#count').textContent").partition(" ")[0]
+    assert counts == {"done": "5", "unsafe": "2"}
+    assert page.run("return document.querySelector('#list .badge').textContent") == "done, unsafe"
+    assert page.run("return document.querySelector('#files summary').textContent").endswith("5 done")
     quiet(page)
 
 

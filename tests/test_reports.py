@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,15 @@ def test_the_log_tells_everything_and_no_place() -> None:
 
 def last_line(result: RunResult) -> str:
     return list(summary(result))[-1].strip()
+
+
+def test_unsafe_edits_are_told_from_the_others() -> None:
+    safe = edit("a.py", 3)
+    result = result_of(safe, replace(edit("a.py", 4), level=Level.UNSAFE))
+    text = render_log(result).decode()
+    assert "a.py:3:1: NPU101 [applied] m\n" in text and "a.py:4:1: NPU101 [applied, unsafe] m\n" in text
+    assert "  2 edits (1 unsafe), 0 findings for a person" in list(summary(result))
+    assert "  1 edit, 0 findings for a person" in list(summary(result_of(safe)))
 
 
 def test_nothing_left_is_only_said_when_it_is_true() -> None:

@@ -93,7 +93,11 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
         f"  {_many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "
         f"{_many(len(result.files), 'file')} {'in the output' if result.written == 'all' else 'looked at'}"
     )
-    yield f"  {_many(len(result.edits), 'edit')}, {_many(len(result.open_findings), 'finding')} for a person"
+    unsafe = sum(finding.level is Level.UNSAFE for finding in result.edits)
+    yield (
+        f"  {_many(len(result.edits), 'edit')}{f' ({unsafe} unsafe)' if unsafe else ''}, "
+        f"{_many(len(result.open_findings), 'finding')} for a person"
+    )
     yield from _codes(result)
     for record in result.failed[:_MOST_NAMES]:
         why = record.findings[0].message if record.findings else record.status.value

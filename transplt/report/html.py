@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import transplt
-from transplt.finding import Effort, Finding
+from transplt.finding import Effort, Finding, Level
 from transplt.report.cell import visible
 from transplt.report.titles import title
 from transplt.run_result import FileRecord, RunResult
@@ -47,6 +47,7 @@ def render_html(result: RunResult) -> bytes:
         tokens=result.tokens,
         automatic=automatic_share(result),
         edits=sum(finding.applied for finding in findings),
+        unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
         left=len(open_findings),
         python=len(result.python_files),
         changed=len(result.changed),
@@ -161,7 +162,9 @@ def _file(record: FileRecord, text: Any) -> list[Any]:
 
 def _row(finding: Finding, text: Any) -> list[Any]:
     """Line, column, code, state, effort, message, help, and the reason why it does not count."""
-    state = "ignored" if finding.ignored else "done" if finding.applied else "left" if finding.open else "info"
+    state = "ignored" if finding.ignored else "left" if finding.open else "info"
+    if finding.applied:
+        state = "unsafe" if finding.level is Level.UNSAFE else "done"
     return [
         finding.span.line,
         finding.span.column,

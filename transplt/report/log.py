@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import transplt
-from transplt.finding import Finding
+from transplt.finding import Finding, Level
 from transplt.report.cell import visible
 from transplt.run_result import RunResult
 
@@ -54,7 +54,9 @@ def _lines(result: RunResult) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    state = "applied" if finding.applied else f"ignored: {finding.ignored}" if finding.ignored else finding.level.value
+    state = f"ignored: {finding.ignored}" if finding.ignored else finding.level.value
+    if finding.applied:
+        state = "applied, unsafe" if finding.level is Level.UNSAFE else "applied"
     place = f"{visible(finding.path)}:{finding.span.line}:{finding.span.column}"
     yield f"{place}: {finding.code} [{visible(state)}] {visible(finding.message)}"
     if finding.edit is not None:

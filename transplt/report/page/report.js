@@ -37,7 +37,7 @@
 
   const matches = (row) => {
     const f = row.finding;
-    return (!state.value || f[STATE] === state.value)
+    return (!state.value || f[STATE] === state.value || (state.value === "done" && f[STATE] === "unsafe"))
       && (!code.value || f[CODE] === code.value)
       && (!effort.value || f[EFFORT] === effort.value)
       && (path === null || data.files[row.file][0] === path)
@@ -50,7 +50,8 @@
     place.type = "button";
     place.addEventListener("click", () => openFile(row.file, f[LINE]));
     const head = element("div");
-    const badge = f[STATE] === "left" && f[EFFORT] ? `left, ${f[EFFORT]}` : f[STATE];
+    const said = f[STATE] === "unsafe" ? "done, unsafe" : f[STATE];
+    const badge = f[STATE] === "left" && f[EFFORT] ? `left, ${f[EFFORT]}` : said;
     head.append(place, " ", element("span", "code", f[CODE]), " ", element("span", `badge ${f[STATE]}`, badge));
     made.append(head, element("div", "", text(f[MESSAGE])));
     const more = f[STATE] === "ignored" ? text(f[IGNORED]) : text(f[HELP]);
@@ -90,7 +91,7 @@
   const fileBox = (index) => {
     const file = data.files[index], box = element("details");
     const left = file[2].filter((f) => f[STATE] === "left").length;
-    const done = file[2].filter((f) => f[STATE] === "done").length;
+    const done = file[2].filter((f) => f[STATE] === "done" || f[STATE] === "unsafe").length;
     const head = element("summary");
     head.append(element("span", "place", file[0]), ` ${left} left, ${done} done`);
     box.append(head);
