@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 import transplt
+from transplt.completing import FILE, FOLDER, Tunings
 from transplt.errors import TranspltError, UsageError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -28,9 +29,15 @@ def migrate_options(function: _F) -> _F:
     """The options of a migration, for the group and for the commands that migrate first."""
     for option in reversed(
         (
-            click.option("-i", "--input", "source", metavar="PATH", help="A folder or one .py file; never changed."),
-            click.option("-o", "--output", "out", metavar="DIR", help="Where <name>_msft goes (beside the input)."),
-            click.option("-r", "--rule", "rules", metavar="FILE", multiple=True, help="A JSON file of rules."),
+            click.option(
+                "-i", "--input", "source", type=FILE, metavar="PATH", help="A folder or one .py file; never changed."
+            ),
+            click.option(
+                "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where <name>_msft goes (beside the input)."
+            ),
+            click.option(
+                "-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules."
+            ),
             click.option("-s", "--specify-device", is_flag=True, help="Take the running device from the environment."),
             click.option("-sim", "--similar", is_flag=True, help="Replace some unsupported APIs by similar ones."),
             click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins)."),
@@ -41,7 +48,12 @@ def migrate_options(function: _F) -> _F:
             click.option("--loss-scale", metavar="dynamic|N", help="For float16: dynamic, or a number (dynamic)."),
             click.option("--combine-ddp", is_flag=True, help="Of --amp apex: apex makes the model distributed."),
             click.option("--amp-flag", is_flag=True, help="The script gets a flag --amp, and follows it."),
-            click.option("--tune", metavar="NAMES", help="Tunings, or all; `transplt rules --tunings` lists them."),
+            click.option(
+                "--tune",
+                type=Tunings(),
+                metavar="NAMES",
+                help="Tunings, or all; `transplt rules --tunings` lists them.",
+            ),
             click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
             click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
             click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),

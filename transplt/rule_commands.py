@@ -12,13 +12,14 @@ from typing import Any
 import click
 
 from transplt.cli import DONE, USAGE, Command, Group, say
+from transplt.completing import FILE, Code
 from transplt.diagnostics import DiagnosticError, all_codes, load
 from transplt.errors import UsageError
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 
 
 @click.command(cls=Command)
-@click.argument("code")
+@click.argument("code", type=Code())
 def explain(code: str) -> int:
     """Print the page of a code such as NPU201."""
     try:
@@ -145,7 +146,7 @@ def list_rules(torch_version: str | None, as_json: bool) -> int:
 
 
 @rules.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, type=FILE, required=True, metavar="FILE...")
 def validate(files: tuple[str, ...]) -> int:
     """Check rule files; says what is wrong and where, or that they are valid."""
     from transplt.plan import read_rules

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from transplt.cli import DONE, Command, say
+from transplt.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
@@ -18,21 +19,23 @@ _STDIN = "-"
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
 @click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
 @click.option("--unsafe-fixes", is_flag=True, help="Also edits that may change what the program does.")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
-@click.option("--baseline", metavar="FILE", help="Findings in this file do not count.")
+@click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
 @click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
 @click.option("--ignore", metavar="CODES", multiple=True, help="No codes with these prefixes.")
 @click.option("--output-format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text).")
-@click.option("--output-file", metavar="FILE", help="Write the findings there instead of to stdout.")
+@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
 @click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
-@click.option("--stdin-filename", metavar="PATH", default="stdin.py", help="Where the text of `-` would lie.")
-@click.option("-r", "--rule", "rules", metavar="FILE", multiple=True, help="A JSON file of rules.")
+@click.option(
+    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
+)
+@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
 @click.option("-sim", "--similar", is_flag=True, help="Replace some unsupported APIs by similar ones.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
@@ -120,9 +123,7 @@ def _look(options: dict[str, Any]) -> tuple[Any, bool]:
             "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
             'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
         )
-    ignores = switched_off(
-        parse_codes(options["select"], "--select"), parse_codes(options["ignore"], "--ignore")
-    )
+    ignores = switched_off(parse_codes(options["select"], "--select"), parse_codes(options["ignore"], "--ignore"))
     if stdin:
         data = options["data"] = sys.stdin.buffer.read()
         name = options["stdin_filename"]

@@ -11,6 +11,7 @@ import click
 
 from transplt.checking.inputs import open_project, real_path
 from transplt.cli import DONE, Command
+from transplt.completing import FILE
 from transplt.errors import shown
 from transplt.plan import Options
 
@@ -18,7 +19,7 @@ DEFAULT = "default"
 
 
 @click.command(cls=Command)
-@click.argument("path", default=".", metavar="[PATH]")
+@click.argument("path", type=FILE, default=".", metavar="[PATH]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object: name -> value and source.")
 def config(path: str, as_json: bool) -> int:
     """Show the settings in force for a file or folder, and where each comes from."""

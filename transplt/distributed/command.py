@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from transplt.cli import DONE, LEFT, given_options, migrate, migrate_options, say
+from transplt.completing import FILE
 from transplt.errors import UsageError, shown
 
 #: What marks the top folder of a project.
@@ -17,7 +18,9 @@ _TOP = (".git", "pyproject.toml", "setup.py")
 
 @click.command()
 @migrate_options
-@click.option("-m", "--main", "entry", metavar="FILE", required=True, help="The script that trains; inside the input.")
+@click.option(
+    "-m", "--main", "entry", type=FILE, metavar="FILE", required=True, help="The script that trains; inside the input."
+)
 @click.option("-t", "--target-model", "targets", metavar="NAME", multiple=True, help="The model: model, self.model.")
 @click.pass_context
 def distributed(ctx: click.Context, /, entry: str, targets: tuple[str, ...], **options: Any) -> int:

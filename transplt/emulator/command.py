@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from transplt.completing import FILE
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
 from .options import LIMITS, RunOptions, UsageError
@@ -63,6 +64,7 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
 )
 @click.option(
     "--stubs",
+    type=FILE,
     multiple=True,
     metavar="FILE",
     help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
@@ -84,10 +86,14 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
     "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop the script after this time."
 )
 @click.option(
-    "--python", default=sys.executable, metavar="PATH", help="The interpreter that has PyTorch (default: this one)."
+    "--python",
+    type=FILE,
+    default=sys.executable,
+    metavar="PATH",
+    help="The interpreter that has PyTorch (default: this one).",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
-@click.argument("script")
+@click.argument("script", type=FILE)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run_command(
     module: bool,

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from transplt.cli import DONE, LEFT, Command, say
+from transplt.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.support.report import DOCUMENT, RANKING
 
@@ -21,13 +22,13 @@ _LAYOUTS = ("src", "python", "lib")
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--hardware", type=click.Choice(_HARDWARE), default="A2", help="The card: A2 and A3 are Atlas (A2).")
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
-@click.option("-r", "--rule", "rules", metavar="FILE", multiple=True, help="A JSON file of rules.")
+@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
 @click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
