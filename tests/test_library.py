@@ -21,7 +21,7 @@ EXAMPLES = re.findall(
 def test_the_examples_print_what_stands_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 4
     monkeypatch.chdir(tmp_path)
     for code, printed in EXAMPLES:
         exec(compile(code, "docs/library.md", "exec"), {})
@@ -68,6 +68,22 @@ def test_themes_are_asked_for_by_keyword(tmp_path: Path) -> None:
     assert "torch.bfloat16" in text and "NpuFusedSGD" in text and "GradScaler" not in text
 
 
+def test_apex_options_are_asked_for_by_keyword(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import argparse\nimport torch\nimport torch.distributed as dist\nfrom data import loader\n\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float)\nargs = parser.parse_args()\n"
+        "dist.init_process_group('nccl')\nmodel = torch.nn.Linear(2, 1).cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)\n"
+        "for x in loader:\n    loss = model(x.cuda()).mean()\n    optimizer.zero_grad()\n"
+        "    loss.backward()\n    optimizer.step()\n"
+    )
+    result = transplt.migrate_tree(script, tmp_path / "out", amp="apex", combine_ddp=True, amp_flag=True)
+    assert result.output is not None
+    text = (result.output / "train.py").read_text()
+    assert "combine_ddp=True" in text and "enabled=args.amp" in text
+
+
 @pytest.mark.parametrize("call", [
     lambda: transplt.migrate_tree(".", amp="fp8"),
     lambda: transplt.migrate_tree(".", amp="native", amp_dtype="float8"),
@@ -75,6 +91,8 @@ def test_themes_are_asked_for_by_keyword(tmp_path: Path) -> None:
     lambda: transplt.migrate_tree(".", amp="native", opt_level="O1"),
     lambda: transplt.migrate_tree(".", amp="apex", opt_level="O3"),
     lambda: transplt.migrate_tree(".", loss_scale="128"),
+    lambda: transplt.migrate_tree(".", amp="native", combine_ddp=True),
+    lambda: transplt.migrate_tree(".", amp_flag=True),
     lambda: transplt.migrate_tree(".", amp="native", loss_scale="0"),
     lambda: transplt.migrate_tree(".", amp="native", loss_scale="inf"),
     lambda: transplt.migrate_tree(".", amp="native", amp_dtype="bfloat16", loss_scale="128"),
