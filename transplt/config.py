@@ -42,6 +42,8 @@ class Config:
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "copy-all")
 _KEYS = ("torch-version", "style", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
+#: Options of the command line alone.
+_ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -97,6 +99,8 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         if key not in _KEYS:
             close = difflib.get_close_matches(key.replace("_", "-"), _KEYS, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(_KEYS)}"
+            if key.replace("_", "-") in _ASKED_FOR:
+                hint = f"what may change a program's numbers is asked for at each run: --{key.replace('_', '-')}"
             raise UsageError(f"{where}: unknown key {key!r}; {hint}")
     for key in _BOOLEANS:
         if key in table and not isinstance(table[key], bool):
