@@ -194,6 +194,9 @@ STAYS = [
         "nn.utils.vector_to_parameters(values, model.parameters())",
         "replaces parameters",
     ),
+    ("torch.optim.Adam([latent] + list(noise.values()))", "", "no module holds"),
+    ("torch.optim.Adam(model.parameters())", "model.layers[0].requires_grad_(True)", "frozen and thawed"),
+    ("torch.optim.Adam(model.parameters())", "model.layers.weight.requires_grad = True", "frozen and thawed"),
     ("torch.optim.Adam(model.parameters())", "model.share_memory()", "shares parameters between processes"),
     (
         "torch.optim.Adam(model.parameters())",
@@ -252,6 +255,8 @@ def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
         "labels = batch.to(dtype=torch.float64)",
         "model.weight.data = start",
         "x = x.to('cuda:0')",
+        "x.requires_grad_(True)",
+        "model.layers[0].requires_grad_(False)",
         "queue = x.share_memory_()",
     ],
 )

@@ -143,6 +143,8 @@ def test_other_formulas_stay_with_a_remark(body: str) -> None:
         ("self.weight = nn.Parameter", "self.weight = nn.Buffer"),
         ("        self.weight =", "        if dim:\n            self.weight ="),
         ("self.eps = eps", "self.eps = eps\n        self.weight = None"),
+        ("self.eps = eps", "self.eps = nn.Parameter(torch.tensor(eps))"),  # the operator takes a number
+        ("self.eps = eps", "self.register_buffer('eps', torch.tensor(eps))"),
         ("forward(self, x)", "forward(self, x, residual=None)"),
         ("forward(self, x)", "forward(self, *x)"),
         ("    def forward", "    @torch.jit.script_method\n    def forward"),

@@ -40,7 +40,7 @@ def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]
         for found in (
             _imports(file),
             _calls(program, file, optimizers, models),
-            _stores(file),
+            _stores(file, models),
             _deleted(file),
             _on_several_cards(file),
         ):
@@ -70,6 +70,15 @@ def _models(program: Program) -> set[str]:
         for node in file.scan.attributes.get("parameters", ()):
             names.add(_last(node.value))
     return names - {""}
+
+
+def _is_part(node: ast.expr, models: set[str]) -> bool:
+    """True for a model and for what is reached from it: `model.layers[0].weight`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute) and node.attr in models:
+            return True
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in models - {"self", "cls"}
 
 
 def _last(node: ast.expr) -> str:
@@ -129,7 +138,7 @@ def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]
             )
         if attr == "to" and _last(receiver) in models and _leaves(call):
             return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
-        if attr == "requires_grad_" and _last(receiver) in models and not _is_off(call.args[0] if call.args else None):
+        if attr == "requires_grad_" and _is_part(receiver, models) and not _is_off(call.args[0] if call.args else None):
             return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", call.lineno
     return None
 
@@ -172,7 +181,7 @@ def _leaves(call: ast.Call) -> bool:
     return "'cpu'" in text or "bfloat16" in text
 
 
-def _stores(file: File) -> tuple[str, str, int] | None:
+def _stores(file: File, models: set[str]) -> tuple[str, str, int] | None:
     for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
         value = getattr(parent(store), "value", None)
         if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
@@ -181,7 +190,7 @@ def _stores(file: File) -> tuple[str, str, int] | None:
             return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
         if store.attr == "data" and (_of_parameters(store) or _while_training(store)):
             return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
-        if store.attr == "requires_grad" and not _is_off(value) and _of_parameters(store):
+        if store.attr == "requires_grad" and not _is_off(value) and (_of_parameters(store) or _is_part(store, models)):
             return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", store.lineno
     return None
 

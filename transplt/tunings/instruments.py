@@ -55,7 +55,8 @@ def places(writer: Writer, code: str, what: str) -> list[Place]:
         if len(loops) != len(nodes):
             continue
         if not writer.layout.fits(*loops, *(loop.body[0] for loop in loops)):
-            writer.left(loops[0], f"{what}: the loop stands on one line", "write its body on lines of its own", code)
+            why = "the first statement of the loop shares its line with others"
+            writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)
             continue
         result.append(Place(batches, loops[0], loops[1:], bool(batches.calls)))
     return result

@@ -198,8 +198,11 @@ def _arguments(made: Made) -> None:
 
 
 def _is_generator_of_tensors(call: ast.Call) -> bool:
-    """True for `Adam([latent])`: single tensors, which gain nothing."""
+    """True for `Adam([latent])` and `Adam([latent] + list(noise.values()))`: single tensors, which gain nothing."""
     first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
+    if isinstance(first, ast.BinOp) and "parameters" not in ast.unparse(first):
+        while isinstance(first, ast.BinOp):
+            first = first.left if isinstance(first.left, (ast.BinOp, ast.List)) else first.right
     if not isinstance(first, (ast.List, ast.Tuple)) or not first.elts:
         return False
     return all(isinstance(item, (ast.Name, ast.Attribute, ast.Subscript)) for item in first.elts)

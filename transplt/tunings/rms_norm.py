@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from transplt.finding import Level
 from transplt.insertions import Deletion
 from transplt.rewrite import Change
-from transplt.scan import FUNCTIONS
+from transplt.scan import FUNCTIONS, parent
 from transplt.tunings.attention import NATIVE
 from transplt.tunings.values import scripted, switched_off, text_of
 from transplt.work import Work
@@ -179,7 +179,25 @@ class _Reader:
     def _is_eps(self, node: ast.expr, known: dict[str, _Term]) -> bool:
         if isinstance(node, ast.Constant):
             return isinstance(node.value, float)
-        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+            return False
+        return self._is_number(node.attr)
+
+    def _is_number(self, name: str) -> bool:
+        """True for an attribute that is no parameter or buffer, as far as the class shows: it has to be a float."""
+        for store in self.work.scan.stores:
+            if store.attr == name and self._inside(store):
+                value = getattr(parent(store), "value", None)
+                if isinstance(value, ast.Call) and getattr(value.func, "id", "") != "float":
+                    return False
+        return not any(
+            isinstance(node, ast.Call)
+            and getattr(node.func, "attr", "") in ("register_buffer", "register_parameter")
+            and bool(node.args)
+            and isinstance(node.args[0], ast.Constant)
+            and node.args[0].value == name
+            for node in ast.walk(self.cls)
+        )
 
     def _square(self, base: ast.expr, power: ast.expr, known: dict[str, _Term]) -> _Term | None:
         two = isinstance(power, ast.Constant) and power.value in (2, 2.0)
