@@ -56,6 +56,8 @@ def _source(node: ast.expr) -> ast.expr:
                 inner = loop.iter
                 if isinstance(inner, ast.Call) and inner.args:
                     inner = inner.args[0]
+                elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+                    inner = inner.func.value  # optimizers.values()
                 return inner if variable(inner) else node
     return node
 

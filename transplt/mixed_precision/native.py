@@ -93,7 +93,12 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     lines = [item for region in unit.regions for item in (region[0], region[-1])]
     lines += [statement(item.call) for item in unit.backwards]
     if spelling.scales:
-        lines += [*unit.updates, *(read.before for read in unit.reads), *(unit.home.after if unit.home else ())]
+        lines += [
+            *unit.updates,
+            *unit.exits,
+            *(read.before for read in unit.reads),
+            *(unit.home.after if unit.home else ()),
+        ]
         lines += [statement(step.call) for step in unit.steps]
     crowded = next((item for item in lines if not writer.layout.fits(item)), None)
     if crowded is not None:
@@ -129,6 +134,8 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str, names: Na
         writer.before(read.before, [text], "NPU741", "gradients are unscaled before they are clipped or read")
     for step in unit.steps:
         _change(writer, step.call, "the scaler takes the step, and skips it after an overflow", _stepped(scaler))
+    for way in unit.exits:
+        writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is adapted where an iteration ends early")
     for last in unit.updates:
         writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is adapted after the steps of an iteration")
 

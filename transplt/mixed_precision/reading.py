@@ -112,6 +112,8 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
     if _NO_NETWORK.search(last) and last not in known:
         return False
     callee = program.callee(file, call)
+    if isinstance(callee, FUNCTIONS) and is_abstract(callee):
+        return last not in _HOUSEKEEPING
     if isinstance(callee, FUNCTIONS):
         given = {variable(item) for item in (*call.args, *(keyword.value for keyword in call.keywords))}
         return bool(given & known) or _body_runs(program, callee, depth)
@@ -147,6 +149,24 @@ def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
     )
 
 
+def is_abstract(function: Function) -> bool:
+    """True for a method that derived classes have to write: it has no statement, or raises NotImplementedError."""
+    return class_around(function) is not None and all(
+        isinstance(item, ast.Pass)
+        or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+        or (isinstance(item, ast.Raise) and item.exc is not None and "NotImplemented" in ast.dump(item.exc))
+        for item in function.body
+    )
+
+
+def overriding(program: Program, function: Function) -> list[Function]:
+    """The methods of the same name in other classes of the program."""
+    return [
+        other for other in program.owner if isinstance(other, FUNCTIONS) and other is not function
+        and other.name == function.name and class_around(other) is not None and not is_abstract(other)
+    ]  # fmt: skip
+
+
 def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) -> Iterator[tuple[File, ast.Call]]:
     """The calls in a piece of code and in the functions and methods of the program that it calls, to some depth."""
     for at in own_nodes(node):
@@ -155,7 +175,8 @@ def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) ->
         yield file, at
         callee = program.callee(file, at)
         if isinstance(callee, FUNCTIONS) and depth < 3:
-            yield from in_functions(program, program.owner[callee], callee, depth + 1)
+            for function in (callee, *(overriding(program, callee) if is_abstract(callee) else ())):
+                yield from in_functions(program, program.owner[function], function, depth + 1)
 
 
 def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:

@@ -6,7 +6,7 @@
 - `regions`: neighbouring statements from the forward pass to the loss, which are to stand under autocast; one that
   ends in `criterion(model(x), y).backward()` has the backward pass in its last statement (`inline`);
 - `reads`: statements before which gradients have to be unscaled (clipping, reading of `.grad`), with the optimizer;
-- `updates`: the statements behind which an iteration has no step left;
+- `updates`: the statements behind which an iteration has no step left; `exits`: the ways out of it before that;
 - `home`: where something that lives as long as the optimizer is made (`transplt.mixed_precision.home`);
 - `problems`: why nothing may be written here; a unit with a problem gets nothing at all.
 
@@ -35,7 +35,7 @@ from transplt.mixed_precision.reading import (
     values_of,
     variable,
 )
-from transplt.mixed_precision.steps import Read, Step, crossing, gradient_reads, last_steps, step_of
+from transplt.mixed_precision.steps import Read, Step, crossing, exits, gradient_reads, last_steps, step_of
 from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
@@ -71,6 +71,7 @@ class Unit:
     regions: list[list[ast.stmt]] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     updates: list[ast.stmt] = field(default_factory=list)
+    exits: list[ast.stmt] = field(default_factory=list)
     home: Home | None = None
     problems: list[Problem] = field(default_factory=list)
 
@@ -196,13 +197,15 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         for node in lost:
             assert isinstance(node, (ast.expr, ast.stmt))
             _problem(
-                unit, node, "gradients are clipped where no step of the optimizer follows in the same block",
-                "call scaler.unscale_(optimizer) once before the gradients are clipped, and only for the steps",
+                unit, node, "gradients are clipped or read where no step of the optimizer follows in the same block",
+                "call scaler.unscale_(optimizer) once before the gradients are clipped, and only for the steps; divide "
+                "gradients that no optimizer has by scaler.get_scale()",
                 scaling=True,
             )  # fmt: skip
     unit.updates, late = last_steps(unit.steps, [item.call for item in unit.backwards])
     if late is not None:
         _between(unit, late)
+    _find_exits(unit)
     if unit.steps and not unit.problems:
         home = find_home(program, file, [step.optimizer for step in unit.steps])
         if isinstance(home, str):
@@ -215,6 +218,19 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         else:
             unit.home = home
     return unit
+
+
+def _find_exits(unit: Unit) -> None:
+    opened = [*(step.stmt for step in unit.steps), *(read.before for read in unit.reads)]
+    for scope in unit.scopes:
+        found, unsure = exits(scope, opened, unit.updates)
+        unit.exits += found
+        if unsure is not None:
+            _problem(
+                unit, unsure, "an iteration may end here after a step or clipping, and before its last step",
+                "call scaler.update() before it where scaler.step or scaler.unscale_ has run",
+                scaling=True,
+            )  # fmt: skip
 
 
 def _nodes(unit: Unit) -> Iterable[ast.AST]:

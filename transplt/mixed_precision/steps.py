@@ -106,6 +106,33 @@ def _branch(node: ast.stmt, stop: ast.stmt) -> list[ast.stmt]:
     return block_of(node)
 
 
+def exits(scope: ast.AST, opened: list[ast.stmt], updates: list[ast.stmt]) -> tuple[list[ast.stmt], ast.stmt | None]:
+    """The `continue`, `break` and `return` that leave an iteration between a step, or gradients that are unscaled, and
+    the update: it has to come before them too, for the scaler takes neither twice.
+
+    The second value is one of them before which it is not certain that anything is `opened`.
+    """
+    found: list[ast.stmt] = []
+    for node in own_nodes(scope):
+        if not isinstance(node, (ast.Continue, ast.Break, ast.Return)):
+            continue
+        loops = [] if isinstance(node, ast.Return) else loops_around(node)[:1]
+        before = [
+            stmt
+            for stmt in opened
+            if stmt.lineno < node.lineno
+            and function_of(stmt) is function_of(node)
+            and all(loop in loops_around(stmt) for loop in loops)
+            and not _excludes(stmt, node)
+            and not any(stmt.lineno <= (done.end_lineno or 0) < node.lineno for done in updates)
+        ]
+        if before and not any(lifted(node, block_of(stmt)) is not None for stmt in before):
+            return [], node
+        if before:
+            found.append(node)
+    return sorted(found, key=lambda node: node.lineno), None
+
+
 def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
     """A step in an outer loop with a backward pass before the inner loop that has steps too: gradients made under one
     scale would be divided by another."""
@@ -137,7 +164,7 @@ def gradient_reads(
         if not _reads_gradients(program, file, node):
             continue
         following = _steps_after(steps, node, backwards)
-        if not following and _clips(node):
+        if not following and (_clips(node) or _scaled_still(steps, node, backwards)):
             lost.append(node)
         for step in following:
             block = block_of(step.stmt)
@@ -155,6 +182,21 @@ def gradient_reads(
         before = statement(node) if len(places) == 1 and not _repeats(node, first) else first
         reads.append(Read(before, step.optimizer, node))
     return reads, lost
+
+
+def _scaled_still(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> bool:
+    """True for gradients between a backward pass and the next: no step divides them by the scale. A sign has none."""
+    above = parent(node)
+    if isinstance(above, ast.Call) and node in above.args:
+        above = above.func
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("sign", "sign_"):
+            return False
+        above = parent(above)
+    line = getattr(node, "lineno", 0)
+    calls = [call for call in (*backwards, *(step.call for step in steps)) if function_of(call) is function_of(node)]
+    before = [call for call in calls if call.lineno < line]
+    return bool(before) and max(before, key=lambda call: call.lineno) in backwards
 
 
 def _repeats(node: ast.AST, top: ast.stmt) -> bool:
