@@ -316,3 +316,10 @@ def test_another_script_of_the_folder_is_no_reason() -> None:
         tune=((TUNE, ""),),
     )
     assert b"NpuFusedAdam" in result.data
+
+
+@pytest.mark.parametrize("path", ["tests/steps.py", "test_steps.py", "net/tests/unit/steps.py"])
+def test_a_test_has_nothing_to_gain(path: str) -> None:
+    source = "import torch\n\noptimizer = torch.optim.Adam(model.to(device).parameters())\n{}"
+    check_untuned(TUNE, source.format(""), path=path)
+    check_untuned(TUNE, source.format("model.zero_grad()\n"), path=path)

@@ -106,7 +106,7 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
         if made.fused:
             made.why = ""
             continue
-        if _switched_off(made, settings) or not _on_card(program):
+        if _switched_off(made, settings) or _is_test(made.file.path) or not _on_card(program):
             made.silent, made.why = True, "it is not asked for"
         if (hazard := next((what for path, what in every if path in alongside[made.file.path]), None)) is not None:
             made.why, made.help = hazard
@@ -146,6 +146,12 @@ def _switched_off(made: Made, settings: Settings) -> bool:
     off = settings.ignored_codes(made.file.path)
     lines = {made.call.lineno, made.call.end_lineno or made.call.lineno}
     return "NPU750".startswith(off or ("-",)) or any("transplt:" in made.file.source.line_text(at) for at in lines)
+
+
+def _is_test(path: str) -> bool:
+    """True for a file of tests, which has nothing to gain."""
+    *folders, name = path.split("/")
+    return name.startswith(("test_", "conftest.")) or "tests" in folders
 
 
 def _on_card(program: Program) -> bool:
