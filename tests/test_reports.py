@@ -221,6 +221,12 @@ def test_unsafe_edits_are_told_from_the_others() -> None:
     assert "  1 edit, 0 findings for a person" in list(summary(result_of(safe)))
 
 
+def test_the_log_names_the_tunings_that_were_asked_for() -> None:
+    tuned = result_of(edit("a.py", 1), settings=Settings(tune=(("fused-optimizer", ""), ("profiler", "2-3"))))
+    assert "\ntunings: fused-optimizer, profiler=2-3\n" in render_log(tuned).decode()
+    assert "tunings" not in render_log(result_of(edit("a.py", 1))).decode()
+
+
 def test_nothing_left_is_only_said_when_it_is_true() -> None:
     assert last_line(result_of(edit("a.py", 1))) == "0 left"
     assert last_line(result_of(manual("a.py", 1, "NPU501"))).startswith("left: 0 tokens and 1 finding")

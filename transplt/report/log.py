@@ -24,6 +24,8 @@ def _lines(result: RunResult) -> Iterator[str]:
         f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "
         f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate}"
     )
+    if settings.tune:
+        yield f"tunings: {', '.join(f'{name}={value}' if value else name for name, value in settings.tune)}"
     for name, _ in settings.user_rules:
         yield f"rules: {visible(name)}"
     yield (
