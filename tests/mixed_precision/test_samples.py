@@ -73,3 +73,16 @@ def test_many_cards_and_mixed_precision_compose(name: str, world: int, tmp_path:
     assert "DistributedDataParallel" in text and "GradScaler()" in text
     found = losses([line for line in launched(folder, world) if line.startswith("epoch ")])
     assert found[-1] < 0.9 * found[0]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["amp/flat", "amp/accumulation", "amp/gan"])
+def test_two_processes_stay_near_two_in_float32(name: str, tmp_path: Path) -> None:
+    source = SAMPLES / name / "cuda"
+    spread = ["distributed", "-m", str(source / main_of(name))]
+    full = losses(launched(migrated(source, tmp_path / "float32", *spread), 2))
+    half = losses(launched(migrated(source, tmp_path / "float16", "--amp", "native", *spread), 2))
+    assert len(half) == len(full) >= 20
+    assert max(abs(a - b) for a, b in zip(half, full, strict=True)) < TOLERANCE[name]
+    assert half != full, "float32 and float16 differ in the last digits"
