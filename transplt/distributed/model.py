@@ -118,7 +118,7 @@ def is_optimizer(file: File, call: ast.Call) -> bool:
     """True for a call that makes an optimizer, by its module or its name."""
     name = file.names.qualified(call.func) or ""
     if name.startswith(_OPTIMIZERS):
-        return "lr_scheduler" not in name and "get_" not in name
+        return not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
     last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return any(word in last.lower() for word in _OPTIMIZER_WORDS) and last not in ("zero_grad", "step")
 

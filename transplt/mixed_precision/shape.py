@@ -86,6 +86,11 @@ class Unit:
         return min((item.call for item in self.backwards), key=lambda call: (call.lineno, call.col_offset))
 
 
+#: What differentiates by itself, inside of a loss perhaps. `learn2learn` and `higher` do so in what they return.
+_DERIVATIVES = (
+    "torch.autograd.grad", "torch.autograd.functional.", "torch.func.grad", "torch.func.jac", "torch.func.hessian",
+    "torch.func.vjp", "functorch.grad", "functorch.jac", "functorch.hessian", "learn2learn.algorithms.", "higher.",
+)  # fmt: skip
 _EXAMPLES = "https://pytorch.org/docs/stable/notes/amp_examples.html"
 
 
@@ -183,7 +188,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     for loss in missing:
         _problem(
             unit, loss, "the forward pass that this loss comes from cannot be seen",
-            'put `with torch.autocast("npu", dtype=torch.float16):` around the forward pass and the loss',
+            'put `with torch.autocast("npu", dtype=...):` around the forward pass and the loss',
         )  # fmt: skip
     if any(not problem.scaling for problem in unit.problems):
         return unit
@@ -354,11 +359,12 @@ def _check_gradients(unit: Unit) -> None:
         _problem(unit, unit.first, why, "leave this training in float32")
     every = [(unit.file, node) for node in _nodes(unit) if isinstance(node, ast.Call)]
     for file, call in [*every, *calls_in_regions(unit)]:
-        if file.names.qualified(call.func) == "torch.autograd.grad":
+        name = file.names.qualified(call.func) or ""
+        if name.startswith(_DERIVATIVES):
             _problem(
                 unit,
                 call if file is unit.file else unit.first,
-                "torch.autograd.grad gives gradients that are not scaled with the loss"
+                f"{name} gives gradients that are not scaled with the loss"
                 + ("" if file is unit.file else f" ({file.path})"),
                 "scale what it differentiates and divide the result by scaler.get_scale(), as for the gradient "
                 f"penalty in {_EXAMPLES}",
