@@ -35,7 +35,16 @@ from transplt.mixed_precision.reading import (
     values_of,
     variable,
 )
-from transplt.mixed_precision.steps import Read, Step, crossing, exits, gradient_reads, last_steps, step_of
+from transplt.mixed_precision.steps import (
+    Read,
+    Step,
+    crossing,
+    exits,
+    gradient_reads,
+    last_steps,
+    limiting_hook,
+    step_of,
+)
 from transplt.scan import FUNCTIONS, parent
 from transplt.work import Work
 
@@ -337,6 +346,14 @@ def _check_scaling(unit: Unit) -> None:
         _problem(
             unit, unit.first, "backward passes and steps are spread over several methods",
             "call scaler.update() once at the end of an iteration",
+            scaling=True,
+        )  # fmt: skip
+    hooks = ((file, call) for file in unit.program.files if (call := limiting_hook(file)) is not None)
+    for file, call in hooks:
+        there = "" if file is unit.file else f" ({file.path})"
+        _problem(
+            unit, call if file is unit.file else unit.first, f"a hook limits gradients while they are scaled{there}",
+            "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
             scaling=True,
         )  # fmt: skip
     step = crossing(unit.steps, [item.call for item in unit.backwards])

@@ -184,6 +184,22 @@ def gradient_reads(
     return reads, lost
 
 
+def limiting_hook(file: File) -> ast.Call | None:
+    """`p.register_hook(lambda g: g.clamp(-1, 1))`: a hook that limits gradients sees those that are scaled."""
+    functions = {item.name: item for item in file.scan.functions}
+    for name in ("register_hook", "register_post_accumulate_grad_hook", "register_full_backward_hook"):
+        for node in file.scan.attributes.get(name, ()):
+            call = parent(node)
+            given = call.args[0] if isinstance(call, ast.Call) and call.func is node and call.args else None
+            hook = functions.get(given.id) if isinstance(given, ast.Name) else given
+            if isinstance(call, ast.Call) and isinstance(hook, (*FUNCTIONS, ast.Lambda)):
+                called = [at.func for at in ast.walk(hook) if isinstance(at, ast.Call)]
+                last = {at.attr if isinstance(at, ast.Attribute) else getattr(at, "id", "") for at in called}
+                if last & {"clamp", "clamp_", "clip", "clip_", "clip_grad_norm_", "clip_grad_value_"}:
+                    return call
+    return None
+
+
 def _scaled_still(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> bool:
     """True for gradients between a backward pass and the next: no step divides them by the scale. A sign has none."""
     above = parent(node)
