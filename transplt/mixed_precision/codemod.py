@@ -55,9 +55,9 @@ def _constants(writer: Writer) -> None:
     """Constants beyond float16, in the files of a project that gets mixed precision."""
     texts = writer.work.project.sources.values() or [writer.work.source.utf8]
     if any(b".backward(" in text for text in texts) and already(writer.work) is None:
-        from transplt.mixed_precision.half_limits import report_constants
+        from transplt.mixed_precision.half_limits import fit_constants
 
-        report_constants(writer)
+        fit_constants(writer)
 
 
 def _wanted(work: Work) -> bool:

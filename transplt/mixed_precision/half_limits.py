@@ -8,7 +8,7 @@ from transplt.insertions import Insertion
 from transplt.mixed_precision.reading import function_of, networks, own_nodes, runs_network, variable
 from transplt.mixed_precision.shape import Unit
 from transplt.scan import parent
-from transplt.writing import Writer
+from transplt.writing import Writer, written
 
 #: torch.finfo(torch.float16).max
 _LARGEST = 65504.0
@@ -17,8 +17,12 @@ _FILLS = {"masked_fill": 1, "masked_fill_": 1}
 _SAME_TYPE = frozenset("detach cpu data squeeze unsqueeze contiguous view reshape permute transpose".split())
 
 
-def report_constants(writer: Writer) -> None:
-    """`scores.masked_fill(mask, -1e9)` raises when the scores are float16."""
+def fit_constants(writer: Writer) -> None:
+    """`scores.masked_fill(mask, -1e9)` raises when the scores are float16; in float32 the number stays what it is.
+
+    Whole numbers may fill tensors of indices, which have no finfo: those are reported, as are tensors that are
+    computed in the call, which would be computed twice.
+    """
     for call in writer.work.scan.calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if name not in _FILLS:
@@ -26,19 +30,34 @@ def report_constants(writer: Writer) -> None:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         value = given.get("value") or (call.args[_FILLS[name]] if len(call.args) > _FILLS[name] else None)
         number = _number(value)
-        if number is not None and _LARGEST < abs(number) < float("inf"):
-            assert isinstance(call.func, ast.Attribute) and value is not None
-            source = writer.work.source
-            base = source.slice(*source.extent(call.func.value))
-            tensor = base if base.isidentifier() else "x"
-            end = "min" if number < 0 else "max"
-            writer.left(
-                call,
-                f"{source.slice(*source.extent(value))} does not fit float16 (at most {_LARGEST:.0f}): "
-                "this raises under autocast",
-                f"fill with torch.finfo({tensor}.dtype).{end}",
-                "NPU745",
-            )
+        if number is None or not _LARGEST < abs(number) < float("inf"):
+            continue
+        assert isinstance(call.func, ast.Attribute) and value is not None
+        source = writer.work.source
+        tensor, written_number = (source.slice(*source.extent(node)) for node in (call.func.value, value))
+        inner, end = ("max", "min") if number < 0 else ("min", "max")
+        if _is_float(value) and dotted(call.func.value):
+            text = f"{inner}({written_number}, {writer.torch}.finfo({tensor}.dtype).{end})"
+            writer.change(value, "NPU740", f"{written_number} does not fit float16", written(text))
+            continue
+        writer.left(
+            call,
+            f"{written_number} does not fit float16 (at most {_LARGEST:.0f}): this raises under autocast",
+            f"fill with torch.finfo({tensor if tensor.isidentifier() else 'x'}.dtype).{end}",
+            "NPU745",
+        )
+
+
+def dotted(node: ast.expr) -> bool:
+    """True for a name or an attribute of one: to read it twice is to read it once."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _is_float(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, float)
 
 
 def _number(node: ast.expr | None) -> float | None:
