@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,10 @@ MAIN = {"amp/trainer": "main.py", "amp/gan": "gan.py"}
 #: Loss of a step against the float32 run, absolute. In `flat` the scaler leaves out the first steps: all later losses
 #: are those of one or two steps before. The others differ by the rounding of half precision.
 TOLERANCE = {"amp/flat": 0.1, "amp/function": 0.01, "amp/trainer": 0.01, "amp/accumulation": 0.01, "amp/gan": 0.02}
+
+
+def slow(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def main_of(name: str) -> str:
@@ -37,8 +42,7 @@ def test_a_second_run_changes_nothing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
-@pytest.mark.parametrize("name", AMP)
+@pytest.mark.parametrize("name", [name if name == "amp/function" else slow(name) for name in AMP])
 def test_losses_fall_and_stay_near_those_of_float32(name: str, tmp_path: Path) -> None:
     full = losses(emulated(migrated(SAMPLES / name / "cuda", tmp_path / "float32"), main_of(name)))
     half = Path(shutil.copytree(SAMPLES / name / "expected", tmp_path / "float16"))
@@ -62,9 +66,9 @@ def test_bfloat16_needs_no_scaler(name: str, dtype: str, tmp_path: Path) -> None
 
 
 @pytest.mark.torch
-@pytest.mark.slow
-@pytest.mark.parametrize("world", [1, 2])
-@pytest.mark.parametrize("name", ["amp/function", "amp/trainer"])
+@pytest.mark.parametrize(
+    ("name", "world"), [("amp/function", 2), slow("amp/function", 1), slow("amp/trainer", 1), slow("amp/trainer", 2)]
+)
 def test_many_cards_and_mixed_precision_compose(name: str, world: int, tmp_path: Path) -> None:
     source = SAMPLES / name / "cuda"
     options = ["--amp", "native", "distributed", "-m", str(source / main_of(name))]

@@ -10,7 +10,7 @@ import pytest
 from scripts.regen_samples import SAMPLES
 from tests.distributed.running import emulated, migrated
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = pytest.mark.torch
 
 SCRIPT = textwrap.dedent("""\
     import os
@@ -86,6 +86,7 @@ def test_an_old_checkpoint_loads(tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in lines if line.startswith("step")] == [f"step {n}" for n in range(6, 12)]
 
 
+@pytest.mark.slow
 def test_a_static_scale_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_of(tmp_path, "--amp", "native", "--loss-scale", "1024")
     assert "GradScaler(init_scale=1024.0, dynamic=False)" in (folder / "train.py").read_text(encoding="utf-8")
@@ -94,6 +95,7 @@ def test_a_static_scale_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert all(moved for moved, _ in found)
 
 
+@pytest.mark.slow
 def test_the_trainer_resumes_with_its_scaler(tmp_path: Path) -> None:
     folder = migrated(SAMPLES / "amp/trainer/cuda", tmp_path / "out", "--amp", "native")
     emulated(folder, "main.py", "--epochs", "2")
@@ -101,6 +103,7 @@ def test_the_trainer_resumes_with_its_scaler(tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in lines if line.startswith("epoch")] == ["epoch 2", "epoch 3"]
 
 
+@pytest.mark.slow
 def test_the_scaler_works_with_fused_optimizers(tmp_path: Path) -> None:
     """`--tune` and `--amp` write around the same statements."""
     tune = "fused-optimizer,fused-clip"

@@ -35,8 +35,10 @@ def losses(lines: list[str]) -> dict[tuple[str, str], list[tuple[float, float]]]
 
 
 @pytest.mark.torch
-@pytest.mark.slow
-@pytest.mark.parametrize(("world", "optimizer"), [(1, "adamw"), (1, "sgd"), (2, "adamw")])
+@pytest.mark.parametrize(
+    ("world", "optimizer"),
+    [(2, "adamw"), *(pytest.param(1, name, marks=pytest.mark.slow) for name in ("adamw", "sgd"))],
+)
 def test_it_trains_as_without(world: int, optimizer: str, tuned: Path, plain: Path) -> None:
     arguments = ("--nproc", str(world), "train.py", "--optimizer", optimizer, "--lr", "0.02")
     with_tunings, without = emulated(tuned, *arguments), emulated(plain, *arguments)
