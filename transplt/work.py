@@ -148,6 +148,13 @@ def call_of(node: ast.AST) -> ast.Call | None:
     return above if isinstance(above, ast.Call) and above.func is node else None
 
 
+def is_dotted(node: ast.AST) -> bool:
+    """True for `a` and `a.b.c`: read twice, they give the same without doing anything."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
 def finding_of(work: Work, note: Note) -> Finding:
     """The record of a note."""
     return Finding(

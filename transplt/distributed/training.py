@@ -233,3 +233,14 @@ def lifted(node: ast.AST, block: list[ast.stmt]) -> int | None:
             return places[id(node)]
         node = parent(node)
     return None
+
+
+def loops_around(node: ast.AST) -> list[Loop]:
+    """The loops of the same function around a node, nearest first."""
+    found: list[Loop] = []
+    for above in chain(node):
+        if isinstance(above, FUNCTIONS):
+            break
+        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
+            found.append(above)
+    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from transplt.distributed.program import File, Program, enclosing_function, text_of
 from transplt.indenting import owns_its_lines
 from transplt.mixed_precision.apex_place import Place
+from transplt.mixed_precision.reading import zeroes
 from transplt.scan import chain, parent
 
 _FLOAT_ONLY = frozenset(
@@ -100,7 +101,7 @@ def check_file(program: Program, file: File, place: Place, level: str) -> None:
     if level == "O2":
         for node in sorted(file.scan.attributes.get("grad", ()), key=lambda item: (item.lineno, item.col_offset)):
             above = parent(node)
-            if isinstance(node.ctx, ast.Load) and not isinstance(above, ast.Compare) and not _zeroes(node):
+            if isinstance(node.ctx, ast.Load) and not isinstance(above, ast.Compare) and not zeroes(node):
                 raise Refused(
                     file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
                     "read those of amp.master_params(optimizer), or run transplt with --opt-level O1",
@@ -124,15 +125,6 @@ def loose(program: Program, file: File, place: Place) -> str:
         if program.slot(file, base) in place.held:
             return f"{file.path}:{call.lineno} moves the model to the CPU"
     return ""
-
-
-def _zeroes(node: ast.Attribute) -> bool:
-    above = parent(node)
-    while isinstance(above, ast.Attribute):
-        if above.attr in ("zero_", "detach_"):
-            return True
-        above = parent(above)
-    return False
 
 
 def check_weights(program: Program, file: File, place: Place, passes: list[Pass]) -> None:

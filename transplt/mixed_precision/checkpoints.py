@@ -135,10 +135,6 @@ def _save(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call, saved: s
         )
 
 
-def _is_dict_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict"
-
-
 def _entry(writer: Writer, node: ast.Dict, value: ast.expr, scaler: str) -> None:
     """One more entry of a dict display, on a line of its own where its entries have theirs."""
     key = node.keys[node.values.index(value)]

@@ -8,6 +8,7 @@ from transplt.insertions import Insertion
 from transplt.mixed_precision.reading import function_of, networks, own_nodes, runs_network, variable
 from transplt.mixed_precision.shape import Unit
 from transplt.scan import parent
+from transplt.work import is_dotted
 from transplt.writing import Writer, written
 
 #: torch.finfo(torch.float16).max
@@ -36,7 +37,7 @@ def fit_constants(writer: Writer) -> None:
         source = writer.work.source
         tensor, written_number = (source.slice(*source.extent(node)) for node in (call.func.value, value))
         inner, end = ("max", "min") if number < 0 else ("min", "max")
-        if _is_float(value) and dotted(call.func.value):
+        if _is_float(value) and is_dotted(call.func.value):
             text = f"{inner}({written_number}, {writer.torch}.finfo({tensor}.dtype).{end})"
             writer.change(value, "NPU740", f"{written_number} does not fit float16", written(text))
             continue
@@ -46,13 +47,6 @@ def fit_constants(writer: Writer) -> None:
             f"fill with torch.finfo({tensor if tensor.isidentifier() else 'x'}.dtype).{end}",
             "NPU745",
         )
-
-
-def dotted(node: ast.expr) -> bool:
-    """True for a name or an attribute of one: to read it twice is to read it once."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _is_float(node: ast.expr) -> bool:

@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 
 from transplt.distributed.program import File, Function, Program, read_file
-from transplt.distributed.training import block_of, lifted
+from transplt.distributed.training import block_of, lifted, loops_around
 from transplt.mixed_precision.connected import importers
-from transplt.mixed_precision.reading import class_around, function_of, is_optimizer_object, loops_around, variable
+from transplt.mixed_precision.reading import class_around, function_of, is_optimizer_object, variable
 from transplt.scan import FUNCTIONS, Binding, chain, parent, statement
 
 

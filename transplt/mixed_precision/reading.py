@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from transplt.distributed.model import is_optimizer
 from transplt.distributed.program import File, Function, Program, enclosing_function, text_of
-from transplt.scan import FUNCTIONS, chain, parent
+from transplt.scan import FUNCTIONS, parent
 
 #: Callable objects that prepare data or write logs: they run no network.
 _NO_NETWORK = re.compile(
@@ -67,17 +67,6 @@ def writes(node: ast.stmt) -> set[str]:
             if name in ("append", "extend", "insert", "update") or (name.endswith("_") and name[0] != "_"):
                 found.add(variable(at.value.func.value))
     return found - {"", "self", "cls"}
-
-
-def loops_around(node: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
-    """The loops of the same function around a node, nearest first."""
-    found: list[ast.For | ast.AsyncFor | ast.While] = []
-    for above in chain(node):
-        if isinstance(above, FUNCTIONS):
-            break
-        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
-            found.append(above)
-    return found
 
 
 def class_around(function: ast.AST | None) -> ast.ClassDef | None:
@@ -238,3 +227,13 @@ def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef 
 def function_of(node: ast.AST) -> Function | None:
     """The function around a node."""
     return enclosing_function(node)
+
+
+def zeroes(node: ast.Attribute) -> bool:
+    """True for `p.grad.zero_()` and `p.grad.data.zero_()`: what the gradient holds does not matter there."""
+    above = parent(node)
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("zero_", "detach_"):
+            return True
+        above = parent(above)
+    return False

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from transplt.distributed.program import File, Program
-from transplt.distributed.training import block_of, lifted
-from transplt.mixed_precision.reading import function_of, in_functions, loops_around, own_nodes
+from transplt.distributed.training import block_of, lifted, loops_around
+from transplt.mixed_precision.reading import function_of, in_functions, own_nodes, zeroes
 from transplt.scan import FUNCTIONS, chain, parent, statement
 
 #: Calls that read or change gradients, by the last part of their name.
@@ -228,7 +228,7 @@ def _repeats(node: ast.AST, top: ast.stmt) -> bool:
 
 def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "grad":
-        return isinstance(node.ctx, ast.Load) and not _zeroes(node)
+        return isinstance(node.ctx, ast.Load) and not _unread(node)
     if not isinstance(node, ast.Call):
         return False
     if _clips(node):
@@ -243,7 +243,7 @@ def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
         if _clips(call) and at is owner:
             return True
     return any(
-        isinstance(at, ast.Attribute) and at.attr == "grad" and isinstance(at.ctx, ast.Load) and not _zeroes(at)
+        isinstance(at, ast.Attribute) and at.attr == "grad" and isinstance(at.ctx, ast.Load) and not _unread(at)
         for at in own_nodes(callee)
     )
 
@@ -255,14 +255,13 @@ def _clips(node: ast.AST) -> bool:
     return bool(_CLIPS.search(last))
 
 
-def _zeroes(node: ast.Attribute) -> bool:
-    """True for `p.grad.zero_()`, `p.grad.data.zero_()` and a test such as `p.grad is None`."""
+def _unread(node: ast.Attribute) -> bool:
+    """True where a gradient is set to zero, and for a test such as `p.grad is None`."""
     above = parent(node)
     while isinstance(above, ast.Attribute):
-        if above.attr in ("zero_", "detach_"):
-            return True
         above = parent(above)
-    return isinstance(above, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops)
+    tested = isinstance(above, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops)
+    return tested or zeroes(node)
 
 
 def _steps_after(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> list[Step]:

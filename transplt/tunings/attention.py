@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from transplt.finding import Level
 from transplt.rewrite import Change, Transform
 from transplt.tunings.call_texts import Bound, Piece
-from transplt.tunings.values import SAME_SHAPE, is_dotted, text_of
-from transplt.work import Work
+from transplt.tunings.values import SAME_SHAPE, text_of
+from transplt.work import Work, is_dotted
 from transplt.writing import Writer
 
 CODE = "NPU760"

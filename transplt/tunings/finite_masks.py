@@ -11,8 +11,8 @@ import ast
 
 from transplt.scan import FUNCTIONS, Scope, chain, parent, statement
 from transplt.tunings.attention import NATIVE
-from transplt.tunings.values import attribute_values, function_around, held, is_dotted, runs_before, scripted, text_of
-from transplt.work import Work
+from transplt.tunings.values import attribute_values, function_around, held, runs_before, scripted, text_of
+from transplt.work import Work, is_dotted
 from transplt.writing import Writer, written
 
 CODE = "NPU764"

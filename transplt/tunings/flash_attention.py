@@ -13,8 +13,8 @@ from transplt.rewrite import Transform
 from transplt.tunings import attention, imports
 from transplt.tunings.attention import BY_HAND, CODE, Masks
 from transplt.tunings.call_texts import Bound, Piece, bind, rewritten
-from transplt.tunings.values import is_dotted, switched_off
-from transplt.work import Note, Work
+from transplt.tunings.values import switched_off
+from transplt.work import Note, Work, is_dotted
 from transplt.writing import Writer
 
 _TAIL = "dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs block_table"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.distributed.program import File, Program, enclosing_function, text_of
-from transplt.distributed.training import Loop, Training, find_training, loaders_of
-from transplt.scan import FUNCTIONS, chain, statement
+from transplt.distributed.training import Loop, Training, find_training, loaders_of, loops_around
+from transplt.scan import chain, statement
 from transplt.tunings.reach import Key, key, program_around, reach_of
 from transplt.work import Work
 
@@ -72,7 +72,7 @@ def _find(program: Program) -> tuple[list[Batches], Training]:
     regions = [(file, loop) for file, loop in training.regions]
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
     known = {id(loop) for _, loop in regions}
-    above = {id(loop): [outer for outer in _loops_above(loop) if id(outer) in known] for _, loop in regions}
+    above = {id(loop): [outer for outer in loops_around(loop) if id(outer) in known] for _, loop in regions}
     steps = {id(loop): bool(_steps(loop)) for _, loop in regions}
     within: dict[int, list[Loop]] = {}
     for _, loop in regions:
@@ -102,13 +102,13 @@ def _scalers(program: Program, training: Training) -> None:
             if "scaler" not in _last(call) or len(call.args) < 2 or file.names.qualified(call.func) is not None:
                 continue
             known = {id(loop) for _, loop in training.regions}
-            here = _loops_above(call)
+            here = loops_around(call)
             function = enclosing_function(call)
             if function is not None:
                 training.functions.add(function)
             new = [(file, loop) for loop in here]
             for at, site in program.call_sites.get(function, []) if function is not None else []:
-                new += [(at, loop) for loop in _loops_above(site)]
+                new += [(at, loop) for loop in loops_around(site)]
             training.regions += [(at, loop) for at, loop in new if id(loop) not in known]
 
 
@@ -136,19 +136,9 @@ def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int
     return False
 
 
-def _loops_above(node: ast.AST) -> list[Loop]:
-    found: list[Loop] = []
-    for above in chain(node):
-        if isinstance(above, FUNCTIONS):
-            break
-        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
-            found.append(above)
-    return found
-
-
 def _batches(program: Program, training: Training, file: File, loop: Loop) -> Batches:
     regions = {id(region) for at, region in training.regions if at is file}
-    around = tuple(above for above in _loops_above(loop) if id(above) in regions)
+    around = tuple(above for above in loops_around(loop) if id(above) in regions)
     function = enclosing_function(loop)
     calls: tuple[Loop, ...] | None = ()
     if function is not None:
@@ -156,12 +146,12 @@ def _batches(program: Program, training: Training, file: File, loop: Loop) -> Ba
         if len(sites) > 1 or any(at is not file for at, _ in sites):
             calls = None
         elif sites:
-            calls = tuple(_loops_above(sites[0][1]))
+            calls = tuple(loops_around(sites[0][1]))
             holder = enclosing_function(sites[0][1])
             if (
                 holder is not None
                 and calls == ()
-                and any(_loops_above(call) or at is not file for at, call in program.call_sites.get(holder, []))
+                and any(loops_around(call) or at is not file for at, call in program.call_sites.get(holder, []))
             ):
                 calls = None
         elif not _is_called_by_name(program, function.name):

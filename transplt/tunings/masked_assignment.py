@@ -13,8 +13,8 @@ from transplt.finding import Level
 from transplt.rewrite import Change
 from transplt.scan import parent
 from transplt.tunings.finite_masks import is_minus_infinity, stays_finite
-from transplt.tunings.values import is_dotted, is_torch_tensor, scripted, text_of
-from transplt.work import Work
+from transplt.tunings.values import is_torch_tensor, scripted, text_of
+from transplt.work import Work, is_dotted
 from transplt.writing import Writer, written
 
 CODE = "NPU765"

@@ -13,8 +13,8 @@ from transplt.rewrite import Change
 from transplt.scan import FUNCTIONS, parent
 from transplt.tunings import imports
 from transplt.tunings.attention import NATIVE
-from transplt.tunings.values import held, is_dotted, scripted, switched_off, text_of
-from transplt.work import Work
+from transplt.tunings.values import held, scripted, switched_off, text_of
+from transplt.work import Work, is_dotted
 from transplt.writing import Writer, written
 
 CODE = "NPU762"

@@ -16,14 +16,13 @@ from transplt.tunings.attention import NATIVE
 from transplt.tunings.values import (
     block_of,
     held,
-    is_dotted,
     is_linear,
     runs_before,
     scripted,
     switched_off,
     text_of,
 )
-from transplt.work import Work
+from transplt.work import Work, is_dotted
 from transplt.writing import Writer, written
 
 CODE = "NPU763"

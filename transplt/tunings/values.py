@@ -263,13 +263,6 @@ def text_of(work: Work, node: ast.AST) -> str:
     return work.source.slice(*work.source.extent(node))  # type: ignore[arg-type]
 
 
-def is_dotted(node: ast.AST) -> bool:
-    """True for `a` and `a.b.c`: read twice, they give the same without doing anything."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
 def is_torch_tensor(work: Work, node: ast.expr) -> bool:
     """True when the function shows that a name is a tensor of torch: what made it, or what is asked of it."""
     if not isinstance(node, ast.Name) or function_around(node) is None:
