@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from transplt.diagnostics import all_codes, load  # noqa: E402
+from transplt.rules.pages import all_codes, load  # noqa: E402
 
 _PAGE = re.compile(r"\]\(\.\./rules/diagnostics/(NPU\d{3})\.md\)")
 #: The hundreds of the codes and what they are about.

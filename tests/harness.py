@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from transplt.engine import index_source, migrate_source
+from transplt.apply.engine import index_source, migrate_source
 from transplt.finding import FileResult, Status
-from transplt.project import ProjectFacts
+from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
-from transplt.tokens import find_tokens
+from transplt.text.cuda_words import find_tokens
 
 #: What the pairs of the running test showed: (codes applied, codes left open). Read by scripts/coverage_table.py.
 RECORDS: list[tuple[tuple[str, ...], tuple[str, ...]]] = []

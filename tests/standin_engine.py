@@ -7,7 +7,7 @@ import signal
 import time
 
 from transplt.finding import Edit, FileResult, Finding, Level, Operation, Span, Status, TokenCount
-from transplt.project import ModuleFacts, ProjectFacts
+from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.settings import Settings
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.harness import migrate, pattern
 from tests.test_properties import programs
-from transplt.cli import main
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
+from transplt.commands.main import main
 from transplt.finding import Status
 from transplt.settings import Settings
-from transplt.tokens import find_tokens
+from transplt.text.cuda_words import find_tokens
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_properties import compiles, programs, rebuilt
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
 from transplt.finding import FileResult
 from transplt.settings import Settings
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import transplt
-from transplt import cli
+from transplt.commands import main as cli
 from transplt.settings import TORCH_VERSIONS
 
 ROOT = Path(__file__).parent.parent
@@ -107,16 +107,16 @@ def test_options_reach_the_settings(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import transplt.plan
+    import transplt.run.options
 
     seen = []
-    real = transplt.plan.make_plan
+    real = transplt.run.options.make_plan
 
-    def make_plan(options: transplt.plan.Options) -> transplt.plan.Plan:
+    def make_plan(options: transplt.run.options.Options) -> transplt.run.options.Plan:
         seen.append(real(options))
         return seen[0]
 
-    monkeypatch.setattr(transplt.plan, "make_plan", make_plan)
+    monkeypatch.setattr(transplt.run.options, "make_plan", make_plan)
     call(monkeypatch, capsys, *arguments, "-i", project, "-q")
     assert {name: getattr(seen[0].settings, name) for name in settings} == settings
 
@@ -220,7 +220,7 @@ def test_a_defect_is_exit_code_3(
     def broken(*_: object) -> None:
         raise RuntimeError("oh")
 
-    monkeypatch.setattr("transplt.tree.migrate_tree", broken)
+    monkeypatch.setattr("transplt.run.tree.migrate_tree", broken)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
     assert "a defect of transplt (RuntimeError); no half-written output is left" in err
@@ -232,7 +232,7 @@ def test_a_run_that_cannot_finish_is_exit_code_3(
     def full(fd: int, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("transplt.mirror._write_all", full)
+    monkeypatch.setattr("transplt.disk.mirror._write_all", full)
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 3
     assert "No space left on device; nothing was left behind" in err
@@ -250,9 +250,9 @@ def start(*arguments: object, script: str = "") -> subprocess.Popen[str]:
 def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number: signal.Signals) -> None:
     (project / "b.py").write_text("# is slow\n")
     script = (
-        "import sys, transplt.file_worker\nfrom tests import standin_engine\n"
-        "transplt.file_worker.FileWorker.load = lambda self: standin_engine\n"
-        "from transplt.cli import entry_point\nsys.exit(entry_point())\n"
+        "import sys, transplt.run.worker\nfrom tests import standin_engine\n"
+        "transplt.run.worker.FileWorker.load = lambda self: standin_engine\n"
+        "from transplt.commands.main import entry_point\nsys.exit(entry_point())\n"
     )
     process = start("-i", project, script=script)
     deadline = time.monotonic() + 30

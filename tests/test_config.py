@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from transplt.config import find_config, read_config
 from transplt.errors import UsageError
-from transplt.plan import Options, make_plan
+from transplt.run.config import find_config, read_config
+from transplt.run.options import Options, make_plan
 
 EVERYTHING = """
 [tool.transplt]
@@ -107,7 +107,7 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_a_bad_pattern(tmp_path: Path) -> None:
-    from transplt.walk import walk
+    from transplt.disk.walk import walk
 
     write(tmp_path, "")
     with pytest.raises(UsageError, match="a pattern of --exclude cannot be read"):
@@ -140,7 +140,7 @@ def test_a_nearer_pyproject_without_the_table_does_not_hide_it(tmp_path: Path) -
 
 
 def test_patterns_hold_from_the_folder_of_the_settings(tmp_path: Path) -> None:
-    from transplt.tree import migrate_tree
+    from transplt.run.tree import migrate_tree
 
     write(tmp_path, '[tool.transplt]\nexclude = ["src/old/"]\n[tool.transplt.per-file-ignores]\n"src/kept.py" = []\n')
     source = tmp_path / "src"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import migrate, pattern
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
 from transplt.finding import Finding
 from transplt.settings import Settings
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from transplt.diagnostics import SECTIONS, DiagnosticError, all_codes, load, parse
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
 from transplt.finding import Effort, Level
-from transplt.rulefile import problems
+from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, parse
+from transplt.rules.rule_file import problems
 from transplt.settings import Settings
-from transplt.tunings.table import TUNINGS, parse_tunings
+from transplt.themes.tunings.table import TUNINGS, parse_tunings
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.

@@ -24,7 +24,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_named_files_exist(document: Path) -> None:
-    """Paths in code spans, such as `transplt/scan.py`."""
+    """Paths in code spans, such as `transplt/syntax/scan.py`."""
     pattern = r"`((?:transplt|rules|tests|samples|docs|scripts|benchmarks|\.ci)/[\w./-]+)`"
     for name in re.findall(pattern, document.read_text(encoding="utf-8")):
         assert (ROOT / name).exists(), name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.edited_lines import edited_lines
+from transplt.apply.edited_lines import edited_lines
 from transplt.finding import Edit, Finding, Level, Operation, Span
 
 

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from tests.harness import migrate
 from tests.test_properties import compiles, expressions, programs, rebuilt
-from transplt.codemods import order
-from transplt.engine import ProjectFacts, index_source, migrate_source
+from transplt.apply import plan as order
+from transplt.apply.engine import ProjectFacts, index_source, migrate_source
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Addition, Work
 from transplt.finding import FileResult, Level, Status
-from transplt.rewrite import CannotRewrite, Change
 from transplt.settings import Settings
-from transplt.source import read_source, splice
-from transplt.work import Addition, Work
+from transplt.text.source import read_source, splice
+from transplt.trees.transform import CannotRewrite
 
 LINE = b"import torch_npu  # noqa: F401\n"
 PLAIN = Settings()

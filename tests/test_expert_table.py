@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scripts import expert_table
-from transplt.diagnostics import all_codes
+from transplt.rules.pages import all_codes
 
 MODEL = {"folder": "net", "port": "a/Net", "original": "b/net", "commit": "123"}
 SOURCE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\nresult = torch.symeig(model.weight)\n\n\nx = 1\n"

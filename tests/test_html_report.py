@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.browser import Browser, browser, missing
+from transplt.apply.patch import unified_diff
+from transplt.disk.records import FileRecord, RunResult
 from transplt.finding import Edit, Effort, Finding, Level, Operation, Span, TokenCount
-from transplt.patch import unified_diff
-from transplt.plan import Options, make_plan
 from transplt.report.html import automatic_share, page_data, ranked_files, render_html
-from transplt.run_result import FileRecord, RunResult
+from transplt.run.options import Options, make_plan
+from transplt.run.torch_version import TorchTarget
+from transplt.run.tree import migrate_tree
 from transplt.settings import Settings
-from transplt.torch_version import TorchTarget
-from transplt.tree import migrate_tree
 
 NASTY = "</script><img src=x onerror=alert(1)>"
 TRAIN = """import torch

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-import transplt.file_worker
-import transplt.publish
+import transplt.disk.publish
+import transplt.run.worker
 from tests import standin_engine
+from transplt.disk.manifest import edited_since, read_manifest
+from transplt.disk.records import RunResult
 from transplt.errors import CannotFinish, UsageError
-from transplt.manifest import edited_since, read_manifest
-from transplt.plan import Options, make_plan
-from transplt.run_result import RunResult
-from transplt.tree import migrate_tree
+from transplt.run.options import Options, make_plan
+from transplt.run.tree import migrate_tree
 
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.file_worker.FileWorker, "load", lambda self: standin_engine)
+    monkeypatch.setattr(transplt.run.worker.FileWorker, "load", lambda self: standin_engine)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_failure_puts_the_old_output_back(project: Path, tmp_path: Path, monke
             raise OSError(18, "Invalid cross-device link")
         real(old, new)
 
-    monkeypatch.setattr(transplt.publish.os, "rename", rename)
+    monkeypatch.setattr(transplt.disk.publish.os, "rename", rename)
     with pytest.raises(CannotFinish, match=r"cannot put the output at .*: Invalid cross-device link"):
         run(project, force=True)
     assert (out / "pkg" / "a.py").read_text() == "torch.npu\n"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import migrate, pattern, record
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
 from transplt.files.kind import kind_of
 from transplt.files.tokens import OtherFile, scan_other_file
 from transplt.finding import Status
+from transplt.run.torch_version import TorchTarget
 from transplt.settings import Settings
-from transplt.torch_version import TorchTarget
 
 TARGET = TorchTarget("2.8", "2.8.0.post5", "8.5.0", "given")
 

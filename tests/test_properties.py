@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
 from transplt.finding import FileResult, Status
 from transplt.settings import Settings
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
+from transplt.disk.records import FileRecord, LeftOut, RunResult
 from transplt.finding import Edit, Effort, Finding, Level, Operation, Span, Status, TokenCount
 from transplt.report import write_reports
 from transplt.report.cell import MAX_CHARACTERS, cell, visible
@@ -24,9 +25,8 @@ from transplt.report.change_list import render_change_list
 from transplt.report.console import summary
 from transplt.report.log import render_log
 from transplt.report.unsupported_op import COLUMNS, SHEETS, render_unsupported
-from transplt.run_result import FileRecord, LeftOut, RunResult
+from transplt.run.torch_version import TorchTarget
 from transplt.settings import Settings
-from transplt.torch_version import TorchTarget
 
 TARGET = TorchTarget("2.8", "requirements.txt asks for torch==2.8.0", "2.8.0.post5", "8.5.0", "2.8.0")
 

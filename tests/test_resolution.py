@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from transplt.names import Names, imported_by_call
-from transplt.scan import scan
-from transplt.source import parse, read_source
+from transplt.syntax.names import Names, imported_by_call
+from transplt.syntax.scan import scan
+from transplt.text.source import parse, read_source
 
 
 def meaning(text: str, reexports: dict[str, str] | None = None) -> str | None:

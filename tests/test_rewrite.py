@@ -8,10 +8,11 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
+from transplt.edits.rewrite import Change, Site, build_sites, findings_of, rewrite_site
 from transplt.finding import Operation
-from transplt.rewrite import CannotRewrite, Change, Site, build_sites, findings_of, rewrite_site
-from transplt.scan import scan
-from transplt.source import Source, parse, read_source, splice
+from transplt.syntax.scan import scan
+from transplt.text.source import Source, parse, read_source, splice
+from transplt.trees.transform import CannotRewrite
 
 
 def rename(new: str) -> Callable[[cst.CSTNode], cst.CSTNode]:

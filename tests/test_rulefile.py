@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.ruleset import RuleFileError, compile_rules, load_user_rules
+from transplt.rules.rule_set import RuleFileError, compile_rules, load_user_rules
 from transplt.settings import Settings
 
 ISSUE = """{"rules": {

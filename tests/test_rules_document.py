@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from transplt.engine import migrate_source
-from transplt.resources import read_table
-from transplt.rulefile import problems
+from transplt.apply.engine import migrate_source
+from transplt.rules.rule_file import problems
+from transplt.rules.tables import read_table
 from transplt.settings import Settings
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs" / "rules.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from transplt.finding import Effort, Level
-from transplt.rule import ArgSpec, Kind, SkipIf, needs_torch_npu, versions_of
-from transplt.ruleset import RuleSet, compile_rules
+from transplt.rules.rule import ArgSpec, Kind, SkipIf, needs_torch_npu, versions_of
+from transplt.rules.rule_set import RuleSet, compile_rules
 from transplt.settings import TORCH_VERSIONS, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -289,7 +289,7 @@ def test_loading_is_cheap_and_brings_in_no_validator() -> None:
     program = (
         "import sys, time\n"
         "from transplt.settings import Settings\n"
-        "from transplt.ruleset import compile_rules\n"
+        "from transplt.rules.rule_set import compile_rules\n"
         "start = time.process_time()\n"
         "compile_rules(Settings())\n"
         "spent = time.process_time() - start\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.manifest import edited_since, read_manifest
+from transplt.disk.manifest import edited_since, read_manifest
 from transplt.report.run_section import add_run
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_properties import compiles, programs
-from transplt.module_names import import_base, module_name
-from transplt.scan import Scan, Scope, chain, is_property, parent, scan, statement
-from transplt.source import UnreadableSource, parse, read_source
+from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.scan import Scan, Scope, chain, is_property, parent, scan, statement
+from transplt.text.source import UnreadableSource, parse, read_source
 
 
 def scanned(text: str, path: str = "m.py") -> Scan:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.source import (
+from transplt.text.source import (
     Source,
     UnreadableSource,
     declared_encoding,

@@ -11,7 +11,7 @@ import pytest
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.emulator", "transplt.distributed.codemod", "transplt.report.html", "transplt.tree",
+    "transplt.emulator", "transplt.themes.distributed.codemod", "transplt.report.html", "transplt.run.tree",
     "transplt.files.tokens",
 )  # fmt: skip
 PROGRAM = """
@@ -79,4 +79,4 @@ def test_libcst_serves_what_is_no_plain_swap(tmp_path: Path) -> None:
 def test_help_imports_no_rule(tmp_path: Path) -> None:
     modules, _ = imported("", tmp_path, "--help")
     assert heavy(modules) == []
-    assert "transplt.engine" not in modules
+    assert "transplt.apply.engine" not in modules

@@ -12,9 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from transplt.codemods.help_text import swap_words
-from transplt.literals import literals, one_plain_literal
-from transplt.rewrite import CannotRewrite, Swap
-from transplt.swaps import (
+from transplt.text.literals import literals, one_plain_literal
+from transplt.trees.swaps import (
     dotted,
     first_argument,
     in_literals,
@@ -23,6 +22,7 @@ from transplt.swaps import (
     names_imported,
     words_in_literal,
 )
+from transplt.trees.transform import CannotRewrite, Swap
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 

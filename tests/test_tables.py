@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from transplt.diagnostics import all_codes
 from transplt.finding import Level
-from transplt.resources import read_table, rules_dir
-from transplt.rule import Kind, Rule
-from transplt.rulefile import problems
-from transplt.ruleset import compile_rules, parse_rules
+from transplt.rules.pages import all_codes
+from transplt.rules.rule import Kind, Rule
+from transplt.rules.rule_file import problems
+from transplt.rules.rule_set import compile_rules, parse_rules
+from transplt.rules.tables import read_table, rules_dir
 from transplt.settings import TORCH_VERSIONS, Settings
 
 RULE_FILES = sorted(path.name for path in rules_dir().glob("*.json") if path.name != "schema.json")

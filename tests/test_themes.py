@@ -6,10 +6,10 @@ import pytest
 
 from tests.harness import migrate
 from tests.mixed_precision.test_recognise import NET, TRAIN
+from transplt.edits.groups import MANY_CARDS, MIXED_PRECISION, TUNINGS
+from transplt.edits.writing import Writer
 from transplt.finding import Level
-from transplt.themes import MANY_CARDS, MIXED_PRECISION, TUNINGS
-from transplt.tunings import compile_mode
-from transplt.writing import Writer
+from transplt.themes.tunings import compile_mode
 
 
 def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPatch) -> None:

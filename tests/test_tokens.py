@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.tokens import WORDS, find_tokens, literal_areas, mentions_cuda
+from transplt.text.cuda_words import WORDS, find_tokens, literal_areas, mentions_cuda
 
 
 def where(text: str) -> list[tuple[str, str]]:

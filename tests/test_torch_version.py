@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from transplt.errors import UsageError
-from transplt.torch_version import check_version, choose_target
+from transplt.run.torch_version import check_version, choose_target
 
 
 def target_of(tmp_path: Path, name: str, text: str) -> tuple[str, str]:

@@ -19,18 +19,18 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-import transplt.file_worker
-import transplt.mirror
-import transplt.tree
+import transplt.disk.mirror
+import transplt.run.tree
+import transplt.run.worker
 from tests import standin_engine
+from transplt.disk.records import RunResult
+from transplt.disk.walk import Entry
 from transplt.errors import CannotFinish, UsageError
 from transplt.finding import Status
-from transplt.plan import Options, make_plan
-from transplt.pool import default_jobs, share_out
 from transplt.report.console import bring_command, summary
-from transplt.run_result import RunResult
-from transplt.tree import migrate_tree
-from transplt.walk import Entry
+from transplt.run.options import Options, make_plan
+from transplt.run.pool import default_jobs, share_out
+from transplt.run.tree import migrate_tree
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
@@ -38,7 +38,7 @@ REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "re
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.file_worker.FileWorker, "load", lambda self: standin_engine)
+    monkeypatch.setattr(transplt.run.worker.FileWorker, "load", lambda self: standin_engine)
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -111,9 +111,9 @@ def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
     source = write(tmp_path / "proj", {f"m{i}.py": USES_CUDA for i in range(5)})
     (source / "link.py").symlink_to("m1.py")
     script = (
-        "import sys, transplt.file_worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
-        "transplt.file_worker.FileWorker.load = lambda self: standin_engine\n"
-        "from transplt.plan import Options, make_plan\nfrom transplt.tree import migrate_tree\n"
+        "import sys, transplt.run.worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
+        "transplt.run.worker.FileWorker.load = lambda self: standin_engine\n"
+        "from transplt.run.options import Options, make_plan\nfrom transplt.run.tree import migrate_tree\n"
         "migrate_tree(make_plan(Options(Path(sys.argv[1]), Path(sys.argv[2]))))\n"
     )
     root = Path(__file__).parent.parent
@@ -366,7 +366,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
         calls["left"] -= 1
         os.write(fd, data)
 
-    monkeypatch.setattr(transplt.mirror, "_write_all", write_all)
+    monkeypatch.setattr(transplt.disk.mirror, "_write_all", write_all)
     with pytest.raises(CannotFinish, match="No space left on device; nothing was left behind") as error:
         run(source, out=tmp_path / "new" / "out", jobs=0)
     assert str(tmp_path / "new" / "out" / "proj_msft") in str(error.value)
@@ -394,7 +394,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(transplt.tree, "write_reports", interrupted)
+    monkeypatch.setattr(transplt.run.tree, "write_reports", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(source, out=tmp_path / "out")
     assert os.listdir(tmp_path) == ["proj"]
@@ -457,14 +457,14 @@ def test_a_parent_that_is_read_only(ordinary_user: Path) -> None:
 
 def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "proj", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c.txt": "t"})
-    real = transplt.file_worker.read_file
+    real = transplt.run.worker.read_file
 
     def read_file(path: str) -> bytes:
         if path.endswith(("b.py", "c.txt")):
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return real(path)
 
-    monkeypatch.setattr(transplt.file_worker, "read_file", read_file)
+    monkeypatch.setattr(transplt.run.worker, "read_file", read_file)
     result = run(source, jobs=0)
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}
@@ -486,7 +486,7 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr("transplt.walk.os.scandir", scandir)
+    monkeypatch.setattr("transplt.disk.walk.os.scandir", scandir)
     result = run(source)
     assert [finding.path for finding in result.unread] == ["locked"]
     assert only_project(result.output) == {"a.py"}

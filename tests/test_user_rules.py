@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.harness import clean
-from transplt.engine import migrate_source
+from transplt.apply.engine import migrate_source
 from transplt.finding import FileResult, Level
-from transplt.rulefile import problems
+from transplt.rules.rule_file import problems
 from transplt.settings import Settings
 
 LINE = "import torch_npu  # noqa: F401\n"

@@ -16,7 +16,7 @@ from pyflakes.api import check as pyflakes_check
 from pyflakes.reporter import Reporter
 
 from scripts.fetch_wheels import fetch_wheels, unpack
-from transplt.engine import ProjectFacts, index_source, migrate_source
+from transplt.apply.engine import ProjectFacts, index_source, migrate_source
 from transplt.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent

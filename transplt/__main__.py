@@ -2,7 +2,7 @@
 
 import sys
 
-from transplt.cli import entry_point
+from transplt.commands.main import entry_point
 
 if __name__ == "__main__":
     sys.exit(entry_point())

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from transplt.support.analysis import FileSupport
 
 
 class Level(str, Enum):
@@ -125,6 +121,14 @@ class Status(str, Enum):
     OK = "ok"  # read; changed or not
     UNREADABLE = "unreadable"  # could not be decoded or parsed; copied as it is
     INTERNAL = "internal"  # a defect of ours (or a dead worker); copied as it is
+
+
+@dataclass(frozen=True, slots=True)
+class FileSupport:
+    """What one file uses of torch: APIs with the number of uses, and its names that fall with an extension."""
+
+    uses: tuple[tuple[str, int], ...] = ()
+    fallen: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

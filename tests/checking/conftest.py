@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt import cli
+from transplt.commands import main as cli
 
 TRAIN = """import torch
 import torch.nn as nn

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call
-from transplt.checking.check_run import CheckResult, Item
 from transplt.finding import Edit, Effort, Finding, Level, Operation, Span
+from transplt.report.checked import CheckResult, Item
 from transplt.report.formats import FORMATS, render
 
 ROOT = Path(__file__).resolve().parent.parent.parent

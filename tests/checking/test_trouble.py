@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import TRAIN, Call, commit_all
-from transplt.checking.check_run import Change
 from transplt.checking.check_worker import CheckedFile, CheckWorker
 from transplt.checking.in_place import replace_file, write_changes
+from transplt.disk.walk import Entry
 from transplt.errors import CannotFinish
-from transplt.file_worker import Unread
 from transplt.finding import Status
+from transplt.report.checked import Change
+from transplt.run.torch_version import TorchTarget
+from transplt.run.worker import Unread
 from transplt.settings import Settings
-from transplt.torch_version import TorchTarget
-from transplt.walk import Entry
 
 
 def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, call: Call) -> None:
@@ -106,7 +106,7 @@ def test_a_pattern_that_is_none(paths: tuple[str, ...], project: Path, call: Cal
 def test_a_defect_in_one_file_does_not_stop_the_others(
     project: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from transplt import engine
+    from transplt.apply import engine
 
     real = engine.migrate_source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
-from transplt.resources import read_table
+from transplt.rules.tables import read_table
 
 
 @pattern("P59")

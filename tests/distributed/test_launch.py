@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transplt.distributed.launch import LAUNCH, launch_script
+from transplt.run.launch import LAUNCH, launch_script
 
 
 @pytest.fixture

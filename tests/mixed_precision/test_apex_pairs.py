@@ -10,8 +10,8 @@ from pyflakes import api as pyflakes
 from pyflakes.reporter import Reporter
 
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
-from transplt.engine import index_source, migrate_source
-from transplt.project import ProjectFacts
+from transplt.apply.engine import index_source, migrate_source
+from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 
 HEAD = """

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.harness import check_noop, migrate
-from transplt.engine import index_source, migrate_source
-from transplt.project import ProjectFacts
+from transplt.apply.engine import index_source, migrate_source
+from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 
 KINDS = ("native", "apex")

@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from transplt.engine import index_source, migrate_source
+from transplt.apply.engine import index_source, join_facts, migrate_source
 from transplt.finding import Finding
-from transplt.project import ProjectFacts
 from transplt.settings import Settings
 
 ANALYSIS = ("NPU513", "NPU52", "NPU556", "NPU7")
@@ -21,7 +20,7 @@ def findings(
     settings = Settings(analysis=True, **more)
     every = {name: textwrap.dedent(text).lstrip("\n") for name, text in {**(files or {}), path: source}.items()}
     facts = [index_source(text.encode(), name, settings) for name, text in sorted(every.items())]
-    project = ProjectFacts.join(facts, dict(settings.library))
+    project = join_facts(facts, settings)
     plain = migrate_source(every[path].encode(), path, Settings(torch_version=settings.torch_version))
     result = migrate_source(every[path].encode(), path, settings, project)
     if not files:

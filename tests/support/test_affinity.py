@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.harness import findings, said
-from transplt.resources import read_table
+from transplt.rules.tables import read_table
 
 FORMS = read_table("support/affinity.json")["forms"]
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from openpyxl import load_workbook
 
-from transplt.cli import main
+from transplt.analysis.effort import FileEffort, effort_of, total
+from transplt.analysis.version_advice import advise
+from transplt.commands.analyze import check_target, read_library
+from transplt.commands.main import main
 from transplt.errors import UsageError
-from transplt.plan import Options, make_plan
-from transplt.support.command import check_target, read_library
-from transplt.support.effort import FileEffort, effort_of, total
-from transplt.support.summary import summarize
-from transplt.support.version_advice import advise
-from transplt.tree import analyse_tree
+from transplt.report.analysis_summary import summarize
+from transplt.run.options import Options, make_plan
+from transplt.run.tree import analyse_tree
 
 TRAIN = """import torch
 import xformers.ops

@@ -6,10 +6,10 @@ import ast
 
 import pytest
 
-from transplt.names import Names
-from transplt.scan import scan
-from transplt.source import parse, read_source
-from transplt.support.receivers import Receivers
+from transplt.analysis.receivers import Receivers
+from transplt.syntax.names import Names
+from transplt.syntax.scan import scan
+from transplt.text.source import parse, read_source
 
 
 def is_tensor(source: str) -> bool:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from transplt.resources import read_table, rules_dir
+from transplt.analysis import tables
+from transplt.rules.tables import read_table, rules_dir
 from transplt.settings import TORCH_VERSIONS
-from transplt.support import tables
 
 SAMPLE = json.loads((Path(__file__).parent.parent / "data" / "api_support_sample.json").read_bytes())
 STATUS = {True: "yes", False: "no", "partial": "limited"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import clean, codes, migrate
-from transplt.tunings.table import parse_tunings
+from transplt.themes.tunings.table import parse_tunings
 
 FLAT = """
     import torch

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from transplt.scan import scan
-from transplt.source import parse, read_source
-from transplt.tunings.max_steps import last_steps
+from transplt.syntax.scan import scan
+from transplt.text.source import parse, read_source
+from transplt.themes.tunings.max_steps import last_steps
 
 
 def counted(text: str) -> list[str]:

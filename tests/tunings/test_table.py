@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.distributed.running import in_process as transplt
-from transplt.diagnostics import load
 from transplt.errors import UsageError
 from transplt.finding import Level
-from transplt.resources import rules_dir
+from transplt.rules.pages import load
+from transplt.rules.tables import rules_dir
 from transplt.settings import TORCH_VERSIONS
-from transplt.tunings.facts import exists, schemas, versions
-from transplt.tunings.table import TUNINGS, parse_tunings
+from transplt.themes.tunings.facts import exists, schemas, versions
+from transplt.themes.tunings.table import TUNINGS, parse_tunings
 
 ALL = tuple((name, "") for name, tuning in TUNINGS.items() if not tuning.on_request)
 

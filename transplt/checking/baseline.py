@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from transplt.checking.check_run import CheckResult, Item
 from transplt.errors import CannotFinish, UsageError, reason, shown
+from transplt.report.checked import CheckResult, Item
 
 _FORMAT = 1
 

@@ -5,85 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
+from transplt.apply.engine import join_facts
 from transplt.checking.check_worker import CheckedFile, CheckWorker
 from transplt.checking.inputs import Project, find_inputs, open_project
-from transplt.file_worker import Unread, unread_finding
-from transplt.finding import Finding, Level
-from transplt.plan import Options
-from transplt.pool import Died, Pool, default_jobs, share_out
-from transplt.project import ModuleFacts, ProjectFacts
+from transplt.disk.records import Progress
+from transplt.disk.walk import Entry
+from transplt.finding import Finding
+from transplt.project.facts import ModuleFacts
+from transplt.report.checked import Change, CheckResult, Item
+from transplt.run.options import Options
+from transplt.run.pool import Died, Pool, default_jobs, share_out
+from transplt.run.worker import Unread, unread_finding
 from transplt.settings import Settings
-from transplt.walk import Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One finding of a check, with its path as it is shown.
-
-    `fingerprint` is the same wherever the project lies and whatever stands above or below the line; `known` says that
-    the baseline holds it. `lines` are (number, text) of the source around it.
-    """
-
-    finding: Finding
-    fingerprint: str
-    lines: tuple[tuple[int, str], ...] = ()
-    known: bool = False
-
-    @property
-    def fix(self) -> str:
-        """How the finding can be mended: `safe` or `unsafe` by an edit, empty by a person only."""
-        if self.finding.level is Level.UNSAFE:
-            return "unsafe"
-        return "safe" if self.finding.edit is not None else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A file that `--fix` changes: where it lies, what it held, what it will hold, and how many edits that takes."""
-
-    file: Path
-    path: str
-    before: bytes
-    data: bytes
-    edits: int
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """What a check found: `items` are open findings, `info` those that are only worth knowing, both by place."""
-
-    items: tuple[Item, ...] = ()
-    info: tuple[Item, ...] = ()
-    files: int = 0
-    changes: tuple[Change, ...] = ()
-    patch: bytes = b""
-    #: Folders of the projects that were looked at, for the state of their repositories.
-    roots: tuple[Path, ...] = field(default=())
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The open findings, without those that the baseline holds."""
-        return tuple(item.finding for item in self.new)
-
-    @property
-    def new(self) -> tuple[Item, ...]:
-        return tuple(item for item in self.items if not item.known)
-
-    @property
-    def fixed(self) -> int:
-        """Edits that `--fix` makes."""
-        return sum(change.edits for change in self.changes)
-
-    @property
-    def exit_code(self) -> int:
-        """0: nothing is left; 1: something is."""
-        return int(bool(self.new))
-
-
-Progress = Callable[[int, int], None]
 
 
 def check_paths(
@@ -177,7 +113,7 @@ def _look(
                     lost[entry.path] = fact.why
                 elif fact is not None:
                     facts.append(fact)
-            pool.set_project(ProjectFacts.join(sorted(facts, key=lambda fact: fact.path)))
+            pool.set_project(join_facts(facts, worker.settings))
         going = [[entry for entry in share if entry.path in wanted and entry.path not in lost] for share in shares]
         for entry, record in pool.run("finish", going):
             step()

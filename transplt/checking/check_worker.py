@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from transplt.apply.edited_lines import edits_in_order
+from transplt.apply.patch import unified_diff
 from transplt.checking.inputs import path_from_here
-from transplt.edited_lines import edits_in_order
+from transplt.disk.mirror import WHOLE_FILE_BYTES, read_file
+from transplt.disk.walk import Entry
 from transplt.errors import reason
-from transplt.file_worker import FileWorker, Unread, internal_result
 from transplt.finding import FileResult, Finding, Span, Status
-from transplt.frames import decoded, frames
-from transplt.mirror import WHOLE_FILE_BYTES, read_file
-from transplt.patch import unified_diff
-from transplt.source import Source
-from transplt.walk import Entry
+from transplt.run.worker import FileWorker, Unread, internal_result
+from transplt.text.frames import decoded, frames
+from transplt.text.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ _PREFIX = re.compile(r"NPU[0-9]{0,3}")
 
 def parse_codes(values: Sequence[str], option: str) -> tuple[str, ...]:
     """The prefixes in `values`, which may hold several with commas between. UsageError for what is none."""
-    from transplt.diagnostics import all_codes
+    from transplt.rules.pages import all_codes
 
     found = tuple(word.upper() for value in values for word in value.replace(",", " ").split())
     for prefix in found:

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from transplt.checking.check_run import Change
+from transplt.disk.git_index import find_repository
 from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.git_index import find_repository
+from transplt.report.checked import Change
 
 
 def refuse_uncommitted(changes: Iterable[Change]) -> None:

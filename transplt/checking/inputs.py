@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from transplt.config import Config, find_config
+from transplt.disk.manifest import MANIFEST, read_manifest
+from transplt.disk.walk import Entry, Excluded, walk
 from transplt.errors import UsageError, reason, shown
-from transplt.manifest import MANIFEST, read_manifest
-from transplt.plan import Options, settings_of
-from transplt.settings import Settings
-from transplt.torch_version import TorchTarget, choose_target
-from transplt.walk import Entry, Excluded, walk
+from transplt.run.config import Config, find_config
+from transplt.run.options import Options, settings_of
+from transplt.run.torch_version import choose_target
+from transplt.settings import Settings, TorchTarget
 
 #: What makes a folder the top of a project.
 PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "requirements.txt", MANIFEST)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt import swaps
 from transplt.codemods.arguments import shape
 from transplt.codemods.call_edits import lacks, with_keyword, with_named
-from transplt.rewrite import Change, Transform
-from transplt.rule import version_key
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.rules.rule import version_key
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
+from transplt.trees.transform import Transform
 
 SCALERS = frozenset({"torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad_scaler.GradScaler"})
 FORK_RNG = frozenset({"torch.random.fork_rng"})

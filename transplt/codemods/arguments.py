@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work, call_of
 from transplt.finding import Effort, Level
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
-from transplt.rule import ArgSpec, Rule
-from transplt.work import Work, call_of
+from transplt.rules.rule import ArgSpec, Rule
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite
 
 
 def shape(call: ast.Call) -> tuple[int, set[str], bool]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.rewrite import Change
-from transplt.work import Work
+from transplt.trees import swaps
 
 #: Versions in which an integer means CUDA.
 _CUDA_ONLY = ("2.1", "2.2")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.arguments import shape, without_argument
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, TreeTransform
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite, TreeTransform
 
 
 def with_keyword(name: str, value: str) -> TreeTransform:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.work import Work
 from transplt.finding import Level
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.syntax.scan import parent
 
 _MESSAGE = "torch.load without map_location cannot read a file that was saved on a GPU"
 _HELP = "add map_location='cpu' (or the device) where the file may come from a GPU; files saved on an NPU need nothing"

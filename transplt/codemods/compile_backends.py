@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 
-from transplt import swaps
-from transplt.rewrite import Change
-from transplt.rule import versions_of
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.rules.rule import versions_of
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
 
 _COMPILERS = frozenset({"torch.compile", "torch._dynamo.optimize"})
 

@@ -10,12 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from transplt.destinations import FOREIGN
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.module_names import import_base
-from transplt.rewrite import Change
-from transplt.scan import FUNCTIONS, parent
-from transplt.work import Work
+from transplt.syntax.modules import import_base
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.values.reached import FOREIGN
 
 CODE = "NPU270"
 #: Findings that mark code which needs CUDA: packages without a form for NPU, kernels, extensions.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.destinations import Place
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.scan import FUNCTIONS, parent
-from transplt.work import Work
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.values.reached import Place
 
 _LIBRARY = re.compile(
     r"(?:^|/)(?:lib)?(?:cuda|cudart|cudnn|cublas|cublasLt|cufft|curand|cusparse|cusolver|nccl|nvrtx|nvrtc|nvToolsExt|nvidia-ml)"

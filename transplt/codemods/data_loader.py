@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.rewrite import Change
-from transplt.rule import versions_of
-from transplt.ruleset import LAST_CUDA_PINNING
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.rules.rule import versions_of
+from transplt.rules.rule_set import LAST_CUDA_PINNING
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
-from transplt.flow import DEVICE, DEVICE_STRING, hint_of
-from transplt.rewrite import Change
-from transplt.scan import parent
-from transplt.verdicts import certain_kind, is_kind
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
+from transplt.values.kinds import certain_kind, is_kind
+from transplt.values.links import DEVICE, DEVICE_STRING, hint_of
 
 _PLURAL = re.compile(r"(?:s|list|ids|names)$", re.I)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.destinations import is_map_location, places, store_slots
-from transplt.flow import DEVICE, DEVICE_STRING
-from transplt.lazy_libcst import cst
-from transplt.rewrite import CannotRewrite, Change
-from transplt.scan import parent
-from transplt.verdicts import is_kind
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite
+from transplt.values.kinds import is_kind
+from transplt.values.links import DEVICE, DEVICE_STRING
+from transplt.values.reached import is_map_location, places, store_slots
 
 REASON = "the row for CUDA stays beside the one for the NPU"
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.call_edits import keyword_of
-from transplt.rewrite import Change, Swap
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
+from transplt.trees.transform import Swap
 
 _PARALLEL = frozenset(
     {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}

@@ -1,7 +1,7 @@
 """Environment variables of CUDA and NCCL: read, set, passed to a child process.
 
 A name is changed where it certainly names a variable of the environment, and where the new name does with the same
-value what the old one did (`transplt.environment_facts`). Names that no table knows are the project's own.
+value what the old one did (`transplt.rules.environment`). Names that no table knows are the project's own.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
-from transplt.destinations import places
-from transplt.environment_facts import Variable, conditional, refused, variables
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.flow import whole_value
-from transplt.lazy_libcst import cst
-from transplt.literals import one_plain_literal
-from transplt.rewrite import Change
-from transplt.scan import FUNCTIONS, parent
-from transplt.work import Work
+from transplt.rules.environment import Variable, conditional, refused, variables
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.text.literals import one_plain_literal
+from transplt.trees import swaps
+from transplt.trees.lazy import cst
+from transplt.values.links import whole_value
+from transplt.values.reached import places
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _HOLDER = re.compile(

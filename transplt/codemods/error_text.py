@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.lazy_libcst import cst
-from transplt.literals import one_plain_literal
-from transplt.rewrite import CannotRewrite, Change, Swap, Transform
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.syntax.scan import parent
+from transplt.text.literals import one_plain_literal
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite, Swap, Transform
 
 _MEMORY = re.compile(r"\W*(?:RuntimeError: )?(cuda)(?: runtime)? out of memory\W*(?:tried to allocate\W*)?", re.I)
 _ERROR = re.compile(

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.destinations import FOREIGN
+from transplt.edits.work import Note, Work
 from transplt.finding import Effort, Level
-from transplt.module_names import import_base
-from transplt.names import IMPORT_CALLS
-from transplt.scan import parent
-from transplt.work import Note, Work
+from transplt.syntax.modules import import_base
+from transplt.syntax.names import IMPORT_CALLS
+from transplt.syntax.scan import parent
+from transplt.values.reached import FOREIGN
 
 _CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
 _SOURCE = re.compile(r"\.cuh?$")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from transplt.destinations import FOREIGN
-from transplt.flow import DEVICE
-from transplt.work import Work
+from transplt.edits.work import Work
+from transplt.values.links import DEVICE
+from transplt.values.reached import FOREIGN
 
 
 def plan(work: Work) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 
-from transplt import swaps
-from transplt.destinations import PROSE_CALLS
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work, call_of
 from transplt.finding import Effort, Level
-from transplt.lazy_libcst import cst
-from transplt.rewrite import Change
-from transplt.scan import parent
-from transplt.work import Work, call_of
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
+from transplt.trees.lazy import cst
+from transplt.values.reached import PROSE_CALLS
 
 _CAPABILITY = "torch.cuda.get_device_capability"
 _PROPERTIES = "torch.cuda.get_device_properties"

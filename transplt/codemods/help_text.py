@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
-from transplt.destinations import places
-from transplt.flow import BACKEND, DEVICE
-from transplt.rewrite import Change
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
+from transplt.values.links import BACKEND, DEVICE
+from transplt.values.reached import places
 
 _WORD = re.compile(
     r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))"

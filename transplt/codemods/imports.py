@@ -9,16 +9,16 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt import swaps
 from transplt.codemods.arguments import accepts
 from transplt.codemods.quoted_types import is_annotation
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work, call_of
 from transplt.finding import Effort, Level
-from transplt.module_names import import_base
-from transplt.rewrite import Change
-from transplt.rule import Kind, Rule, needs_torch_npu
-from transplt.scan import Binding, Scope, parent
-from transplt.tokens import mentions_cuda
-from transplt.work import Work, call_of
+from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.modules import import_base
+from transplt.syntax.scan import Binding, Scope, parent
+from transplt.text.cuda_words import mentions_cuda
+from transplt.trees import swaps
 
 
 def local_target(work: Work, binding: Binding, base: str) -> str:
@@ -304,7 +304,7 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> b
     if scope.kind == "module":
         if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
             return False
-        from transplt.module_names import module_name
+        from transplt.syntax.modules import module_name
 
         if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
             return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
 
 
 def last_value(work: Work, name: ast.Name) -> ast.expr | None:

@@ -11,8 +11,8 @@ import ast
 import re
 
 from transplt.codemods.call_edits import keyword_of
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.work import Work
 
 _LIGHTNING = ("lightning", "pytorch_lightning", "lightning_fabric")
 _OPTIM = re.compile(r"paged_.*|.*(?:8bit|4bit|bnb).*|adamw_apex_fused")

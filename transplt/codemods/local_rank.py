@@ -11,9 +11,10 @@ import ast
 import re
 
 from transplt.codemods.call_edits import keyword_of
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Level
-from transplt.rewrite import CannotRewrite, Change, Swap
-from transplt.work import Work
+from transplt.trees.transform import CannotRewrite, Swap
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 _FLAG = re.compile(rf"#[^\r\n]*|(?P<flag>(['\"]){_OLD}\2)")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from transplt import swaps
-from transplt.destinations import FOREIGN
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work, call_of
 from transplt.finding import Effort
-from transplt.flow import SELF
-from transplt.rewrite import Change
-from transplt.scan import parent
-from transplt.work import Work, call_of
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
+from transplt.values.links import SELF
+from transplt.values.reached import FOREIGN
 
 _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
 #: Names under which programs keep their settings.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.destinations import places
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.flow import whole_value
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.syntax.scan import parent
+from transplt.values.links import whole_value
+from transplt.values.reached import places
 
 _COMMAND = re.compile(r"(?:^|[\s/\\;|&`(])nvidia-smi(?:\.exe)?(?=$|[\s;|&`)])")
 _PROVIDER = "CUDAExecutionProvider"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
 
 #: The package -> versions below which it fails, with what is wrong, the worst first.
 _FAILS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.scan import FUNCTIONS, Scope, is_property, parent
-from transplt.work import Addition, Work
+from transplt.edits.work import Addition, Work
+from transplt.syntax.scan import FUNCTIONS, Scope, is_property, parent
 
 _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
 

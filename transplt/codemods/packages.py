@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.work import Note, Work
 from transplt.finding import Level
-from transplt.rule import Rule
-from transplt.scan import parent
-from transplt.work import Note, Work
+from transplt.rules.rule import Rule
+from transplt.syntax.scan import parent
 
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
 from transplt.codemods.references import dotted
-from transplt.destinations import FOREIGN
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work, call_of
 from transplt.finding import Effort
-from transplt.literals import one_plain_literal
-from transplt.rewrite import Change
-from transplt.rule import Kind, Rule, needs_torch_npu
-from transplt.scan import STRING_WORDS, parent
-from transplt.work import Work, call_of
+from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.scan import STRING_WORDS, parent
+from transplt.text.literals import one_plain_literal
+from transplt.trees import swaps
+from transplt.values.reached import FOREIGN
 
 _FUNCTIONS = ("hasattr", "getattr", "setattr", "delattr")
 _METHODS = ("setattr", "delattr", "object")

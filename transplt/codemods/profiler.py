@@ -16,13 +16,13 @@ from functools import lru_cache
 
 from transplt.codemods.arguments import shape
 from transplt.codemods.call_edits import keyword_of, keyword_replaced
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work, call_of
 from transplt.finding import Effort
-from transplt.resources import read_table
-from transplt.rewrite import Change
-from transplt.rule import Rule, version_key
-from transplt.ruleset import parse_rules
-from transplt.scan import parent
-from transplt.work import Work, call_of
+from transplt.rules.rule import Rule, version_key
+from transplt.rules.rule_set import parse_rules
+from transplt.rules.tables import read_table
+from transplt.syntax.scan import parent
 
 _PREFIX = "torch.profiler."
 _CUDA = "torch.profiler.ProfilerActivity.CUDA"

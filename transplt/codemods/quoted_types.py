@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, parent
 
 _TYPE_CALLS = {"cast": (0,), "TypeVar": (1, 2, 3, 4), "NewType": (1,), "ForwardRef": (0,)}
 

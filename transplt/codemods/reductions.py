@@ -11,9 +11,9 @@ import ast
 
 from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.last_value import last_value
+from transplt.edits.work import Note, Work
 from transplt.finding import Effort, Level
-from transplt.slots import DEVICE, hint_of
-from transplt.work import Note, Work
+from transplt.values.slots import DEVICE, hint_of
 
 _REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"})
 _DOUBLE = frozenset({"torch.float64", "torch.double"})

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt import swaps
 from transplt.codemods.arguments import carry_over, shape
 from transplt.codemods.imports import local_target
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.rewrite import Change
-from transplt.rule import Kind, Rule, needs_torch_npu
-from transplt.scan import Binding, parent
-from transplt.work import Work
+from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.scan import Binding, parent
+from transplt.trees import swaps
 
 
 def plan(work: Work) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.edits.work import Work
+from transplt.syntax.scan import parent
 
 _GETTERS = frozenset({"get_rng_state", "get_rng_state_all"})
 

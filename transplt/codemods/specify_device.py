@@ -11,14 +11,15 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
-from transplt.destinations import places
-from transplt.flow import DEVICE
-from transplt.literals import literals
-from transplt.rewrite import CannotRewrite, Change, SiteEdit, Swap
-from transplt.scan import FUNCTIONS, parent
-from transplt.verdicts import verdict
-from transplt.work import Addition, Work
+from transplt.edits.rewrite import Change, SiteEdit
+from transplt.edits.work import Addition, Work
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.text.literals import literals
+from transplt.trees import swaps
+from transplt.trees.transform import CannotRewrite, Swap
+from transplt.values.kinds import verdict
+from transplt.values.links import DEVICE
+from transplt.values.reached import places
 
 NAME = "NPU_DEVICE_ID"
 CODE = "NPU250"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt import swaps
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.names import assigned_value
-from transplt.rewrite import Change
-from transplt.scan import parent
-from transplt.work import Work
+from transplt.syntax.names import assigned_value
+from transplt.syntax.scan import parent
+from transplt.trees import swaps
 
 _HANDLES = {"cuda_stream": "npu_stream", "cuda_event": "npu_event"}
 _MAKERS = frozenset(

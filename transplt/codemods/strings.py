@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
 from transplt.codemods.cuda_text import explain
-from transplt.destinations import Place, places
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.flow import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
-from transplt.literals import one_plain_literal
-from transplt.rewrite import Change
-from transplt.rule import Kind
-from transplt.scan import parent
-from transplt.verdicts import verdict
-from transplt.work import Work
+from transplt.rules.rule import Kind
+from transplt.syntax.scan import parent
+from transplt.text.literals import one_plain_literal
+from transplt.trees import swaps
+from transplt.values.kinds import verdict
+from transplt.values.links import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
+from transplt.values.reached import Place, places
 
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.imports import statement_separator
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Note, Work
 from transplt.finding import Effort, Level
-from transplt.rewrite import CannotRewrite, Change, Swap
-from transplt.scan import parent
-from transplt.work import Note, Work
+from transplt.syntax.scan import parent
+from transplt.trees.transform import CannotRewrite, Swap
 
 _DTYPES = {
     "FloatTensor": "float32",

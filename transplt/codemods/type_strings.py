@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt import swaps
 from transplt.codemods.imports import local_target
 from transplt.codemods.quoted_types import is_annotation
-from transplt.rewrite import Change
-from transplt.rule import needs_torch_npu
-from transplt.work import Work
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.rules.rule import needs_torch_npu
+from transplt.trees import swaps
 
 _MENTION = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.\w+")
 def plan(work: Work) -> None:

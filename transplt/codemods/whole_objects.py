@@ -15,10 +15,10 @@ from typing import TypeGuard
 
 from transplt.codemods.call_edits import keyword_of
 from transplt.codemods.last_value import last_value
-from transplt.resources import read_table
-from transplt.rule import versions_of
-from transplt.scan import FUNCTIONS, chain, parent
-from transplt.work import Work
+from transplt.edits.work import Work
+from transplt.rules.rule import versions_of
+from transplt.rules.tables import read_table
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 _SINCE = ">=2.6"
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})

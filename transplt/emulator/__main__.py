@@ -7,7 +7,7 @@ import traceback
 
 import click
 
-from .command import run_command
+from transplt.emulator.command import run_command
 
 
 def main() -> int:

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import click
 
-from transplt.completing import FILE
+from transplt.emulator.options import LIMITS, RunOptions, UsageError
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
-
-from .options import LIMITS, RunOptions, UsageError
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
 
@@ -64,7 +62,7 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
 )
 @click.option(
     "--stubs",
-    type=FILE,
+    type=click.Path(),
     multiple=True,
     metavar="FILE",
     help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
@@ -87,13 +85,13 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
 )
 @click.option(
     "--python",
-    type=FILE,
+    type=click.Path(),
     default=sys.executable,
     metavar="PATH",
     help="The interpreter that has PyTorch (default: this one).",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
-@click.argument("script", type=FILE)
+@click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run_command(
     module: bool,
@@ -141,9 +139,9 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     """Run, report, and return the exit code. UsageError when the run cannot start."""
     from dataclasses import replace
 
-    from . import interpreter, reference, runner
-    from .edits import find_migration
-    from .report import as_text, build
+    from transplt.emulator import interpreter, reference, runner
+    from transplt.emulator.edits import find_migration
+    from transplt.emulator.report import as_text, build
 
     torch = interpreter.torch_of(options.python)
     if not options.module and not Path(options.script).is_file():

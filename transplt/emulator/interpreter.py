@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib import metadata
 
-from .options import UsageError
+from transplt.emulator.options import UsageError
 
 #: The first torch whose Python registers the hooks and the guard of a device of one's own.
 MINIMUM = (2, 10)

@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any
 
-from .runner import Outcome
+from transplt.emulator.runner import Outcome
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
 #: Words of lines whose numbers are results rather than times.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .edits import Migration
-from .runner import Outcome
+from transplt.emulator.edits import Migration
+from transplt.emulator.runner import Outcome
 
 SCHEMA_VERSION = 1
 

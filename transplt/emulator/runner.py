@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .edits import EditedFile
-from .options import RunOptions, UsageError
+from transplt.emulator.edits import EditedFile
+from transplt.emulator.options import RunOptions, UsageError
 
 SITE = Path(__file__).parent / "site"
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"

@@ -10,8 +10,8 @@ from typing import Any
 
 from transplt.files.kind import FileKind
 from transplt.finding import Effort
-from transplt.resources import read_table
-from transplt.torch_version import TorchTarget
+from transplt.rules.tables import read_table
+from transplt.settings import TorchTarget
 
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _CARRIES = {

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from transplt.files.advice import advise
 from transplt.files.kind import FileKind
 from transplt.finding import Finding, Level, Span, TokenCount
-from transplt.run_result import NO_TOKENS
-from transplt.tokens import WORDS, mentions_cuda
-from transplt.torch_version import TorchTarget
+from transplt.settings import TorchTarget
+from transplt.text.cuda_words import WORDS, mentions_cuda
 
 _WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
 #: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.
@@ -38,7 +37,7 @@ class OtherFile:
 
     kind: FileKind
     findings: tuple[Finding, ...] = ()
-    tokens: TokenCount = NO_TOKENS
+    tokens: TokenCount = TokenCount()
     prose: int = 0
 
 

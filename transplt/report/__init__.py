@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from transplt.mirror import write_file
-from transplt.run_result import RunResult
+from transplt.disk.mirror import write_file
+from transplt.disk.records import RunResult
 
 CHANGE_LIST = "change_list.csv"
 UNSUPPORTED = "unsupported_op.xlsx"

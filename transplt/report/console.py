@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from transplt.analysis.sheets import analysis_sheet
+from transplt.disk.manifest import LEFT_OUT
+from transplt.disk.records import RunResult
 from transplt.errors import shown
 from transplt.finding import Level
-from transplt.manifest import LEFT_OUT
 from transplt.report.cell import visible
 from transplt.report.titles import title
-from transplt.run_result import RunResult
-from transplt.support.sheets import analysis_sheet
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from transplt.tree import Progress as Callback
+    from transplt.disk.records import Progress as Callback
 
 #: A shorter run needs no bar.
 _PATIENCE_SECONDS = 1.0

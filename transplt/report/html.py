@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import transplt
+from transplt.disk.records import FileRecord, RunResult
 from transplt.finding import Effort, Finding, Level
 from transplt.report.cell import visible
 from transplt.report.titles import title
-from transplt.run_result import FileRecord, RunResult
 
 _PAGE = Path(__file__).parent / "page"
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)

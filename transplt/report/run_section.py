@@ -8,8 +8,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from transplt.manifest import MANIFEST, read_manifest
-from transplt.mirror import hash_file
+from transplt.disk.manifest import MANIFEST, read_manifest
+from transplt.disk.mirror import hash_file
 
 BEGIN, END = "<!-- run -->", "<!-- /run -->"
 _PAGE = "report.html"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transplt.diagnostics import DiagnosticError, load
+from transplt.rules.pages import DiagnosticError, load
 
 
 def title(code: str) -> str:

@@ -13,12 +13,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import transplt
+from transplt.analysis.sheets import SHEETS as ANALYSIS_SHEETS
+from transplt.analysis.sheets import analysis_sheet
+from transplt.disk.records import RunResult
 from transplt.finding import Finding, Level
 from transplt.report.cell import cell
 from transplt.report.titles import title
-from transplt.run_result import RunResult
-from transplt.support.sheets import SHEETS as ANALYSIS_SHEETS
-from transplt.support.sheets import analysis_sheet
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
 _WIDTHS = (44, 8, 40, 10, 10, 110)

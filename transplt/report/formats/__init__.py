@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from transplt.checking.check_run import CheckResult
+from transplt.report.checked import CheckResult
 
 #: Format -> module of this package and function in it; a module is imported when its format is asked for.
 FORMATS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from xml.sax.saxutils import escape, quoteattr
 
-from transplt.checking.check_run import CheckResult, Item
 from transplt.finding import Effort
 from transplt.report.cell import visible
+from transplt.report.checked import CheckResult, Item
 
 
 def render_github(result: CheckResult) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import transplt
-from transplt.checking.check_run import CheckResult, Item
+from transplt.report.checked import CheckResult, Item
 
 FORMAT = 1
 

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 import transplt
-from transplt.checking.check_run import CheckResult, Item
 from transplt.finding import Level, Span
+from transplt.report.checked import CheckResult, Item
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {
@@ -37,7 +37,7 @@ def render_sarif(result: CheckResult) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    from transplt.diagnostics import DiagnosticError, load
+    from transplt.rules.pages import DiagnosticError, load
 
     try:
         page = load(code)

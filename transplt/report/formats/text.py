@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from transplt.checking.check_run import CheckResult, Item
 from transplt.finding import Edit, Effort, Operation
 from transplt.report.cell import visible
+from transplt.report.checked import CheckResult, Item
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110

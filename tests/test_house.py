@@ -1,0 +1,51 @@
+"""The rooms of the package stand in one order, and each imports only from those below it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "transplt"
+#: From the lowest up; docs/architecture.md says what each is for.
+ORDER = (
+    "text", "rules", "syntax", "project", "values", "trees", "edits", "program", "codemods", "themes", "analysis",
+    "apply", "files", "disk", "report", "run", "checking", "emulator", "commands",
+)  # fmt: skip
+#: Modules at the top that everybody uses, and those that only start the others.
+WORDS, ENTRIES = ("errors", "finding", "settings"), ("__init__", "__main__", "codemod")
+
+
+def floor(module: str) -> int:
+    first = module.removeprefix("transplt.").partition(".")[0]
+    return -1 if first in WORDS else ORDER.index(first) if first in ORDER else len(ORDER)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports, wherever in it: in functions and under TYPE_CHECKING too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.startswith("transplt.") and name != "transplt.__version__"}
+
+
+def modules() -> dict[str, Path]:
+    files = [path for path in PACKAGE.rglob("*.py") if "site" not in path.parts]
+    return {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in files}
+
+
+def test_every_room_is_in_the_order() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ORDER)
+    assert {path.stem for path in PACKAGE.glob("*.py")} <= {*WORDS, *ENTRIES}
+
+
+def test_a_room_imports_only_from_below() -> None:
+    above = [
+        f"{module} imports {other}"
+        for module, path in modules().items()
+        for other in sorted(imported(path))
+        if floor(other) > floor(module)
+    ]
+    assert above == []

@@ -1,0 +1,232 @@
+"""Precision and performance on NPU: what is worth knowing about code that runs all the same.
+
+Only what is valid today is said; texts and sources are in rules/support/advice.json. Everything is info but what is
+sure to fail: the memory format channels_last and forked processes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from transplt.analysis.api_uses import Use
+from transplt.analysis.bench import Bench
+from transplt.analysis.verdicts import also, argument
+from transplt.edits.work import Note
+from transplt.finding import Effort, Level
+from transplt.rules.tables import read_table
+from transplt.syntax.scan import FUNCTIONS, parent
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DYNAMIC = frozenset(
+    f"{owner}.{name}"
+    for owner in ("torch", "torch.Tensor")
+    for name in ("nonzero", "unique", "unique_consecutive", "masked_select", "argwhere")
+)
+_DEBUG = {
+    "torch.autograd.set_detect_anomaly": True, "torch.autograd.detect_anomaly": True, "torch.autograd.gradcheck": False,
+}  # fmt: skip
+_TO_HOST = frozenset({"item", "cpu", "numpy", "tolist"})
+_LOADER = "torch.utils.data.DataLoader"
+_DDP = "torch.nn.parallel.DistributedDataParallel"
+#: What has to be done, not only known.
+_WORK = frozenset({"channels_last", "fork"})
+#: Where one finding a file says it.
+_ONCE = frozenset({"float64", "environment", "deterministic"})
+
+
+@cache
+def _advice() -> dict[str, Any]:
+    items: dict[str, Any] = read_table("support/advice.json")["advice"]
+    return items
+
+
+def notes_of(bench: Bench, uses: list[Use]) -> list[Note]:
+    """The advice for a file."""
+    found: list[Note] = []
+    once: dict[str, list[tuple[ast.expr, str]]] = {}
+    for node, key, api in _places(bench, uses):
+        if key in _ONCE:
+            once.setdefault(key, []).append((node, api))
+        else:
+            found.append(_note(bench, node, key, api))
+    for key, places in once.items():
+        every = [Use(node, api) for node, api in sorted(places, key=lambda place: place[0].lineno)]
+        first = every[0]
+        found.append(_note(bench, first.node, key, first.api, also(every)))
+    return found
+
+
+def _note(bench: Bench, node: ast.expr | ast.alias, key: str, api: str, more: str = "") -> Note:
+    item = _advice()[key]
+    level, effort = (Level.MANUAL, Effort.LOW) if key in _WORK else (Level.INFO, None)
+    return Note(bench.extent(node), item["code"], level, item["message"] + more, api, item["help"], effort)
+
+
+def _places(bench: Bench, uses: list[Use]) -> Iterator[tuple[ast.expr, str, str]]:
+    for use in uses:
+        if use.call is not None:
+            yield from _call(bench, use, use.call)
+    yield from _dtypes(bench)
+    yield from _masks(bench)
+    yield from _indices(bench)
+    yield from _loops(bench)
+    if b"fork" in bench.source.utf8:
+        yield from _forks(bench)
+
+
+def _call(bench: Bench, use: Use, call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
+    api = use.api
+    if api in _DYNAMIC or (api == "torch.where" and len(call.args) == 1 and not call.keywords):
+        yield call, "dynamic_shape", api
+    elif api == _LOADER:
+        yield from _loader(call)
+    elif api == _DDP and argument(call, "bucket_cap_mb", 7) is None and not _hidden(call):
+        yield call, "ddp", api
+    elif api in _DEBUG and not (_DEBUG[api] and _is(argument(call, "mode", 0), False)):
+        yield call, "debug_switch", api
+    elif api in ("torch.baddbmm", "torch.Tensor.baddbmm"):
+        yield call, "overflow", api
+    elif api == "torch.use_deterministic_algorithms" and _is(argument(call, "mode", 0), True):
+        yield call, "deterministic", api
+
+
+def _loader(call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
+    if _hidden(call):
+        return
+    pin, workers = argument(call, "pin_memory", 8), argument(call, "num_workers", 6)
+    if pin is None or _is(pin, False):
+        yield call, "pin_memory", _LOADER
+    if workers is None or _is(workers, 0):
+        yield call, "workers", _LOADER
+    last = argument(call, "drop_last", 9)
+    if _is(argument(call, "shuffle", 2), True) and (last is None or _is(last, False)):
+        yield call, "last_batch", _LOADER
+
+
+def _hidden(call: ast.Call) -> bool:
+    """True when a call takes arguments that cannot be seen."""
+    return any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
+
+
+def _is(node: ast.expr | None, value: object) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
+
+
+def _dtypes(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+    scan = bench.scan
+    interesting = ("float64", "double", "DoubleTensor", "channels_last", "channels_last_3d")
+    if not any(name in scan.attributes or name in scan.names for name in interesting):
+        return
+    for node, full in bench.chains:
+        if full in ("torch.float64", "torch.double", "torch.DoubleTensor") and not _compared(node):
+            yield node, "float64", full
+        elif full in ("torch.channels_last", "torch.channels_last_3d") and not _compared(node):
+            yield node, "channels_last", full
+    for node in scan.attributes.get("double", ()):
+        above = parent(node)
+        if isinstance(above, ast.Call) and above.func is node and bench.receivers.is_tensor(node.value):
+            yield node, "float64", "torch.Tensor.double"
+
+
+def _compared(node: ast.expr) -> bool:
+    """True in a comparison, also with a tuple of dtypes, as a key, and in an annotation: a question, not a use."""
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
+        node, above = above, parent(above)
+    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr == "is_contiguous":
+        return True
+    if isinstance(above, ast.keyword):
+        call = parent(above)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "is_contiguous":
+            return True
+    return isinstance(above, (ast.Compare, ast.arg)) or isinstance(node, ast.Dict)
+
+
+def _masks(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+    """masked_fill and full with minus infinity."""
+    for name, position in (("masked_fill", 1), ("masked_fill_", 1), ("full", 1), ("full_like", 1), ("fill_", 0)):
+        for node in bench.scan.attributes.get(name, ()):
+            call = parent(node)
+            if isinstance(call, ast.Call) and call.func is node:
+                value = argument(call, "value" if "fill_" in name or name == "masked_fill" else "fill_value", position)
+                if value is not None and _minus_infinity(bench, value):
+                    yield call, "minus_infinity", ""
+
+
+def _minus_infinity(bench: Bench, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+        text = str(node.args[0].value).lower()
+        return isinstance(node.func, ast.Name) and node.func.id == "float" and text in ("-inf", "-infinity")
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = node.operand
+        if isinstance(inner, ast.Call):
+            first = inner.args[0] if len(inner.args) == 1 else None
+            called = isinstance(inner.func, ast.Name) and inner.func.id == "float"
+            return called and isinstance(first, ast.Constant) and str(first.value).lower() in ("inf", "infinity")
+        return bench.names.qualified(inner) in ("torch.inf", "math.inf", "numpy.inf")
+    return False
+
+
+def _indices(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+    """x[mask] where x is a tensor for certain and the mask is written as a comparison: read, not assigned to."""
+    for node in bench.scan.subscripts:
+        if (
+            isinstance(node.ctx, ast.Load)
+            and isinstance(node.slice, ast.Compare)
+            and bench.receivers.is_tensor(node.value)
+        ) and bench.receivers.is_tensor(node.slice):
+            yield node, "dynamic_shape", "torch.Tensor.__getitem__"
+
+
+def _loops(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+    """What stands in a training loop: a loop that calls backward."""
+    loops: set[ast.AST] = set()
+    for node in bench.scan.attributes.get("backward", ()):
+        call = parent(node)
+        loop = _loop_of(node) if isinstance(call, ast.Call) and call.func is node else None
+        if loop is not None and loop not in loops:
+            loops.add(loop)
+            yield call, "environment", ""  # type: ignore[misc]
+    if not loops:
+        return
+    for name in _TO_HOST & bench.scan.attributes.keys():
+        for node in bench.scan.attributes[name]:
+            call = parent(node)
+            if not (isinstance(call, ast.Call) and call.func is node and not call.args and _loop_of(node) in loops):
+                continue
+            copies = name in ("item", "cpu") or _copied(node.value) or bench.receivers.is_tensor(node.value)
+            if copies and not _inside_host_call(call):
+                yield call, "host_sync", f"torch.Tensor.{name}"
+
+
+def _copied(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cpu"
+
+
+def _inside_host_call(call: ast.Call) -> bool:
+    """True for x.cpu() in x.cpu().numpy(): one copy is one finding, at the call outside."""
+    above = parent(call)
+    return isinstance(above, ast.Attribute) and above.attr in _TO_HOST and isinstance(parent(above), ast.Call)
+
+
+def _loop_of(node: ast.AST) -> ast.AST | None:
+    """The innermost loop of the function in which a node stands."""
+    while not isinstance(node, (ast.Module, ast.Lambda, *FUNCTIONS)):
+        above = parent(node)
+        if isinstance(above, _LOOPS) and node in above.body:
+            return above
+        node = above
+    return None
+
+
+def _forks(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+    for name in ("set_start_method", "get_context"):
+        for node in [*bench.scan.attributes.get(name, ()), *bench.scan.names.get(name, ())]:
+            call = parent(node)
+            if isinstance(call, ast.Call) and call.func is node and _is(argument(call, "method", 0), "fork"):
+                full = bench.names.qualified(node) or ""
+                if full.startswith(("torch.multiprocessing.", "multiprocessing.")):
+                    yield call, "fork", full

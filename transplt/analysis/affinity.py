@@ -1,0 +1,131 @@
+"""Code that has a faster form on NPU: calls of known APIs, and a few shapes of code that are written everywhere.
+
+The forms, their signatures and caveats are in rules/support/affinity.json; none of them is deprecated. A form is
+offered only where the wheel of the chosen torch version has it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from transplt.analysis import tables
+from transplt.analysis.api_uses import Use, chains
+from transplt.analysis.bench import Bench
+from transplt.analysis.verdicts import runs
+from transplt.edits.work import Note
+from transplt.finding import Level
+from transplt.program.shapes import is_window_roll
+from transplt.rules.tables import read_table
+from transplt.syntax.scan import parent
+
+CODE = "NPU701"
+#: Packages besides torch whose operators have forms.
+_PACKAGES = (
+    "flash_attn", "xformers", "apex", "transformers", "timm", "detectron2", "mmcv", "spconv", "torch_scatter",
+    "torch_cluster", "grouped_gemm",
+)  # fmt: skip
+_QUICK_GELU = 1.702
+
+
+@cache
+def _forms() -> dict[str, Any]:
+    forms: dict[str, Any] = read_table("support/affinity.json")["forms"]
+    return forms
+
+
+@cache
+def _by_api() -> dict[str, str]:
+    return {api: key for key, form in _forms().items() for api in form["apis"]}
+
+
+def notes_of(bench: Bench, uses: list[Use]) -> list[Note]:
+    """The faster forms of a file; one finding a place."""
+    found: list[Note] = []
+    by_api = _by_api()
+    for use in uses:
+        if use.api in by_api and runs(use):
+            _offer(bench, found, use.node, by_api[use.api], use.api)
+    if any(package.encode() in bench.source.utf8 for package in _PACKAGES):
+        for node, full in chains(bench.scan, bench.names, _PACKAGES):
+            if full in by_api and runs(Use(node, full, _call_of(node))):
+                _offer(bench, found, node, by_api[full], full)
+    for place, key in _shapes(bench):
+        _offer(bench, found, place, key, "")
+    return found
+
+
+def _call_of(node: ast.expr) -> ast.Call | None:
+    above = parent(node)
+    return above if isinstance(above, ast.Call) and above.func is node else None
+
+
+def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:
+    form = _forms()[key]
+    if "versions" in form and bench.version not in form["versions"]:
+        return
+    schema = form.get("schema_2.1" if bench.version == "2.1" else "schema", "") or form.get("schema", "")
+    parts = [f"use {form['replacement']}"]
+    if form.get("package"):
+        parts.append(f"from the package {form['package']}")
+    if schema:
+        parts.append(f"signature: {schema}")
+    if form["caveats"]:
+        parts.append(form["caveats"])
+    start = bench.extent(node)[0]
+    extent = bench.extent(node) if isinstance(node, ast.expr) else (start, start)
+    found.append(Note(extent, CODE, Level.INFO, form["title"], api, "; ".join(parts).rstrip(".")))
+
+
+# --- shapes of code --------------------------------------------------------------------------------------------------
+
+
+def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Hand-written forms: RMSNorm classes, rotate_half, silu(a) * b, gelu(a) * b, x * sigmoid(1.702 * x), roll."""
+    utf8 = bench.source.utf8
+    if b"RMSNorm" in utf8:
+        for owner in bench.scan.classes:
+            if owner.name.endswith("RMSNorm") and bench.receivers.is_module_class(owner) and _has_rsqrt(owner):
+                yield owner, "rms_norm"
+    if b"rotate_half" in utf8:
+        for function in bench.scan.functions:
+            if function.name == "rotate_half":
+                yield function, "rope"
+    rolls = b"roll" in utf8
+    for call in bench.scan.calls:
+        if rolls and is_window_roll(bench.names, call):
+            yield call, "roll"
+        above = parent(call)
+        if type(above) is ast.BinOp and type(above.op) is ast.Mult:
+            key = _product(bench, call, above)
+            if key:
+                yield above, key
+
+
+def _has_rsqrt(owner: ast.ClassDef) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in ("rsqrt", "sqrt") for node in ast.walk(owner))
+
+
+def _product(bench: Bench, call: ast.Call, product: ast.BinOp) -> str:
+    """The form of `activation(gate) * other`, empty when it is none."""
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    other = product.right if product.left is call else product.left
+    if last not in ("silu", "gelu", "sigmoid") or isinstance(other, ast.Constant) or not call.args:
+        return ""
+    full = bench.names.qualified(func) or ""
+    api = tables.canonical(full) if full.startswith("torch.") else ""
+    gate = ast.dump(call.args[0])
+    if api == "torch.nn.functional.silu" and ast.dump(other) != gate:
+        return "swiglu"
+    if api == "torch.nn.functional.gelu" and ast.dump(other) != gate:
+        return "geglu"
+    if api == "torch.sigmoid" and isinstance(call.args[0], ast.BinOp):
+        inner = call.args[0]
+        sides = [ast.dump(inner.left), ast.dump(inner.right)]
+        factors = [side.value for side in (inner.left, inner.right) if isinstance(side, ast.Constant)]
+        if isinstance(inner.op, ast.Mult) and factors == [_QUICK_GELU] and ast.dump(other) in sides:
+            return "fast_gelu"
+    return ""

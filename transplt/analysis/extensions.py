@@ -1,0 +1,317 @@
+"""What falls with a compiled CUDA extension: a call graph over the project.
+
+`facts_of` collects from one file who refers to whom, by full names; `fallen` walks the graph backwards from what cannot
+be built for an NPU as it is: modules that setup.py builds with CUDAExtension, modules imported that look like one,
+results of `load` and `load_inline`, and operators of `torch.ops` that no Python of the project registers. A class falls
+with its constructor or its forward pass. Calls on objects are not followed, only names and `self`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from transplt.syntax.modules import module_name
+from transplt.syntax.names import Names
+from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent
+
+#: Last parts of modules that are compiled for CUDA, by the names that projects give them.
+_COMPILED = re.compile(r"(?:^|\.)(?:_C|_ext|_C_cuda|(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?)$")
+#: The same outside of the project, where other names say nothing.
+_FOREIGN = re.compile(r"(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?")
+_BUILDERS = frozenset({"CUDAExtension", "CppExtension"})
+_LOADERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
+#: Namespaces of operators that torch and torch_npu bring.
+_OWN_OPERATORS = frozenset(
+    """
+    aten prims prim torch_npu npu c10d c10d_functional _c10d_functional higher_order quantized _quantized inductor
+    profiler sparse image torchvision symm_mem mkldnn rngprims debugprims fsdp load_library loaded_libraries
+    """.split()
+)
+#: Methods with which a class falls.
+_CARRIERS = frozenset({"__init__", "__new__", "__call__", "forward", "backward"})
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionFacts:
+    """What one file says: modules it builds, operators it registers, and (who, whom) by full names.
+
+    A reference to something compiled is (who, `ext:<name>`). `maybe` are references that stand under a condition;
+    `defined` are the functions and classes of the file, `assigned` its other module-level names that look compiled.
+    """
+
+    builds: tuple[str, ...] = ()
+    registers: tuple[str, ...] = ()
+    edges: tuple[tuple[str, str], ...] = ()
+    maybe: tuple[tuple[str, str], ...] = ()
+    defined: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fallen:
+    """Why something falls: the extension it needs, the full names on the way there, and whether it does for certain."""
+
+    extension: str
+    way: tuple[str, ...] = ()
+    certain: bool = True
+
+
+def owner_of(scan: Scan, module: str, node: ast.AST, cache: dict[Scope, str]) -> str:
+    """Full name of the function or class in whose body a node stands, the module's outside of all."""
+    scope: Scope | None = scan.scope_of(node)
+    assert scope is not None
+    known = cache.get(scope)
+    if known is not None:
+        return known
+    parts: list[str] = []
+    each: Scope | None = scope
+    while each is not None and each.parent is not None:
+        if each.kind in ("function", "class"):
+            parts.append(each.node.name)  # type: ignore[attr-defined]
+        each = each.parent
+    # A function inside of a function falls with the outer one.
+    cache[scope] = found = ".".join([module, *reversed(parts)]).strip(".")
+    return found
+
+
+def facts_of(scan: Scan, names: Names) -> ExtensionFacts:
+    """The references of one file."""
+    module = module_name(scan.path)
+    owners: dict[Scope, str] = {}
+    edges: set[tuple[str, str]] = set()
+    maybe: set[tuple[str, str]] = set()
+
+    def refer(node: ast.AST, whom: str) -> None:
+        edge = (owner_of(scan, module, node, owners), whom)
+        if edge not in edges:
+            (maybe if _conditional(node) else edges).add(edge)
+
+    for node, full in _references(scan, names, module, _loaded(scan, names)):
+        refer(node, full)
+    for attribute in scan.attributes.get("ops", ()):
+        above = parent(attribute)
+        if not isinstance(above, ast.Attribute) or above.attr in _OWN_OPERATORS:
+            continue
+        if names.qualified(attribute) == "torch.ops":
+            refer(attribute, f"ops:{above.attr}")
+    for class_ in scan.classes:
+        for node, full in _self_calls(scan, module, class_, owners):
+            refer(node, full)
+    defined = {f"{owner_of(scan, module, d, owners)}.{d.name}".strip(".") for d in [*scan.functions, *scan.classes]}
+    assigned = {f"{module}.{name}" for name, found in scan.root.bindings.items() if found[0].kind == "assign"}
+    return ExtensionFacts(
+        tuple(sorted(_builds(scan))),
+        tuple(sorted(_registered(scan))),
+        tuple(sorted(edges)),
+        tuple(sorted(maybe - edges)),
+        tuple(sorted(defined)),
+        tuple(sorted(name for name in assigned if _COMPILED.search(name))),
+    )
+
+
+def _conditional(node: ast.AST) -> bool:
+    """True for what stands in a branch, or in a try statement, of the function it is in."""
+    while not isinstance(node, (ast.Module, ast.ClassDef, ast.Lambda, *FUNCTIONS)):
+        above = parent(node)
+        if isinstance(above, (ast.If, ast.IfExp)) and node is not above.test:
+            return True
+        if isinstance(above, ast.Try) and above.handlers:
+            return True
+        node = above
+    return False
+
+
+def _references(scan: Scan, names: Names, module: str, loaded: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
+    """Names of other modules and of this one's functions and classes, where they are used."""
+    root = scan.root
+    inside = {
+        local
+        for scope in scan.scopes.values()
+        if scope.kind == "function"
+        for local, bindings in scope.bindings.items()
+        if bindings[0].kind == "import"
+    }
+    for local, nodes in scan.names.items():
+        extension = loaded.get(local)
+        here = root.bindings.get(local)
+        kinds = {binding.kind for binding in here} if here else set()
+        target = names.resolve(local, root) if "import" in kinds else None
+        foreign = target is not None and target.partition(".")[0] not in ("torch", "numpy", "os", "typing")
+        inner = here is None and local in inside
+        if not (extension or foreign or inner or kinds & {"def", "class"}):
+            continue
+        for node in nodes:
+            if extension:
+                yield node, f"ext:{extension}"
+                continue
+            full = names.resolve(local, scan.scope_of(node))
+            if full is None and kinds & {"def", "class"}:
+                found = names.lookup(local, scan.scope_of(node))
+                full = f"{module}.{local}".strip(".") if found is not None and found[0] is root else None
+            if full is None or full.startswith("torch."):
+                continue
+            top: ast.AST = node
+            while isinstance(parent(top), ast.Attribute):
+                top = parent(top)
+                full = f"{full}.{top.attr}"  # type: ignore[attr-defined]
+            yield node, full
+
+
+def _self_calls(
+    scan: Scan, module: str, class_: ast.ClassDef, owners: dict[Scope, str]
+) -> Iterator[tuple[ast.AST, str]]:
+    members = scan.scopes[class_].bindings
+    full = f"{owner_of(scan, module, class_, owners)}.{class_.name}".strip(".")
+    for name, bindings in members.items():
+        if bindings[0].kind != "def":
+            continue
+        for node in scan.attributes.get(name, ()):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if own and owner_of(scan, module, node, owners).startswith(f"{full}."):
+                yield node, f"{full}.{name}"
+
+
+def _loaded(scan: Scan, names: Names) -> dict[str, str]:
+    """Local names that hold the result of `load` or `load_inline`, and the name of what is built there."""
+    found: dict[str, str] = {}
+    for call in scan.calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last not in ("load", "load_inline") or names.qualified(call.func) not in _LOADERS:
+            continue
+        above = parent(call)
+        if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
+            found[above.targets[0].id] = _name_of(call) or above.targets[0].id
+    return found
+
+
+def _name_of(call: ast.Call) -> str:
+    value: ast.expr | None = next((k.value for k in call.keywords if k.arg == "name"), None)
+    if value is None and call.args:
+        value = call.args[0]
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def _builds(scan: Scan) -> Iterator[str]:
+    for call in scan.calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last in _BUILDERS and (name := _name_of(call)):
+            yield name
+
+
+def _registered(scan: Scan) -> Iterator[str]:
+    """Namespaces of operators that Python of this file registers."""
+    for call in scan.calls:
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last in ("Library", "custom_op", "triton_op", "define", "register_fake", "impl") and call.args:
+            first = call.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value.partition("::")[0]
+
+
+# --- the project -----------------------------------------------------------------------------------------------------
+
+
+def fallen(
+    files: Iterable[ExtensionFacts], modules: Iterable[str], exports: dict[str, str], known: dict[str, str]
+) -> dict[str, Fallen]:
+    """What falls, by full name. `known` are names of libraries that fall, with their extension."""
+    every = list(files)
+    defined = {name for item in every for name in item.defined}
+    judge = _Judge(
+        frozenset(modules),
+        frozenset(name for item in every for name in item.builds),
+        frozenset(name for item in every for name in item.registers),
+        frozenset([*defined, *exports, *(name for item in every for name in item.assigned)]),
+        known,
+    )
+    callers: dict[str, set[str]] = {}
+    found: dict[str, Fallen] = {}
+    for who, whom in sorted(edge for item in every for edge in item.edges):
+        extension = judge.extension(whom)
+        if not extension:
+            callers.setdefault(_settle(whom, exports, defined), set()).add(who)
+        elif who in defined:
+            found.setdefault(who, Fallen(extension))
+    queue = deque(found)
+    while queue:
+        name = queue.popleft()
+        owner, _, last = name.rpartition(".")
+        above = {owner} if last in _CARRIERS and owner in defined else set()
+        for who in sorted({*callers.get(name, ()), *above}):
+            if who in defined and who not in found:
+                found[who] = Fallen(found[name].extension, (name, *found[name].way)[:4])
+                queue.append(who)
+    certain = dict(found)
+    for who, whom in sorted(edge for item in every for edge in item.maybe):
+        if who in found or who not in defined:
+            continue
+        extension = judge.extension(whom)
+        name = "" if extension else _settle(whom, exports, defined)
+        if extension:
+            found[who] = Fallen(extension, certain=False)
+        elif name in certain:
+            found[who] = Fallen(certain[name].extension, (name, *certain[name].way)[:4], certain=False)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What a project has and builds, to tell what is compiled."""
+
+    modules: frozenset[str]
+    builds: frozenset[str]
+    registered: frozenset[str]
+    written: frozenset[str]  # names that Python of the project defines
+    known: dict[str, str]
+
+    def extension(self, whom: str) -> str:
+        """The extension that a name belongs to, empty when it belongs to none."""
+        if whom.startswith("ext:"):
+            return whom[4:]
+        if whom.startswith("ops:"):
+            return "" if whom[4:] in self.registered else f"torch.ops.{whom[4:]}"
+        if (
+            not self.known
+            and not self.builds
+            and not _COMPILED.search(whom)
+            and "_cuda" not in whom
+            and "_C." not in whom
+        ):
+            return ""
+        head = ""
+        for part in whom.split("."):
+            head = f"{head}.{part}".strip(".")
+            if head in self.builds or head in self.known:
+                return self.known.get(head, head)
+            if head in self.modules:
+                continue
+            if head in self.written:
+                return ""
+            if "." in head and head.rpartition(".")[0] in self.modules and _COMPILED.search(head):
+                return head
+            if "." not in head and _FOREIGN.fullmatch(head):
+                return head
+            if "." in head:
+                return ""
+        return ""
+
+
+def _settle(name: str, exports: dict[str, str], defined: set[str]) -> str:
+    """The definition that a name leads to, through re-exports; a member of a class falls with the class."""
+    for _ in range(8):
+        if name in defined:
+            return name
+        head, tail = name, ""
+        while head and head not in exports:
+            head, _, last = head.rpartition(".")
+            tail = f".{last}{tail}"
+        if not head:
+            break
+        name = f"{exports[head]}{tail}"
+    while name and name not in defined:
+        name = name.rpartition(".")[0]
+    return name

@@ -1,0 +1,51 @@
+"""Packages that the project imports and that work on NPU: from which version on, and what to know.
+
+Packages that are bound to CUDA are findings of the rules (NPU510 to NPU512); these are info.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+from transplt.analysis.bench import Bench
+from transplt.edits.work import Note
+from transplt.finding import Level
+from transplt.rules.tables import read_table
+
+CODE = "NPU513"
+_SAYS = {"native": "works on NPU", "works": "runs unchanged as far as is known"}
+
+
+@cache
+def _packages() -> dict[str, Any]:
+    rows = read_table("support/third_party.json")["packages"]
+    return {name: row for row in rows if row["status"] in _SAYS for name in row["import"]}
+
+
+def notes_of(bench: Bench) -> list[Note]:
+    """One finding a package, at its first import in the file."""
+    found: dict[str, Note] = {}
+    known = _packages()
+    for node in sorted(bench.scan.imports, key=lambda each: each.lineno):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            modules = [node.module]
+        for module in modules:
+            name = next((head for head in _heads(module) if head in known), "")
+            if name and name not in found:
+                found[name] = _note(bench, node, name, known[name])
+    return list(found.values())
+
+
+def _heads(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+
+
+def _note(bench: Bench, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
+    since = f" since {row['since']}" if row.get("since") else ""
+    message = f"the package {name} {_SAYS[row['status']]}{since}"
+    help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {row.get('confidence', 'low')}") if part)
+    return Note(bench.extent(node), CODE, Level.INFO, message, name, help_text)

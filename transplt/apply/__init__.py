@@ -1,0 +1,1 @@
+"""The way of one file: plan, carry out, verify, account."""

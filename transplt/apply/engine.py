@@ -1,0 +1,177 @@
+"""The way of one file: bytes -> scan -> plan -> rewrite -> verify -> findings. Nothing here touches the file system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from transplt.analysis.project import add_support, concerns, support_facts
+from transplt.apply.carry_out import carry_out, mentions_literal
+from transplt.apply.plan import plan
+from transplt.apply.survey import survey
+from transplt.edits.work import Work
+from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
+from transplt.project.facts import ModuleFacts, ProjectFacts
+from transplt.rules.rule_set import compile_rules
+from transplt.settings import Settings
+from transplt.syntax.names import Names
+from transplt.syntax.scan import Scan, scan
+from transplt.text.cuda_words import find_tokens
+from transplt.text.source import Source, UnreadableSource, parse, read_source
+from transplt.values.index import empty_facts, facts_of, tells_others
+from transplt.values.links import build_flow
+from transplt.values.slots import Flow
+
+#: A scanned file, with its flow where that was worked out.
+_Parsed = tuple[Source, Scan, Flow | None]
+#: Files parsed by `index_source`, kept for `migrate_source` in the same process; bounded by bytes of source.
+_PARSED: dict[str, tuple[bytes, _Parsed]] = {}
+_PARSED_LIMIT = 64_000_000
+_parsed_bytes = 0
+#: Hashes of files in which `index_source` found no literal of a rule.
+_SILENT: dict[str, int] = {}
+
+__all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "survey_source"]
+
+
+def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
+    """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
+    mentions_cuda = mentions_literal(data, compile_rules(settings))
+    if not mentions_cuda:
+        _SILENT[path] = hash(data)
+    told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
+    if not told and not analysed:
+        return _with_text(empty_facts(path), data, settings)
+    try:
+        source, found = _scanned(data, path)
+    except UnreadableSource:
+        return empty_facts(path)
+    facts, flow = empty_facts(path), None
+    if told:
+        flow = build_flow(found, Names(found), ProjectFacts(), alone=False)
+        facts = facts_of(found, flow)
+    if mentions_cuda or analysed:
+        _remember(path, data, (source, found, flow))
+    facts = _with_text(facts, data, settings)
+    return replace(facts, analysis=support_facts(found)) if analysed else facts
+
+
+def join_facts(facts: Iterable[ModuleFacts], settings: Settings) -> ProjectFacts:
+    """The sum of what all files say, in any order."""
+    every = sorted(facts, key=lambda fact: fact.path)
+    project = ProjectFacts.join(every)
+    add_support(project, every, dict(settings.library))
+    return project
+
+
+def _with_text(facts: ModuleFacts, data: bytes, settings: Settings) -> ModuleFacts:
+    return replace(facts, text=data) if settings.entry or settings.tune or settings.amp != "off" else facts
+
+
+def _remember(path: str, data: bytes, parsed: _Parsed) -> None:
+    global _parsed_bytes
+    if _parsed_bytes + len(data) <= _PARSED_LIMIT and path not in _PARSED:
+        _PARSED[path] = (data, parsed)
+        _parsed_bytes += len(data)
+
+
+def _recall(path: str, data: bytes) -> _Parsed | None:
+    global _parsed_bytes
+    kept = _PARSED.pop(path, None)
+    if kept is None:
+        return None
+    _parsed_bytes -= len(kept[0])
+    return kept[1] if kept[0] == data else None
+
+
+def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
+    """Rewrite one file. Without `project` only what needs no other file is edited."""
+    return _finished(data, path, settings, project or ProjectFacts(), carry_out)
+
+
+def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
+    """What `migrate_source` would find, without working out the edits: their findings say where they would be."""
+    result = _finished(data, path, settings, project or ProjectFacts(), survey)
+    if result.support is None and result.status is Status.OK and concerns(data, path):
+        # A file without CUDA words that cannot be parsed: a migration copies it, an analysis has to say so.
+        try:
+            _scanned(data, path)
+        except UnreadableSource as error:
+            return unreadable_result(data, path, error)
+    return result
+
+
+def _finished(
+    data: bytes, path: str, settings: Settings, project: ProjectFacts, finish: Callable[[bytes, Work], FileResult]
+) -> FileResult:
+    rules = compile_rules(settings)
+    recalled = _recall(path, data)
+    silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules))
+    if silent and not settings.adds_code:
+        if _readable(data) is not None:
+            return _unreadable(data, path)
+        return _analysed(FileResult(path, data), data, recalled, settings, project)
+    try:
+        source, found, flow = recalled or (*_scanned(data, path), None)
+    except UnreadableSource as error:
+        return unreadable_result(data, path, error)
+    work = plan(source, found, rules, settings, project, flow)
+    return _analysed(finish(data, work), data, (source, found, flow), settings, project)
+
+
+def _analysed(
+    result: FileResult,
+    data: bytes,
+    recalled: _Parsed | None,
+    settings: Settings,
+    project: ProjectFacts,
+) -> FileResult:
+    """The result with the findings of the analysis, where the settings ask for it; `result.data` is not touched."""
+    if not settings.analysis or not concerns(data, result.path):
+        return result
+    from transplt.analysis.analysis import add_to, analyse
+
+    try:
+        source, found = recalled[:2] if recalled is not None else _scanned(data, result.path)
+    except UnreadableSource:
+        return result
+    return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))
+
+
+def _scanned(data: bytes, path: str) -> tuple[Source, Scan]:
+    source = read_source(data)
+    return source, scan(source, parse(source), path)
+
+
+def _readable(data: bytes) -> UnreadableSource | None:
+    """Files without a literal are not parsed; their bytes are looked at all the same."""
+    try:
+        if not data.isascii() or b"\0" in data:
+            read_source(data)
+    except UnreadableSource as error:
+        return error
+    return None
+
+
+def _unreadable(data: bytes, path: str) -> FileResult:
+    error = _readable(data)
+    assert error is not None
+    return unreadable_result(data, path, error)
+
+
+def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
+    """A file that is copied as it is, with the reason; its tokens are unknown."""
+    tokens = find_tokens(data)
+    live = sum(token.where != "comment" for token in tokens)
+    span = Span(error.line, 1, error.line, 1, 0, 0)
+    finding = Finding(
+        path,
+        span,
+        error.code,
+        Level.MANUAL,
+        error.reason,
+        effort=Effort.MEDIUM,
+        help="the file was copied as it is; mend it and run transplt again",
+    )
+    count = TokenCount(live, manual=live, comments=len(tokens) - live)
+    return FileResult(path, data, (finding,), count, Status.UNREADABLE)

@@ -1,0 +1,81 @@
+"""Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
+
+A file is *portable* when it chooses between CUDA and the NPU (`transplt.values.npu_choices`). A project is when a tenth of its
+CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them is edited but what the
+user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such a choice, and becomes a
+finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no
+choice: it is edited.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Note, Work
+from transplt.finding import Effort, Level
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.text.source import Source
+from transplt.values import npu_choices
+from transplt.values.npu_choices import mentions_npu, npu_places
+
+REASON = "CUDA's side of code that handles the NPU too"
+CODE = "NPU200"
+
+
+def leave_npu_code(work: Work) -> None:
+    """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
+    mentions = mentions_npu(work.source.utf8)
+    if not mentions and not work.project.portable:
+        return
+    places = npu_places(work.source) if mentions else []
+    choices = npu_choices.choices(work.source, work.scan, places) if places else []
+    if not work.project.portable and not (places and npu_choices.chooses(work.scan, choices)):
+        return
+    where = "file" if places else "project"
+    sides = [side for choice in choices for side in npu_choices.sides(work.source, choice)]
+    planned, work.changes = work.changes, []
+    said = [work.source.extent(change.node)[0] for change in planned]
+    work.additions.clear()
+    for change in planned:
+        extent = work.source.extent(change.node)
+        if change.user:
+            work.changes.append(change)
+        elif _inside(extent, sides):
+            work.kept.append((*extent, REASON))
+        elif change.code == "NPU207":
+            work.kept.append((*extent, "text for people"))
+        elif _under_a_cuda_condition(work.source, change.node, said):
+            work.kept.append((*extent, "under a condition that asks for CUDA"))
+        else:
+            work.notes.append(_left(change, extent, where))
+    work.notes = [note for note in work.notes if note.code == CODE or not _inside(note.extent, sides)]
+    work.kept += [(start, end, REASON) for start, end in sides]
+
+
+def _left(change: Change, extent: tuple[int, int], where: str) -> Note:
+    return Note(
+        extent,
+        CODE,
+        Level.MANUAL,
+        f"{change.api or change.message} is for CUDA alone, in a {where} that handles the NPU",
+        change.api,
+        f"if the NPU needs it too, add its case beside it (for an NPU alone: {change.message})",
+        Effort.LOW,
+    )
+
+
+def _inside(extent: tuple[int, int], areas: list[tuple[int, int]]) -> bool:
+    return any(start <= extent[0] and extent[1] <= end for start, end in areas)
+
+
+def _under_a_cuda_condition(source: Source, node: ast.AST, said: list[int]) -> bool:
+    """True for code that runs only where a condition around it has asked for CUDA; the condition is reported itself."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS, ast.ClassDef)):
+        above = parent(node)
+        if isinstance(above, ast.If) and node in above.body:
+            start, end = source.extent(above.test)
+            if any(start <= at < end for at in said):
+                return True
+        node = above
+    return False

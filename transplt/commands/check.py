@@ -1,0 +1,161 @@
+"""`transplt check`: parses options, calls, renders, returns the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transplt.commands.completing import FILE
+from transplt.commands.main import DONE, Command, say
+from transplt.errors import CannotFinish, UsageError, reason, shown
+
+#: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
+_FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
+_STDIN = "-"
+
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
+@click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
+@click.option("--unsafe-fixes", is_flag=True, help="Also edits that may change what the program does.")
+@click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
+@click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
+@click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
+@click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
+@click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
+@click.option("--ignore", metavar="CODES", multiple=True, help="No codes with these prefixes.")
+@click.option("--output-format", type=click.Choice(_FORMATS), default="text", help="How findings are written (text).")
+@click.option("--output-file", type=FILE, metavar="FILE", help="Write the findings there instead of to stdout.")
+@click.option("--statistics", is_flag=True, help="Print how many findings each code has.")
+@click.option(
+    "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
+)
+@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
+@click.option("-sim", "--similar", is_flag=True, help="Replace some unsupported APIs by similar ones.")
+@click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
+@click.option("-q", "--quiet", is_flag=True, help="No summary.")
+def check(**options: Any) -> int:
+    """Look at files and folders (`-`: standard input; nothing: the current folder) and say what is bound to CUDA.
+
+    Exit code 1 when something is left. Nothing is written unless --fix is given.
+    """
+    from transplt.run.pool import collect_rarely
+
+    collect_rarely()
+    from transplt.report.formats import render
+    from transplt.report.formats.text import footer, render_statistics
+
+    _refuse_contradictions(options)
+    result, styled = _look(options)
+    if options["baseline"] is not None:
+        from transplt.checking.baseline import mark_known, read_baseline, write_baseline
+
+        if options["update_baseline"]:
+            write_baseline(Path(options["baseline"]), result.items)
+            if not options["quiet"]:
+                say(f"{len(result.items)} findings written to {shown(options['baseline'])}")
+            return DONE
+        result = mark_known(result, read_baseline(Path(options["baseline"])))
+    stdin = options["paths"] == (_STDIN,)
+    fixing = options["fix"] and not options["diff"]
+    if fixing and not stdin and result.changes:
+        from transplt.checking.in_place import refuse_uncommitted, write_changes
+
+        if not options["allow_dirty"]:
+            refuse_uncommitted(result.changes)
+        write_changes(result.changes)
+    if options["diff"]:
+        _write(options["output_file"], result.patch)
+    elif stdin and fixing:
+        _write(options["output_file"], result.changes[0].data if result.changes else options["data"])
+    elif options["statistics"]:
+        _write(options["output_file"], _encoded(render_statistics(result)))
+    else:
+        color = options["output_file"] is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        text = render(result, options["output_format"], color=color, verbose=options["verbose"])
+        _write(options["output_file"], _encoded(text))
+    if not options["quiet"]:
+        for line in footer(result, styled, fixing):
+            say(line)
+    return DONE if options["exit_zero"] else result.exit_code
+
+
+def _refuse_contradictions(options: dict[str, Any]) -> None:
+    if options["update_baseline"] and (options["baseline"] is None or options["fix"]):
+        raise UsageError("--update-baseline writes the file of --baseline, and goes without --fix")
+    if _STDIN in options["paths"] and len(options["paths"]) > 1:
+        raise UsageError("`-` stands alone: standard input is one file")
+
+
+def _look(options: dict[str, Any]) -> tuple[Any, bool]:
+    """The result of the check, and whether the settings or the command name a style."""
+    from transplt.checking.check_run import check_paths, check_text
+    from transplt.checking.codes import parse_codes, switched_off
+    from transplt.report.console import progress_bar
+    from transplt.run.config import find_config
+    from transplt.run.options import Options
+
+    paths = [Path(path) for path in options["paths"] or (".",)]
+    stdin = options["paths"] == (_STDIN,)
+    asked = Options(
+        source=Path(),
+        rules=tuple(Path(rule) for rule in options["rules"]),
+        exclude=tuple(options["exclude"]),
+        torch_version=options["torch_version"],
+        style=options["style"],
+        similar=options["similar"] or None,
+        unsafe_fixes=options["unsafe_fixes"] or None,
+        jobs=options["jobs"],
+    )
+    places = [Path(options["stdin_filename"])] if stdin else paths
+    styled = options["style"] is not None or all(_styled(find_config(_folder(path))) for path in places)
+    if options["fix"] and not options["diff"] and not styled:
+        raise UsageError(
+            "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
+            'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
+        )
+    ignores = switched_off(parse_codes(options["select"], "--select"), parse_codes(options["ignore"], "--ignore"))
+    if stdin:
+        data = options["data"] = sys.stdin.buffer.read()
+        name = options["stdin_filename"]
+        return check_text(data, name, asked, ignores=ignores, fix=options["fix"], diff=options["diff"]), styled
+    with progress_bar(not options["quiet"]) as progress:
+        fix, diff = options["fix"] and not options["diff"], options["diff"]
+        return check_paths(paths, asked, ignores=ignores, fix=fix, diff=diff, progress=progress), styled
+
+
+def _styled(config: Any) -> bool:
+    return config.style is not None
+
+
+def _folder(path: Path) -> Path:
+    real = Path(os.path.realpath(path))
+    return real if real.is_dir() else real.parent
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _write(name: str | None, data: bytes) -> None:
+    try:
+        if name is not None:
+            Path(name).write_bytes(data)
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # Who reads our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise CannotFinish(f"cannot write {shown(name or 'standard output')}: {reason(error)}") from error

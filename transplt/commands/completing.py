@@ -1,0 +1,56 @@
+"""Parameters that complete in a shell: places, names of tunings, codes. What they take is text as it was given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.types import StringParamType
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class Place(StringParamType):
+    """A path: the shell completes it itself."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The shell's own names of files or folders."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+class Tunings(StringParamType):
+    """Names with commas between; `-name` leaves one out."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """What may stand for the last name of the list."""
+        from click.shell_completion import CompletionItem
+
+        from transplt.themes.tunings.table import TUNINGS
+
+        before, comma, last = incomplete.rpartition(",")
+        if last.startswith("-"):
+            names = [f"-{name}" for name in TUNINGS]
+        else:
+            names = ["all", *(f"{each.name}={each.example}" if each.value else each.name for each in TUNINGS.values())]
+        return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
+
+
+class Code(StringParamType):
+    """The code of a diagnostic."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The codes that begin so."""
+        from click.shell_completion import CompletionItem
+
+        from transplt.rules.pages import all_codes
+
+        return [CompletionItem(code) for code in all_codes() if code.startswith(incomplete.upper())]
+
+
+FILE, FOLDER = Place("file"), Place("dir")

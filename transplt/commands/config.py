@@ -1,0 +1,58 @@
+"""`transplt config`: the settings in force, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from transplt.checking.inputs import open_project, real_path
+from transplt.commands.completing import FILE
+from transplt.commands.main import DONE, Command
+from transplt.errors import shown
+from transplt.run.options import Options
+
+DEFAULT = "default"
+
+
+@click.command(cls=Command)
+@click.argument("path", type=FILE, default=".", metavar="[PATH]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object: name -> value and source.")
+def config(path: str, as_json: bool) -> int:
+    """Show the settings in force for a file or folder, and where each comes from."""
+    rows = settings_in_force(Path(path))
+    if as_json:
+        click.echo(json.dumps({name: {"value": value, "source": source} for name, value, source in rows}, indent=1))
+        return DONE
+    width = max(len(name) for name, _, _ in rows)
+    for name, value, source in rows:
+        click.echo(f"{name:{width}} = {json.dumps(value)}  # {source}")
+    return DONE
+
+
+def settings_in_force(path: Path) -> list[tuple[str, Any, str]]:
+    """(name, value, where it comes from) of every setting. UsageError when the settings are wrong."""
+    full = real_path(path)
+    project = open_project(full if full.is_dir() else full.parent, Options(full))
+    found, settings = project.config, project.settings
+    file = shown(os.path.relpath(found.folder / "pyproject.toml")) if found.folder is not None else DEFAULT
+
+    def source(said: bool) -> str:
+        return file if said else DEFAULT
+
+    return [
+        ("project", shown(project.root), "found upward" if project.root != full else "as given"),
+        ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
+        ("style", settings.style, source(found.style is not None)),
+        ("specify-device", settings.specify_device, source(found.specify_device is not None)),
+        ("similar", settings.similar, source(found.similar is not None)),
+        ("unsafe-fixes", settings.unsafe_fixes, source(found.unsafe_fixes is not None)),
+        ("annotate", settings.annotate, source(found.annotate is not None)),
+        ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
+        ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),
+        ("exclude", list(found.exclude), source(bool(found.exclude))),
+        ("per-file-ignores", dict(found.per_file_ignores), source(bool(found.per_file_ignores))),
+    ]

@@ -1,0 +1,139 @@
+"""The functions that other programs call; `from transplt import migrate_source, migrate_tree, check` gives them.
+
+They raise `transplt.errors.UsageError` for wrong input, rules or settings and `CannotFinish` when the system refuses to
+write; they print nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from transplt.disk.records import RunResult
+from transplt.finding import FileResult
+from transplt.report.checked import CheckResult
+from transplt.run.options import Options
+
+_Path = str | os.PathLike[str]
+
+
+def migrate_source(
+    source: str | bytes,
+    path: str = "module.py",
+    *,
+    torch_version: str | None = None,
+    style: str = "npu",
+    rules: Sequence[_Path] = (),
+    specify_device: bool = False,
+    similar: bool = False,
+    unsafe_fixes: bool = False,
+) -> FileResult:
+    """Migrate one file that is seen without its project; `path` is what findings call it. Nothing is read but `rules`.
+
+    `data` of the result holds the new bytes, for a text as UTF-8. Without its project a file may be edited less.
+    """
+    from transplt.apply import engine
+    from transplt.run.options import read_rules
+    from transplt.run.torch_version import check_version
+    from transplt.settings import DEFAULT_TORCH_VERSION, Settings
+
+    settings = Settings(
+        torch_version=check_version(torch_version) if torch_version is not None else DEFAULT_TORCH_VERSION,
+        specify_device=specify_device,
+        similar=similar,
+        unsafe_fixes=unsafe_fixes,
+        style=_style(style),
+        user_rules=read_rules(tuple(map(Path, rules))),
+    )
+    data = source.encode("utf-8") if isinstance(source, str) else source
+    return engine.migrate_source(data, path, settings)
+
+
+def migrate_tree(
+    source: _Path,
+    out: _Path | None = None,
+    *,
+    torch_version: str | None = None,
+    style: str | None = None,
+    rules: Sequence[_Path] = (),
+    exclude: Sequence[str] = (),
+    specify_device: bool | None = None,
+    similar: bool | None = None,
+    unsafe_fixes: bool | None = None,
+    amp: str | None = None,
+    amp_dtype: str | None = None,
+    opt_level: str | None = None,
+    loss_scale: str | None = None,
+    combine_ddp: bool = False,
+    amp_flag: bool = False,
+    tune: str | None = None,
+    force: bool = False,
+    report_only: bool = False,
+    jobs: int | None = None,
+) -> RunResult:
+    """Migrate a folder or one file into `<out>/<name>_msft`, as `transplt -i SOURCE -o OUT` does.
+
+    What is None is decided by the project's own settings. `amp` (native or apex), `tune` (names of tunings, or all) and
+    what belongs to them mean what they mean on the command line. The input is never changed; the output is there and
+    complete at the end, or it is not there.
+    """
+    from transplt.run import tree
+    from transplt.run.options import make_plan
+
+    options = Options(
+        source=Path(source),
+        out=Path(out) if out is not None else None,
+        rules=tuple(map(Path, rules)),
+        exclude=tuple(exclude),
+        torch_version=torch_version,
+        style=_style(style) if style is not None else None,
+        specify_device=specify_device,
+        similar=similar,
+        unsafe_fixes=unsafe_fixes,
+        amp=amp,
+        amp_dtype=amp_dtype,
+        opt_level=opt_level,
+        loss_scale=loss_scale,
+        combine_ddp=combine_ddp,
+        amp_flag=amp_flag,
+        tune=tune,
+        force=force,
+        report_only=report_only,
+        jobs=jobs,
+    )
+    return tree.migrate_tree(make_plan(options))
+
+
+def check(
+    *paths: _Path,
+    torch_version: str | None = None,
+    style: str | None = None,
+    rules: Sequence[_Path] = (),
+    exclude: Sequence[str] = (),
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    jobs: int | None = None,
+) -> CheckResult:
+    """Look at files and folders, as `transplt check` does: nothing is written, `findings` are those that are open."""
+    from transplt.checking.check_run import check_paths
+    from transplt.checking.codes import parse_codes, switched_off
+
+    options = Options(
+        source=Path(),
+        rules=tuple(map(Path, rules)),
+        exclude=tuple(exclude),
+        torch_version=torch_version,
+        style=_style(style) if style is not None else None,
+        jobs=jobs,
+    )
+    ignores = switched_off(parse_codes(select, "select"), parse_codes(ignore, "ignore"))
+    return check_paths([Path(path) for path in paths], options, ignores=ignores)
+
+
+def _style(style: str) -> str:
+    from transplt.errors import UsageError
+
+    if style not in ("npu", "portable"):
+        raise UsageError(f"style must be npu or portable, not {style!r}")
+    return style

@@ -1,0 +1,158 @@
+"""The output folder: made as a hidden sibling, put in place by one rename, never half there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from transplt.disk.manifest import edited_since, read_manifest
+from transplt.errors import CannotFinish, UsageError, reason, shown
+
+_SHOWN_FILES = 5
+
+
+def output_folder(source: Path, out: Path | None) -> Path:
+    """Where the migrated form of `source` (an absolute path) goes: `out/<name>_msft`, beside the source by default."""
+    name = source.stem if source.is_file() else source.name
+    if not name:
+        raise UsageError(f"{shown(source)} cannot be migrated as a whole: it has no name to give to the output")
+    folder = source.parent if out is None else Path(os.path.realpath(out))
+    return folder / f"{name}_msft"
+
+
+def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool) -> None:
+    """UsageError when `target` may not be written: it overlaps with the input, or holds something already."""
+    if target == source or source in target.parents:
+        raise UsageError(f"the output {shown(target)} lies inside the input {shown(source)}; choose another with -o")
+    if target in source.parents:
+        raise UsageError(f"the input {shown(source)} lies inside the output {shown(target)}; choose another with -o")
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise UsageError(f"the output {shown(target)} exists; --force replaces it if transplt wrote it")
+    manifest = None if target.is_symlink() else read_manifest(target)
+    if manifest is None:
+        raise UsageError(f"{shown(target)} was not written by transplt, so --force leaves it alone; move it away first")
+    edited = [] if discard_edits else edited_since(target, manifest)
+    if edited:
+        names = ", ".join(shown(path) for path in edited[:_SHOWN_FILES])
+        more = f" and {len(edited) - _SHOWN_FILES} more" if len(edited) > _SHOWN_FILES else ""
+        raise UsageError(
+            f"{shown(target)} was edited since transplt wrote it ({names}{more}); --discard-edits throws that away"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A hidden folder beside `target` in which the output is made."""
+
+    folder: Path
+    target: Path
+
+
+@contextlib.contextmanager
+def staging(target: Path) -> Iterator[Staging]:
+    """A staging folder for `target`, gone at the end unless it was published, also when interrupted."""
+    made = _make_parents(target.parent)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        _remove_empty(made)
+        raise CannotFinish(f"cannot write into {shown(target.parent)}: {reason(error)}") from error
+    stage = Staging(folder, target)
+    try:
+        yield stage
+    except BaseException:
+        remove_tree(folder)
+        if not os.path.lexists(target):
+            _remove_empty(made)
+        raise
+    finally:
+        if folder.exists():
+            remove_tree(folder)
+
+
+def publish(stage: Staging, *, replace: bool) -> None:
+    """Puts the staged folder at its place. With `replace` what is there is moved aside, and back when that fails."""
+    aside: Path | None = None
+    try:
+        if os.path.lexists(stage.target):
+            if not replace:
+                raise UsageError(f"{shown(stage.target)} appeared while transplt worked, so nothing was written")
+            aside = Path(tempfile.mkdtemp(prefix=f".{stage.target.name}.old.", dir=stage.target.parent))
+            os.rename(stage.target, aside / stage.target.name)
+        os.rename(stage.folder, stage.target)
+    except BaseException as error:
+        if aside is not None:
+            if os.path.lexists(aside / stage.target.name) and not os.path.lexists(stage.target):
+                os.rename(aside / stage.target.name, stage.target)
+            remove_tree(aside)
+        if isinstance(error, OSError):
+            raise CannotFinish(f"cannot put the output at {shown(stage.target)}: {reason(error)}") from error
+        raise
+    if aside is not None:
+        remove_tree(aside)
+
+
+def make_folders(stage: Staging, folders: Iterable[str]) -> None:
+    """Makes the folders of the tree, open to the owner until `set_folder_modes`. OSError when the system refuses."""
+    for path in folders:
+        os.mkdir(stage.folder / path, 0o700)
+
+
+def set_folder_modes(stage: Staging, folders: Iterable[tuple[str, int]], top: int) -> None:
+    """Gives the folders the permission bits that they have in the input; the top one stays open to its owner."""
+    for path, mode in sorted(folders, reverse=True):
+        os.chmod(stage.folder / path, mode & 0o1777)
+    os.chmod(stage.folder, (top & 0o1777) | 0o700)
+
+
+def remove_tree(folder: Path) -> None:
+    """Removes a folder of ours, read-only parts included; what the system keeps from us stays."""
+    pending = [str(folder)]
+    folders: list[str] = []
+    while pending:
+        path = pending.pop()
+        folders.append(path)
+        with contextlib.suppress(OSError):
+            if stat.S_IMODE(os.lstat(path).st_mode) & 0o700 != 0o700:
+                os.chmod(path, 0o700)
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    else:
+                        os.unlink(entry.path)
+    for path in reversed(folders):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+
+
+def _make_parents(folder: Path) -> list[Path]:
+    """Makes `folder` and those above it; returns the ones that were not there, the deepest first."""
+    missing: list[Path] = []
+    at = folder
+    while not os.path.lexists(at):
+        missing.append(at)
+        at = at.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(f"the output cannot go to {shown(folder)}: {shown(at)} is not a folder") from error
+    except NotADirectoryError as error:
+        raise UsageError(f"the output cannot go to {shown(folder)}: {shown(at)} is not a folder") from error
+    except OSError as error:
+        _remove_empty(missing)
+        raise CannotFinish(f"cannot make the folder {shown(folder)}: {reason(error)}") from error
+    return missing
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -1,0 +1,296 @@
+"""Walks an input folder in sorted order and decides what is mirrored: nothing is read but .gitignore files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transplt.disk.git_index import Tracked, find_repository, read_tracked
+from transplt.disk.records import LeftOut
+from transplt.errors import UsageError, reason, shown
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+#: Folders that hold what a tool made or fetched, never what a person wrote.
+SKIPPED_FOLDERS = frozenset(
+    {
+        ".git", ".hg", ".svn", ".bzr", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".pytype",
+        ".hypothesis", ".tox", ".nox", ".eggs", "node_modules", ".ipynb_checkpoints", ".transplt",
+    }
+)  # fmt: skip
+#: A folder that holds one of these is a virtual environment.
+_ENVIRONMENT_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
+_SKIPPED_SUFFIXES = (".pyc", ".pyo")
+#: Files of these kinds are source: .gitignore never leaves them out.
+_SOURCE_SUFFIXES = frozenset(
+    {
+        ".py", ".pyi", ".pyx", ".pxd", ".pyw", ".ipynb", ".sh", ".bash", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp",
+        ".hh", ".cu", ".cuh", ".inl",
+    }
+)  # fmt: skip
+#: Files over this many bytes that no rule reads stay where they are, unless asked for.
+LARGE_FILE_BYTES = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file to mirror: its path relative to the input, size in bytes and permission bits."""
+
+    path: str
+    size: int
+    mode: int
+
+    @property
+    def is_python(self) -> bool:
+        return self.path.endswith(".py")
+
+
+@dataclass(slots=True)
+class Inventory:
+    """What the walk found. `links` maps a link's path to the relative target that it gets in the output."""
+
+    files: list[Entry] = field(default_factory=list)
+    folders: list[tuple[str, int]] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    large: list[LeftOut] = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.files or self.links or self.large or self.left_out or self.unreadable)
+
+
+def walk(
+    root: Path,
+    exclude: Sequence[str] = (),
+    *,
+    copy_all: bool = False,
+    skip: frozenset[str] = frozenset(),
+    above: tuple[str, Sequence[str]] = ("", ()),
+) -> Inventory:
+    """Everything below `root` (a real path), in an order that depends on names alone.
+
+    `exclude` are patterns as in .gitignore; `skip` are paths that count as absent. `above` are patterns of a folder at
+    or above `root`, with the way from there down to `root`. UsageError when `root` itself cannot be listed.
+    """
+    try:
+        patterns = Excluded(("", exclude), above)
+    except ValueError as error:
+        raise UsageError(f"a pattern of --exclude cannot be read: {error}") from error
+    walker = _Walker(root, patterns, copy_all, skip)
+    walker.walk()
+    return walker.found
+
+
+class Excluded:
+    """Patterns as in .gitignore, each group with the way from its folder down to the one that paths are relative to.
+
+    ValueError for a pattern that is none.
+    """
+
+    def __init__(self, *groups: tuple[str, Sequence[str]]) -> None:
+        self._specs = [(base, spec) for base, patterns in groups if (spec := _spec(patterns)) is not None]
+
+    def matches(self, path: str) -> bool:
+        """True for a path that is left out; a folder ends with a slash."""
+        return any(spec.match_file(base + path) for base, spec in self._specs)
+
+
+class _Walker:
+    def __init__(self, root: Path, exclude: Excluded, copy_all: bool, skip: frozenset[str]) -> None:
+        self.root = root
+        self.real_root = os.path.realpath(root)
+        self.exclude = exclude
+        self.copy_all = copy_all
+        self.skip = skip
+        self.found = Inventory()
+        self._links: list[str] = []
+        self._pending: list[tuple[str, _Ignores | None]] = [("", None)]
+
+    def walk(self) -> None:
+        while self._pending:
+            path, git = self._pending.pop()
+            try:
+                self._folder(path, git)
+            except OSError as error:
+                if not path:
+                    raise UsageError(f"cannot read the folder {shown(self.root)}: {reason(error)}") from error
+                self.found.unreadable.append((path, reason(error)))
+        self._resolve_links()
+        self.found.files.sort(key=lambda entry: entry.path)
+        self.found.folders.sort()
+        self.found.unreadable.sort()
+        self.found.left_out.sort(key=lambda item: item.path)
+        self.found.large.sort(key=lambda item: item.path)
+
+    def _folder(self, path: str, git: _Ignores | None) -> None:
+        """Lists one folder; `git` says what the repository around it tracks and ignores."""
+        with os.scandir(self.root / path) as listing:
+            entries = list(listing)
+        names = {entry.name for entry in entries}
+        if path and not _ENVIRONMENT_MARKS.isdisjoint(names):
+            self._leave_out(path, "virtual environment")
+            return
+        if ".git" in names or not path:
+            git = _Ignores.of(self.root, path) or git
+        if git is not None:
+            git = git.below(path, _read_spec(self.root / path / ".gitignore") if ".gitignore" in names else None)
+        if path:
+            self.found.folders.append((path, stat.S_IMODE(os.stat(self.root / path).st_mode)))
+        for entry in entries:
+            below = f"{path}/{entry.name}" if path else entry.name
+            try:
+                self._entry(entry, below, git)
+            except OSError as error:
+                self.found.unreadable.append((below, reason(error)))
+
+    def _entry(self, entry: os.DirEntry[str], path: str, git: _Ignores | None) -> None:
+        if path in self.skip or entry.name == ".git":
+            return
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if self.exclude.matches(path + "/" if is_folder else path):
+            self._leave_out(path, "excluded")
+        elif is_folder:
+            if entry.name not in SKIPPED_FOLDERS:
+                self._pending.append((path, git))
+        elif entry.is_symlink():
+            self._links.append(path)
+        elif not entry.is_file(follow_symlinks=False):
+            self._leave_out(path, "neither a file nor a folder")
+        elif not entry.name.endswith(_SKIPPED_SUFFIXES):
+            self._file(entry, path, git)
+
+    def _file(self, entry: os.DirEntry[str], path: str, git: _Ignores | None) -> None:
+        info = entry.stat(follow_symlinks=False)
+        if git is not None and os.path.splitext(entry.name)[1].lower() not in _SOURCE_SUFFIXES and git.drops(path):
+            self._leave_out(path, "ignored by git and not tracked", info.st_size)
+        elif info.st_size > LARGE_FILE_BYTES and not entry.name.endswith(".py") and not self.copy_all:
+            self.found.large.append(LeftOut(path, "larger than 10 MB and read by no rule", info.st_size))
+        else:
+            self.found.files.append(Entry(path, info.st_size, stat.S_IMODE(info.st_mode)))
+
+    def _leave_out(self, path: str, why: str, size: int = 0) -> None:
+        self.found.left_out.append(LeftOut(path, why, size))
+
+    def _resolve_links(self) -> None:
+        """Decides about the links, now that all that can be their target is known."""
+        kept = {entry.path for entry in self.found.files} | {path for path, _ in self.found.folders} | {""}
+        for path in sorted(self._links):
+            target, why = self._link_target(path, kept)
+            if target is None:
+                self._leave_out(path, why)
+            else:
+                self.found.links[path] = os.path.relpath(target, os.path.dirname(path) or ".").replace(os.sep, "/")
+
+    def _link_target(self, path: str, kept: set[str]) -> tuple[str | None, str]:
+        """What a link leads to, relative to the input; None and the reason where the output cannot hold it."""
+        full = self.root / path
+        try:
+            os.stat(full)
+        except FileNotFoundError:
+            return None, "broken link"
+        except OSError as error:
+            return None, f"link that cannot be followed ({reason(error)})"
+        target = os.path.realpath(full)
+        if target == self.real_root:
+            return None, "link to a folder that holds it (a loop)"
+        if not target.startswith(self.real_root.rstrip(os.sep) + os.sep):
+            return None, "link to a place outside the input"
+        inside = os.path.relpath(target, self.real_root).replace(os.sep, "/")
+        if path.startswith(inside + "/"):
+            return None, "link to a folder that holds it (a loop)"
+        if inside not in kept:
+            return None, "link to something that is left out"
+        return inside, ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The patterns of one .gitignore: a path of the input is seen by them as `add + path[strip:]`."""
+
+    strip: int
+    add: str
+    spec: GitIgnoreSpec
+
+    def verdict(self, path: str) -> bool | None:
+        return self.spec.check_file(self.add + path[self.strip :]).include
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignores:
+    """What git tracks and ignores, from the top of one repository down to one folder of the input."""
+
+    strip: int
+    tracked: Tracked
+    rules: tuple[_Rules, ...]
+    all_ignored: bool = False
+
+    @classmethod
+    def of(cls, root: Path, path: str) -> _Ignores | None:
+        """For the folder `path` of the input `root`, which may lie inside a repository; None where there is none."""
+        folder = root / path
+        top = find_repository(folder)
+        tracked = read_tracked(folder)
+        if tracked is None or top is None:
+            return None
+        strip = len(path) + 1 if path else 0
+        rules: list[_Rules] = []
+        exclude = _read_spec(top / ".git" / "info" / "exclude")
+        if exclude is not None:
+            rules.append(_Rules(strip, _from(top, folder), exclude))
+        for above in reversed(folder.parents):
+            spec = _read_spec(above / ".gitignore") if above == top or top in above.parents else None
+            if spec is not None:
+                rules.append(_Rules(strip, _from(above, folder), spec))
+        return cls(strip, tracked, tuple(rules))
+
+    def below(self, path: str, spec: GitIgnoreSpec | None) -> _Ignores:
+        """The same one folder further down, which may have a .gitignore of its own."""
+        rules = self.rules
+        if spec is not None:
+            rules = (*rules, _Rules(len(path) + 1 if path else 0, "", spec))
+        inner = path[self.strip :]
+        ignored = self.all_ignored or bool(
+            inner and not self.tracked.has_folder(inner) and _verdict(self.rules, path + "/")
+        )
+        return _Ignores(self.strip, self.tracked, rules, ignored)
+
+    def drops(self, path: str) -> bool:
+        """True for a file (path relative to the input) that git ignores and does not track."""
+        return self.all_ignored or (not self.tracked.has_file(path[self.strip :]) and _verdict(self.rules, path))
+
+
+def _verdict(rules: tuple[_Rules, ...], path: str) -> bool:
+    for rule in reversed(rules):
+        verdict = rule.verdict(path)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _from(above: Path, folder: Path) -> str:
+    """The way from `above` down to `folder`, with a trailing slash, empty where they are the same."""
+    return "" if above == folder else folder.relative_to(above).as_posix() + "/"
+
+
+def _read_spec(path: Path) -> GitIgnoreSpec | None:
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+        return _spec([line for line in lines if line.strip()])
+    except (OSError, ValueError):
+        return None
+
+
+def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+    """ValueError when a pattern is none."""
+    if not patterns:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(patterns)

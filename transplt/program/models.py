@@ -1,0 +1,241 @@
+"""Which variables hold a model that trains, where it is wrapped, and where the bare model is meant."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.program.program import File, Program, Slot, Value
+from transplt.program.training import Training
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+_OPTIMIZERS = ("torch.optim.", "apex.optimizers.", "timm.optim.", "transformers.", "bitsandbytes.optim.", "adabelief")
+_OPTIMIZER_WORDS = (
+    "adam",
+    "sgd",
+    "rmsprop",
+    "adagrad",
+    "lamb",
+    "lars",
+    "adadelta",
+    "optim",
+    "lion",
+    "radam",
+    "adafactor",
+)
+
+
+@dataclass(slots=True)
+class Models:
+    """The models that train: the variable of each origin, and all variables that hold the wrapped model."""
+
+    program: Program
+    training: Training
+    origins: dict[Slot, None] = field(default_factory=dict)
+    wrapped: dict[Slot, Slot] = field(default_factory=dict)  # -> its origin
+
+    def origin(self, file: File, node: ast.AST) -> Slot | None:
+        """The origin of the wrapped model that an expression is, None for any other."""
+        slot = self.program.slot(file, node)
+        return self.wrapped.get(slot) if slot else None
+
+
+def find_models(program: Program, training: Training, targets: tuple[str, ...]) -> Models:
+    """Models whose parameters an optimizer gets (`targets` restricts them by their spelling)."""
+    models = Models(program, training)
+    for file in program.files:
+        for node in sorted(file.scan.attributes.get("parameters", ()), key=lambda item: (item.lineno, item.col_offset)):
+            if not _optimized(program, file, node):
+                continue
+            base = _base(node.value)
+            slot = program.slot(file, base) if base is not None else None
+            if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
+                continue
+            for origin in _origins(program, slot, set()):
+                if not targets or _named(origin, targets):
+                    models.origins.setdefault(origin)
+    for origin in models.origins or _called(models):
+        if not targets or _named(origin, targets):
+            models.origins.setdefault(origin)
+            _spread(models, origin)
+    return models
+
+
+def _called(models: Models) -> list[Slot]:
+    """Models that a training loop calls, and whose parameters somebody asks for: when no optimizer is in sight."""
+    program = models.program
+    asked: dict[Slot, None] = {}
+    for file in program.files:
+        for node in sorted(file.scan.attributes.get("parameters", ()), key=lambda item: (item.lineno, item.col_offset)):
+            slot = program.slot(file, node.value)
+            for origin in _origins(program, slot, set()) if slot is not None else ():
+                asked.setdefault(origin)
+    called: set[Slot] = set()
+    for file, loop in models.training.regions:
+        calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+        slots = [slot for func in calls if (slot := program.slot(file, func)) is not None]
+        called.update(origin for slot in slots for origin in _origins(program, slot, set()))
+    return [origin for origin in asked if origin in called]
+
+
+def _named(origin: Slot, targets: tuple[str, ...]) -> bool:
+    spelled = f"self.{origin[2]}" if origin[0] == "self" else origin[2]
+    return spelled in targets or origin[2] in targets
+
+
+def _base(node: ast.expr) -> ast.expr | None:
+    """`model` of `model.fc`, `self.model` of `self.model.encoder`."""
+    while isinstance(node, ast.Attribute):
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return node
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
+    """True when `X.parameters` goes to an optimizer: directly, or through one variable."""
+    for above in chain(node):
+        if isinstance(above, ast.Call) and is_optimizer(file, above):
+            return True
+        if isinstance(above, ast.stmt):
+            break
+    stored = statement(node)
+    if not isinstance(stored, ast.Assign) or len(stored.targets) != 1:
+        return False
+    slot = program.slot(file, stored.targets[0])
+    if slot is None:
+        return False
+    for other in program.files:
+        for call in other.scan.calls:
+            if is_optimizer(other, call):
+                for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                    if any(isinstance(n, ast.Name) and program.slot(other, n) == slot for n in ast.walk(argument)):
+                        return True
+    return False
+
+
+def is_optimizer(file: File, call: ast.Call) -> bool:
+    """True for a call that makes an optimizer, by its module or its name."""
+    name = file.names.qualified(call.func) or ""
+    if name.startswith(_OPTIMIZERS):
+        return not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return any(word in last.lower() for word in _OPTIMIZER_WORDS) and last not in ("zero_grad", "step")
+
+
+def _origins(program: Program, slot: Slot, seen: set[Slot]) -> list[Slot]:
+    """The variables in which the model is made, of which `slot` is handed the model."""
+    if slot in seen:
+        return []
+    seen.add(slot)
+    given: list[Slot] = []
+    for value in program.values.get(slot, ()):
+        if value.index is None and isinstance(value.node, (ast.Name, ast.Attribute)):
+            above = program.slot(value.file, value.node)
+            if above is None or above == slot:
+                return [slot]
+            given.append(above)
+        elif slot[0] != "self" and _is_parameter(program, slot):
+            return [slot]  # made where it is handed over: it has no other name
+    if not given:
+        return [slot]
+    # `model = model` in the end of a branch leads nowhere else; a value that is made here makes this the origin
+    if any(not isinstance(value.node, (ast.Name, ast.Attribute)) for value in program.values.get(slot, ())):
+        return [slot]
+    return [origin for item in given for origin in _origins(program, item, seen)]
+
+
+def _is_parameter(program: Program, slot: Slot) -> bool:
+    file = next((file for file in program.files if file.path == slot[0]), None)
+    if file is None:
+        return False
+    from transplt.program.program import scope_key
+
+    for scope in file.scan.scopes.values():
+        if scope_key(scope) == slot[1]:
+            return any(binding.kind == "param" for binding in scope.bindings.get(slot[2], ()))
+    return False
+
+
+def _spread(models: Models, origin: Slot) -> None:
+    """All variables to which the wrapped model gets."""
+    program, training = models.program, models.training
+    models.wrapped[origin] = origin
+    pending = [origin]
+    while pending:
+        slot = pending.pop()
+        for target, values in program.values.items():
+            if target in models.wrapped:
+                continue
+            for value in values:
+                if value.index is None and _is_slot(program, value, slot) and _keeps_wrapper(models, training, value):
+                    models.wrapped[target] = origin
+                    pending.append(target)
+                    break
+                if _returned(program, value, slot):
+                    models.wrapped[target] = origin
+                    pending.append(target)
+                    break
+
+
+def _is_slot(program: Program, value: Value, slot: Slot) -> bool:
+    return isinstance(value.node, (ast.Name, ast.Attribute)) and program.slot(value.file, value.node) == slot
+
+
+def _keeps_wrapper(models: Models, training: Training, value: Value) -> bool:
+    above = parent(value.node)
+    if isinstance(above, ast.keyword):
+        above = parent(above)
+    return not isinstance(above, ast.Call) or takes_wrapper(models, value.file, above, value.node)
+
+
+def takes_wrapper(models: Models, file: File, call: ast.Call, node: ast.expr) -> bool:
+    """True for a call that gets the wrapped model `node`: one that trains with it, or runs it on all ranks."""
+    if models.training.trains(file, call):
+        return True
+    callee = models.program.callee(file, call)
+    if callee is not None:
+        return _runs_model(
+            models, callee, next((n for n, v in models.program.arguments(call, callee) if v is node), "")
+        )
+    name = file.names.qualified(call.func) or ""
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name.startswith(("torch.", "torchvision.", "copy.")) or last in (
+        "print",
+        "isinstance",
+        "str",
+        "len",
+        "deepcopy",
+    ):
+        return False
+    return models.training.in_region(file, call) and not any(
+        word in last.lower() for word in ("save", "eval", "valid", "test", "log", "ema", "update")
+    )
+
+
+def _runs_model(models: Models, callee: ast.AST, name: str) -> bool:
+    """True for a function that calls the model it is given, and is given no other: buffers stay alike on all ranks."""
+    program, function = models.program, models.program.constructor(callee)
+    if function is None or not name:
+        return False
+    file, slot = program.owner[function], program.parameter_slot(function, name)
+    if not any(isinstance(call.func, ast.Name) and program.slot(file, call.func) == slot for call in file.scan.calls):
+        return False
+    return all(program.slot(value.file, value.node) in models.wrapped for value in program.values.get(slot, ()))
+
+
+def _returned(program: Program, value: Value, slot: Slot) -> bool:
+    """True when a value is what a function of the program returns, and that is the variable `slot`."""
+    if not isinstance(value.node, ast.Call):
+        return False
+    callee = program.callee(value.file, value.node)
+    if not isinstance(callee, FUNCTIONS):
+        return False
+    for result in program.returns(callee):
+        item: ast.expr | None = result
+        if value.index is not None:
+            whole = isinstance(result, ast.Tuple) and value.index < len(result.elts)
+            item = result.elts[value.index] if whole and isinstance(result, ast.Tuple) else None
+        if item is not None and program.slot(program.owner[callee], item) == slot:
+            return True
+    return False

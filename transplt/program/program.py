@@ -1,0 +1,425 @@
+"""The files that the main file reaches, read as one program: functions, classes, calls, where values come from.
+
+Nothing is decided here. What cannot be resolved resolves to nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from transplt.project.facts import ProjectFacts
+from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.names import Names
+from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent, scan
+from transplt.text.source import Source, UnreadableSource, parse, read_source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+#: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).
+Slot = tuple[str, str, str]
+LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+_PARSED: dict[str, tuple[bytes, File]] = {}
+
+
+@dataclass(slots=True, eq=False)
+class File:
+    """One parsed file of the program."""
+
+    path: str
+    source: Source
+    scan: Scan
+    names: Names
+
+    @property
+    def module(self) -> str:
+        return module_name(self.path)
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """What a slot may hold: an expression, or the item of it at `index` (a position of a tuple)."""
+
+    file: File
+    node: ast.expr
+    index: int | None = None
+
+
+@dataclass(slots=True)
+class Program:
+    """The reached files, the main file first, and the tables over them."""
+
+    files: list[File]
+    project: ProjectFacts
+    functions: dict[str, tuple[File, Function]] = field(default_factory=dict)
+    classes: dict[str, tuple[File, ast.ClassDef]] = field(default_factory=dict)
+    owner: dict[ast.AST, File] = field(default_factory=dict)  # of a function or class
+    values: dict[Slot, list[Value]] = field(default_factory=dict)
+    call_sites: dict[ast.AST, list[tuple[File, ast.Call]]] = field(default_factory=dict)
+    entries: dict[Slot, list[tuple[str | int | None, Value]]] = field(default_factory=dict)  # stored under keys
+    paths: dict[str, str] = field(default_factory=dict)  # by module
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def slot(self, file: File, node: ast.AST) -> Slot | None:
+        """The variable that a Name or `self.attribute` is."""
+        if isinstance(node, ast.Name):
+            found = file.names.lookup(node.id, file.scan.scope_of(node))
+            if found is None:
+                return None
+            if len(found[1]) == 1 and found[1][0].kind == "import":
+                known = self.project.canonical(found[1][0].target)
+                module, _, name = known.rpartition(".")
+                return (self.paths[module], "", name) if module in self.paths else None
+            return (file.path, scope_key(found[0]), node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            cls = self.class_of(file, node.value)
+            return ("self", self.root_class(cls), node.attr) if cls else None
+        return None
+
+    def class_of(self, file: File, node: ast.expr) -> str:
+        """Full name of the class whose object a name is: `self`, or a variable made by calling the class."""
+        if not isinstance(node, ast.Name):
+            return ""
+        function = enclosing_function(node)
+        if function is not None and isinstance(parent(function), ast.ClassDef):
+            every = [*function.args.posonlyargs, *function.args.args]
+            if every and every[0].arg == node.id:
+                return class_name(file, parent(function))
+        slot = self.slot(file, node)
+        for value in self.values.get(slot, ()) if slot else ():
+            if isinstance(value.node, ast.Call) and value.index is None:
+                made = self.named(value.file, value.node.func)
+                if isinstance(made, ast.ClassDef):
+                    return class_name(self.owner[made], made)
+        return ""
+
+    def root_class(self, name: str) -> str:
+        """The topmost base of a class that the program defines: objects of a family share their attributes."""
+        seen = set[str]()
+        while name in self.classes and name not in seen:
+            seen.add(name)
+            file, node = self.classes[name]
+            bases = [self.project.canonical(full) for base in node.bases if (full := self.full(file, base))]
+            above = next((base for base in bases if base in self.classes), "")
+            if not above:
+                break
+            name = above
+        return name
+
+    def full(self, file: File, node: ast.AST) -> str:
+        """Full name of a name of a library or of a function or class of the program; empty when unknown."""
+        known = file.names.qualified(node)
+        if known is not None:
+            return known
+        if isinstance(node, ast.Name):
+            found = file.names.lookup(node.id, file.scan.scope_of(node))
+            if found is not None and len(found[1]) == 1 and found[1][0].kind in ("def", "class"):
+                return f"{file.module}.{node.id}" if found[0].kind == "module" else ""
+        return ""
+
+    def callee(self, file: File, call: ast.Call) -> ast.AST | None:
+        """The function or class of the program that a call runs, None for any other."""
+        return self.definition(file, call.func)
+
+    def definition(self, file: File, func: ast.expr) -> ast.AST | None:
+        """The function or class of the program that an expression names."""
+        found = self.named(file, func)
+        if found is None and isinstance(func, ast.Attribute) and file.names.qualified(func) is None:
+            cls = self.class_of(file, func.value) or self._class_in_slot(file, func.value)
+            return self.method(cls, func.attr) if cls else None
+        return found
+
+    def named(self, file: File, func: ast.expr) -> ast.AST | None:
+        """The function or class of the program that a name is, without looking at what objects are."""
+        if isinstance(func, ast.Name):
+            found = file.names.lookup(func.id, file.scan.scope_of(func))
+            if found is None or len(found[1]) != 1:
+                return None
+            binding = found[1][0]
+            if binding.kind in ("def", "class"):
+                return binding.node
+            return self.defined(binding.target) if binding.kind == "import" else None
+        known = file.names.qualified(func) if isinstance(func, ast.Attribute) else None
+        return self.defined(known) if known is not None else None
+
+    def _class_in_slot(self, file: File, node: ast.expr) -> str:
+        slot = self.slot(file, node)
+        for value in self.values.get(slot, ()) if slot else ():
+            if isinstance(value.node, ast.Call) and value.index is None and value.node.func is not node:
+                known = value.file.names.qualified(value.node.func) or self.full(value.file, value.node.func)
+                if (name := self.project.canonical(known)) in self.classes:
+                    return name
+        return ""
+
+    def defined(self, target: str) -> ast.AST | None:
+        name = self.project.canonical(target)
+        found = self.functions.get(name) or self.classes.get(name)
+        return found[1] if found else None
+
+    def method(self, cls: str, name: str) -> Function | None:
+        """The method of a class of the program, inherited ones included."""
+        seen = set[str]()
+        pending = [cls]
+        while pending:
+            at = pending.pop(0)
+            if at in seen or at not in self.classes:
+                continue
+            seen.add(at)
+            if (found := self.functions.get(f"{at}.{name}")) is not None:
+                return found[1]
+            file, node = self.classes[at]
+            pending += [self.project.canonical(full) for base in node.bases if (full := self.full(file, base))]
+        return None
+
+    # --- calls -------------------------------------------------------------------------------------------------------
+
+    def arguments(self, call: ast.Call, callee: ast.AST) -> list[tuple[str, ast.expr]]:
+        """(parameter, argument) pairs of a call of a function or class of the program; starred ones are left out."""
+        function = self.constructor(callee)
+        if function is None:
+            return []
+        names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+        if isinstance(parent(function), ast.ClassDef) and not is_static(function):
+            names = names[1:]
+        pairs = []
+        for name, argument in zip(names, call.args, strict=False):
+            if isinstance(argument, ast.Starred):
+                break
+            pairs.append((name, argument))
+        return pairs + [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
+
+    def constructor(self, callee: ast.AST) -> Function | None:
+        """The function that a call runs: of a class its `__init__`."""
+        if isinstance(callee, FUNCTIONS):
+            return callee
+        if isinstance(callee, ast.ClassDef):
+            return self.method(class_name(self.owner[callee], callee), "__init__")
+        return None
+
+    def parameter_slot(self, function: Function, name: str) -> Slot:
+        file = self.owner[function]
+        return (file.path, scope_key(file.scan.scopes[function]), name)
+
+    def returns(self, function: Function) -> Iterator[ast.expr]:
+        for node in self.owner[function].scan.returns:
+            if enclosing_function(node) is function and node.value is not None:
+                yield node.value
+
+
+def build(files: dict[str, bytes], entry: str, project: ProjectFacts, own: File | None = None) -> Program:
+    """The program of the main file `entry`; `own` is a file that was parsed before, whose nodes are to be used."""
+    program = Program([], project)
+    pending, seen = [entry], {entry}
+    while pending:
+        path = pending.pop(0)
+        file = own if own is not None and own.path == path else _read(path, files.get(path, b""))
+        if file is None:
+            continue
+        program.files.append(file)
+        for target in _imported(file):
+            found = _path_of(project, target)
+            if found and found not in seen and found in files:
+                seen.add(found)
+                pending.append(found)
+    _tables(program)
+    return program
+
+
+def program_of(files: list[File], project: ProjectFacts) -> Program:
+    """The program of files that were read before, none of which is its main file."""
+    program = Program(files, project)
+    _tables(program)
+    return program
+
+
+def read_file(path: str, data: bytes) -> File | None:
+    """A parsed file, None for one that cannot be read."""
+    return _read(path, data)
+
+
+def imported_paths(file: File, project: ProjectFacts) -> list[str]:
+    """The files of the project that a file imports."""
+    return [path for target in _imported(file) if (path := _path_of(project, target))]
+
+
+def paths_of(project: ProjectFacts, target: str) -> list[str]:
+    """The file of the project that a full name leads to, none for names of libraries."""
+    found = _path_of(project, target)
+    return [found] if found else []
+
+
+def _read(path: str, data: bytes) -> File | None:
+    kept = _PARSED.get(path)
+    if kept is not None and kept[0] == data:
+        return kept[1]
+    try:
+        source = read_source(data)
+        found = scan(source, parse(source), path)
+    except UnreadableSource:
+        return None
+    file = File(path, source, found, Names(found))
+    _PARSED[path] = (data, file)
+    return file
+
+
+def _imported(file: File) -> Iterator[str]:
+    for node in file.scan.imports:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+            continue
+        base = import_base(file.path, node)
+        yield base
+        yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names if alias.name != "*")
+
+
+def _path_of(project: ProjectFacts, target: str) -> str:
+    name = project.canonical(target)
+    while name:
+        if name in project.modules:
+            return project.modules[name]
+        name = name.rpartition(".")[0]
+    return ""
+
+
+def _tables(program: Program) -> None:
+    for file in program.files:
+        program.paths.setdefault(file.module, file.path)
+    for file in program.files:
+        for node in (*file.scan.functions, *file.scan.classes):
+            program.owner[node] = file
+        for cls in file.scan.classes:
+            program.classes[class_name(file, cls)] = (file, cls)
+        for function in file.scan.functions:
+            above = parent(function)
+            if isinstance(above, ast.ClassDef):
+                program.functions[f"{class_name(file, above)}.{function.name}"] = (file, function)
+            elif file.scan.scope_of(function) is file.scan.root:
+                program.functions[f"{file.module}.{function.name}" if file.module else function.name] = (file, function)
+    for file in program.files:
+        for scope in file.scan.scopes.values():
+            for name, bindings in scope.bindings.items():
+                for binding in bindings:
+                    if binding.kind == "assign":
+                        _assigned(program, file, (file.path, scope_key(scope), name), binding.node)
+    for file in program.files:
+        for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
+            if (slot := program.slot(file, store)) is not None:
+                _assigned(program, file, slot, store)
+    for file in program.files:
+        for item in file.scan.subscripts:
+            if isinstance(item.ctx, ast.Store):
+                _stored(program, file, item)
+    for file in program.files:
+        for call in file.scan.calls:
+            callee = program.callee(file, call)
+            if callee is None:
+                continue
+            program.call_sites.setdefault(callee, []).append((file, call))
+            made = program.constructor(callee)
+            for name, argument in program.arguments(call, callee):
+                if made is not None:
+                    given = program.parameter_slot(made, name)
+                    program.values.setdefault(given, []).append(Value(file, argument))
+
+
+def _stored(program: Program, file: File, item: ast.Subscript) -> None:
+    """`loaders["train"] = ...`."""
+    above = parent(item)
+    slot = program.slot(file, item.value)
+    if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
+        program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
+
+
+def key_of(node: ast.expr | None) -> int | str | None:
+    """A key or index that is written out, else None."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, (int, str)) else None
+
+
+def _assigned(program: Program, file: File, slot: Slot, store: ast.AST) -> None:
+    above = parent(store)
+    values = program.values.setdefault(slot, [])
+    if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+        if above.value is not None:
+            values.append(Value(file, above.value))
+    elif isinstance(above, (ast.Tuple, ast.List)) and isinstance(parent(above), ast.Assign):
+        value = parent(above).value  # type: ignore[attr-defined]
+        index = above.elts.index(store)  # type: ignore[arg-type]
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(above.elts):
+            values.append(Value(file, value.elts[index]))
+        else:
+            values.append(Value(file, value, index))
+
+
+def reached_functions(program: Program) -> set[ast.AST]:
+    """The functions that the main file's code calls, by resolution where it works, else by name."""
+    by_name: dict[str, list[Function]] = {}
+    for file in program.files:
+        for function in file.scan.functions:
+            by_name.setdefault(function.name, []).append(function)
+    reached: set[ast.AST] = set()
+    pending: list[ast.AST] = []
+    main = program.files[0]
+    calls: dict[int, list[tuple[File, ast.Call]]] = {}
+    todo: list[tuple[File, ast.Call]] = []
+    for file in program.files:
+        for call in file.scan.calls:
+            holder = enclosing_function(call)
+            if holder is not None:
+                calls.setdefault(id(holder), []).append((file, call))
+            elif file is main:
+                todo.append((file, call))
+    while todo or pending:
+        while todo:
+            file, call = todo.pop()
+            callee = program.callee(file, call)
+            found: list[ast.AST] = []
+            if isinstance(callee, FUNCTIONS):
+                found = [callee]
+            elif isinstance(callee, ast.ClassDef):
+                found = [node for node in callee.body if isinstance(node, FUNCTIONS)]
+            elif isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
+                found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
+            for argument in call.args:
+                given = program.definition(file, argument) if isinstance(argument, ast.Name) else None
+                if isinstance(given, FUNCTIONS):
+                    found.append(given)
+            for reachable in found:
+                if reachable not in reached:
+                    reached.add(reachable)
+                    pending.append(reachable)
+        while pending:
+            todo += calls.get(id(pending.pop()), [])
+    return reached
+
+
+def scope_key(scope: Scope) -> str:
+    """A name for a scope that is the same in every run."""
+    node = scope.node
+    return "" if isinstance(node, ast.Module) else f"{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+
+
+def class_name(file: File, node: ast.AST) -> str:
+    """Full name of a class."""
+    assert isinstance(node, ast.ClassDef)
+    return f"{file.module}.{node.name}" if file.module else node.name
+
+
+def enclosing_function(node: ast.AST) -> Function | None:
+    """The function that holds a node, None at module level."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, FUNCTIONS):
+            return node
+    return None
+
+
+def is_static(function: Function) -> bool:
+    """True for a method that gets no object."""
+    return any(getattr(decorator, "id", "") == "staticmethod" for decorator in function.decorator_list)
+
+
+def text_of(file: File, node: ast.expr) -> str:
+    """Source text of an expression."""
+    return file.source.slice(*file.source.extent(node))

@@ -1,0 +1,246 @@
+"""What of a program trains: backward passes, the functions around them, the loops over data, the epochs."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.program.program import LOADERS, File, Program, enclosing_function, key_of
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+Loop = ast.For | ast.AsyncFor | ast.While
+#: Methods that models have too: a call of one says nothing about a function of the same name.
+_MODEL_METHODS = frozenset({"train", "eval", "step", "forward", "update", "backward", "fit", "__call__"})
+#: A value that is an item of itself (`x = f(x[0])` in a loop) would be followed for ever.
+_DEEPEST_PATH = 8
+_SKIPPED = frozenset({"len", "range", "print", "str", "int", "float", "isinstance", "min", "max", "id", "type"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loader:
+    """A call of DataLoader. `by_key` when one call makes several loaders (in a comprehension)."""
+
+    file: File
+    call: ast.Call
+    by_key: bool = False
+
+
+@dataclass(slots=True)
+class Training:
+    """What trains. `loops` are the loops over training data with the loaders that they read."""
+
+    program: Program
+    backwards: list[tuple[File, ast.Call]] = field(default_factory=list)
+    functions: set[ast.AST] = field(default_factory=set)
+    regions: list[tuple[File, Loop]] = field(default_factory=list)
+    loops: list[tuple[File, Loop, tuple[Loader, ...]]] = field(default_factory=list)
+    _names: tuple[int, set[str]] = field(default_factory=lambda: (-1, set()))
+
+    def trains(self, file: File, call: ast.Call) -> bool:
+        """True for a call of a function of the program in which something trains."""
+        callee = self.program.callee(file, call)
+        if isinstance(callee, ast.ClassDef):
+            return any(isinstance(node, FUNCTIONS) and node in self.functions for node in callee.body)
+        if callee is not None:
+            return callee in self.functions
+        if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:
+            if file.names.qualified(call.func) is not None:
+                return False
+            return call.func.attr in self._method_names()
+        return False
+
+    def _method_names(self) -> set[str]:
+        """Names of the methods in which something trains; kept until there are more functions."""
+        count, names = self._names
+        if count != len(self.functions):
+            names = {getattr(node, "name", "") for node in self.functions if _is_method(node)}
+            self._names = (len(self.functions), names)
+        return names
+
+    def in_region(self, file: File, node: ast.AST) -> bool:
+        """True for code inside of a loop that trains, in the same function."""
+        loops = {id(loop) for at, loop in self.regions if at is file}
+        for above in chain(node):
+            if isinstance(above, FUNCTIONS):
+                return False
+            if id(above) in loops:
+                return True
+        return False
+
+
+def find_training(program: Program) -> Training:
+    """Look for what trains in all files of the program."""
+    training = Training(program)
+    for file in program.files:
+        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                function = enclosing_function(call)
+                if function is None or function.name != "backward":
+                    training.backwards.append((file, call))
+                    _enclosing(training, call)
+    changed = True
+    while changed:
+        changed = False
+        for file in program.files:
+            for call in file.scan.calls:
+                function = enclosing_function(call)
+                if function is not None and function not in training.functions and training.trains(file, call):
+                    if isinstance(program.callee(file, call), ast.ClassDef):
+                        continue  # making a trainer is not training
+                    _enclosing(training, call)
+                    changed = True
+    _loops(training)
+    return training
+
+
+def _is_method(node: ast.AST) -> bool:
+    return isinstance(parent(node), ast.ClassDef)
+
+
+def _enclosing(training: Training, node: ast.AST) -> None:
+    function = enclosing_function(node)
+    if function is not None:
+        training.functions.add(function)
+
+
+def _loops(training: Training) -> None:
+    seen: set[int] = set()
+    for file in training.program.files:
+        backward = {id(call) for at, call in training.backwards if at is file}
+        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+            made = isinstance(training.program.callee(file, call), ast.ClassDef)
+            if id(call) not in backward and (made or not training.trains(file, call)):
+                continue
+            for above in chain(call):
+                if isinstance(above, FUNCTIONS):
+                    break
+                if isinstance(above, (ast.For, ast.AsyncFor, ast.While)) and id(above) not in seen:
+                    seen.add(id(above))
+                    training.regions.append((file, above))
+    for file, loop in training.regions:
+        loaders = _read_loaders(training.program, file, loop)
+        if loaders:
+            training.loops.append((file, loop, loaders))
+
+
+def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...]:
+    """The loaders that a loop reads: by its header, or by `next(...)` in its own body."""
+    sources: list[ast.expr] = [loop.iter] if not isinstance(loop, ast.While) else []
+    for node in _own_nodes(loop):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
+            sources.append(node.args[0])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__next__":
+            sources.append(node.func.value)
+    found: dict[int, Loader] = {}
+    for source in sources:
+        for loader in loaders_of(program, file, source):
+            found.setdefault(id(loader.call), loader)
+    return tuple(found.values())
+
+
+def _own_nodes(loop: Loop) -> list[ast.AST]:
+    """The nodes of a loop's body without those of the loops in it."""
+    found: list[ast.AST] = []
+    pending: list[ast.AST] = list(loop.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While, *FUNCTIONS, ast.ClassDef)):
+            continue
+        found.append(node)
+        pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+Path = tuple[int | str | None, ...]
+
+
+def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
+    """The calls of DataLoader that an expression may stand for, through variables, helpers, dicts and tuples."""
+    found: dict[int, Loader] = {}
+    seen: set[tuple[int, Path]] = set()
+
+    def visit(file: File, node: ast.expr | None, path: Path, by_key: bool = False) -> None:
+        if node is None or (id(node), path) in seen or len(seen) > 2000 or len(path) > _DEEPEST_PATH:
+            return
+        seen.add((id(node), path))
+        if isinstance(node, ast.Call):
+            called(file, node, path, by_key)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            slot = program.slot(file, node)
+            for value in program.values.get(slot, ()) if slot else ():
+                visit(value.file, value.node, path if value.index is None else (value.index, *path), by_key)
+            for key, entry in program.entries.get(slot, ()) if slot and path else ():
+                if _same_key(key, path[0]):
+                    visit(entry.file, entry.node, path[1:], by_key)
+        elif isinstance(node, ast.Subscript):
+            visit(file, node.value, (key_of(node.slice), *path), by_key)
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            for index, item in enumerate(node.elts):
+                if not path or _same_key(index, path[0]):
+                    visit(file, item, path[1:], by_key)
+        elif isinstance(node, ast.Dict):
+            for key_node, item in zip(node.keys, node.values, strict=True):
+                if not path or _same_key(key_of(key_node), path[0]):
+                    visit(file, item, path[1:], by_key)
+        elif isinstance(node, ast.DictComp):
+            visit(file, node.value, path[1:], True)
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            visit(file, node.elt, path[1:], True)
+        elif isinstance(node, ast.IfExp):
+            visit(file, node.body, path, by_key)
+            visit(file, node.orelse, path, by_key)
+        elif isinstance(node, ast.NamedExpr):
+            visit(file, node.value, path, by_key)
+
+    def called(file: File, call: ast.Call, path: Path, by_key: bool) -> None:
+        if file.names.qualified(call.func) in LOADERS:
+            found.setdefault(id(call), Loader(file, call, by_key))
+            return
+        callee = program.callee(file, call)
+        if isinstance(callee, FUNCTIONS):
+            for value in program.returns(callee):
+                visit(program.owner[callee], value, path, by_key)
+        elif callee is None and getattr(call.func, "id", "") not in _SKIPPED:
+            for argument in call.args:
+                visit(file, argument.value if isinstance(argument, ast.Starred) else argument, path, by_key)
+        elif isinstance(callee, ast.ClassDef):
+            for _, argument in program.arguments(call, callee):  # a prefetcher around a loader
+                visit(file, argument, (), by_key)
+
+    visit(file, node, ())
+    return list(found.values())
+
+
+def _same_key(key: object, wanted: object) -> bool:
+    return key is None or wanted is None or key == wanted
+
+
+def block_of(node: ast.stmt) -> list[ast.stmt]:
+    """The statements among which one stands."""
+    above = parent(node)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(above, name, None)
+        if isinstance(block, list) and node in block:
+            return block
+    return [node]
+
+
+def lifted(node: ast.AST, block: list[ast.stmt]) -> int | None:
+    """Index of the statement of a block that holds a node, None when the block does not."""
+    places = {id(item): index for index, item in enumerate(block)}
+    while not isinstance(node, ast.Module):
+        if id(node) in places:
+            return places[id(node)]
+        node = parent(node)
+    return None
+
+
+def loops_around(node: ast.AST) -> list[Loop]:
+    """The loops of the same function around a node, nearest first."""
+    found: list[Loop] = []
+    for above in chain(node):
+        if isinstance(above, FUNCTIONS):
+            break
+        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
+            found.append(above)
+    return found

@@ -1,0 +1,264 @@
+"""What files say to each other: the facts of one module, and their sum over a project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from transplt.project.name_hints import hint_of
+
+#: Attribute and key names that say nothing about what they hold: uses of one class tell nothing of another's.
+GENERIC = frozenset(
+    "name names type types value values data key keys mode kind id ids args arg kwargs config cfg conf text label "
+    "labels title index idx path shape size dtype func fn cls klass module model models options opts params param "
+    "item items x y default description help result results state status tag tags category target targets source "
+    "src dst op ops impl method style format fmt level output outputs input inputs content message msg raw string "
+    "str line parent node children info meta version prefix suffix variant flavor choice choices".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """What one file tells the rest of its project; small and picklable.
+
+    `imports`: local module-level name -> full name it imports. `stars`: modules it imports everything from.
+    `slots`: groups of value slots that share their values, with the marks they carry (see `flow`).
+    `cuda_definitions`: (qualified name, kind) of functions, methods, classes and members called cuda or is_cuda.
+    `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
+    `has_kernels`: it builds or imports CUDA kernels.
+    `uses_cuda`: it speaks of CUDA; `handles_npu`: it chooses between CUDA and the NPU (see `values.npu_choices`).
+    `analysis`: what it says to the analysis, where that is asked for (transplt.analysis.project reads it).
+    """
+
+    path: str
+    module: str
+    imports: tuple[tuple[str, str], ...] = ()
+    stars: tuple[str, ...] = ()
+    defined: tuple[str, ...] = ()
+    used_from: tuple[str, ...] = ()
+    links: tuple[tuple[str, ...], ...] = ()
+    marks: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    cuda_methods: tuple[str, ...] = ()
+    cuda_data: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    bases: tuple[tuple[str, str], ...] = ()
+    instances: tuple[tuple[str, str], ...] = ()
+    has_kernels: bool = False
+    uses_cuda: bool = False
+    handles_npu: bool = False
+    analysis: object = None
+    text: bytes = b""  # of the whole file, for those who read programs
+
+
+@dataclass(slots=True)
+class ProjectFacts:
+    """The sum of all `ModuleFacts`. An empty one stands for a file seen without its project."""
+
+    known: bool = False
+    modules: dict[str, str] = field(default_factory=dict)  # module name -> path
+    suffixes: dict[str, str] = field(default_factory=dict)  # shorter dotted name -> module name, where unique
+    reexports: dict[str, str] = field(default_factory=dict)
+    used_names: frozenset[str] = frozenset()
+    slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
+    marks: dict[str, frozenset[str]] = field(default_factory=dict)  # representative -> marks
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    cuda_methods: frozenset[str] = frozenset()
+    cuda_data: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    kernel_modules: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
+    portable: bool = False
+    instances: dict[str, str] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()  # names under which the project itself is imported
+    analysis: object = None  # the sum of what files say to the analysis
+    sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
+
+    @classmethod
+    def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
+        """The sum of the facts of all files, in any order."""
+        every = sorted(facts, key=lambda item: item.path)
+        joined = cls(known=True)
+        for item in every:
+            joined.modules.setdefault(item.module, item.path)
+        joined.suffixes = _suffixes(joined.modules)
+        joined.sources = {item.path: item.text for item in every if item.text}
+        joined.packages = _packages(joined.modules)
+        used: set[str] = set()
+        defined: set[str] = set()
+        for item in every:
+            for local, target in item.imports:
+                joined.reexports[f"{item.module}.{local}"] = target
+            used.update(joined.canonical(name) for name in item.used_from)
+            defined.update(f"{item.module}.{name}" for name in item.defined)
+            joined.parameters.update(dict(item.parameters))
+        names_of: dict[str, list[str]] = {}
+        for name in (*defined, *joined.reexports):
+            names_of.setdefault(name.rpartition(".")[0], []).append(name)
+        for item in every:
+            for star in item.stars:
+                source = joined.canonical(star)
+                if source in joined.modules:
+                    used.update(names_of.get(source, ()))
+        joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
+        joined.used_names = frozenset(used)
+        joined.defined = frozenset(defined)
+        joined.cuda_methods = frozenset(name for item in every for name in item.cuda_methods)
+        joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
+        joined.flags = frozenset(name for item in every for name in item.flags)
+        joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
+        joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
+        joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
+        _join_slots(joined, every)
+        return joined
+
+    def global_slot(self, known: str) -> str:
+        """The slot of a module-level name, or of a class attribute when what is in front of the last dot is a class."""
+        owner, _, name = known.rpartition(".")
+        if owner in self.instances:
+            return f"s:{self.instances[owner]}.{name}"
+        return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
+
+    def canonical(self, name: str) -> str:
+        """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
+        head = name
+        tail: list[str] = []
+        while head:
+            if head in self.modules:
+                return name
+            if head in self.suffixes:
+                return ".".join([self.suffixes[head], *reversed(tail)])
+            head, _, last = head.rpartition(".")
+            tail.append(last)
+        return name
+
+
+def _packages(modules: dict[str, str]) -> frozenset[str]:
+    """Modules and packages at the top, and packages in a folder that is no package itself, such as `src`."""
+    found = {module for module in modules if "." not in module}
+    for module in modules:
+        first, _, rest = module.partition(".")
+        package, dot, _ = rest.partition(".")
+        if dot and first not in modules and f"{first}.{package}" in modules:
+            found.add(package)
+    return frozenset(found)
+
+
+def _is_torch(target: str) -> bool:
+    return target == "torch" or target.startswith("torch.")
+
+
+def _suffixes(modules: dict[str, str]) -> dict[str, str]:
+    """Shorter names by which modules may be imported (`utils.f` for `src.utils.f`), where only one module fits."""
+    found: dict[str, str | None] = {}
+    for module in modules:
+        tail = module
+        while "." in tail:
+            tail = tail.partition(".")[2]
+            if tail not in modules:
+                found[tail] = None if tail in found else module
+    return {tail: module for tail, module in found.items() if module is not None}
+
+
+def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+    roots: dict[str, str] = {}
+    known: dict[str, str] = {}
+    hinted: list[tuple[str, str]] = []
+
+    def find(slot: str) -> str:
+        while (above := roots.get(slot, slot)) != slot:
+            slot = above
+        return slot
+
+    def link(a: str, b: str) -> None:
+        low, high = sorted((find(a), find(b)))
+        if low != high:
+            roots[high] = low
+
+    def name(slot: str) -> str:
+        found = known.get(slot)
+        if found is None:
+            found = known[slot] = _known(joined, slot)
+            if found != slot:
+                link(slot, found)  # files go on calling it by the name they know
+                hinted.extend((found, mark) for mark in hint_of(found))
+        return found
+
+    for item in every:
+        for group in item.links:
+            first = name(group[0])
+            for other in group[1:]:
+                link(first, name(other))
+    marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + hinted
+    slots = sorted(set(known) | set(known.values()))
+    bases = [(cls, joined.canonical(base)) for item in every for cls, base in item.bases]
+    for a, b in unify_attributes(slots, bases):
+        link(a, b)
+    marks: dict[str, set[str]] = {}
+    for slot, mark in marked:
+        marks.setdefault(find(slot), set()).add(mark)
+    joined.slots = {slot: find(slot) for slot in roots}
+    joined.marks = {root: frozenset(found) for root, found in marks.items()}
+
+
+def unify_attributes(slots: Iterable[str], bases: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Pairs of attribute slots that are one: of a class and its bases, and of objects whose class can only be one.
+
+    `n:attr` (an attribute of some object) is that of a class when a single family of classes has an attribute of that
+    name; when several have, nobody can tell whose it is.
+    """
+    above: dict[str, list[str]] = {}
+    for cls, base in bases:
+        above.setdefault(cls, []).append(base)
+    owners: dict[str, set[str]] = {}
+    free: set[str] = set()
+    for slot in slots:
+        if slot.startswith("s:") and "<" not in slot:
+            owner, _, attr = slot[2:].rpartition(".")
+            owners.setdefault(attr, set()).add(owner)
+        elif slot.startswith("n:"):
+            free.add(slot[2:])
+    for attr in sorted(owners):
+        every = owners[attr]
+        roots = set()
+        for owner in sorted(every):
+            top, seen = owner, {owner}
+            queue = list(above.get(owner, ()))
+            while queue:
+                base = queue.pop()
+                if base in seen:
+                    continue
+                seen.add(base)
+                if base in every:
+                    top = base
+                    yield f"s:{owner}.{attr}", f"s:{base}.{attr}"
+                queue += above.get(base, ())
+            if top == owner:
+                roots.add(owner)
+        if len(roots) == 1 and attr in free and attr not in GENERIC:
+            yield f"n:{attr}", f"s:{roots.pop()}.{attr}"
+
+
+def _known(joined: ProjectFacts, slot: str) -> str:
+    """A slot under the name by which the project knows its module, and its parameter."""
+    kind, name = slot[:2], slot[2:]
+    if kind == "g:":
+        return joined.global_slot(joined.canonical(name))
+    if kind in ("p:", "r:", "s:"):
+        path, mark, index = name.partition(".#")
+        path = joined.canonical(path)
+        if not mark:
+            if kind == "p:" and path not in joined.modules:
+                # A class without a constructor of its own may have been taken for a function, or the reverse.
+                owner, _, last = path.rpartition(".")
+                if f"{owner}.__init__" in joined.parameters:
+                    return f"p:{owner}.__init__.{last}"
+            return f"{kind}{path}"
+        for owner in (path, f"{path}.__init__"):
+            names = joined.parameters.get(owner)
+            if names is not None:
+                at = int(index) + (1 if names[0] in ("self", "cls") else 0)
+                if at < len(names):
+                    return f"p:{owner}.{names[at]}"
+        return f"p:{path}.#{index}"
+    return slot

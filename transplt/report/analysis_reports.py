@@ -1,0 +1,223 @@
+"""Renders a `Summary`: lines for a terminal, CSV files, JSON, and the table that ranks several projects."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import transplt
+from transplt.analysis.effort import FileEffort
+from transplt.finding import Finding
+from transplt.report.analysis_summary import Summary
+from transplt.report.cell import cell, visible
+from transplt.report.titles import title
+
+#: What marks a folder as ours, and carries a library's extensions to the projects that import it.
+DOCUMENT = "analysis.json"
+RANKING = "ranking.csv"
+_COLUMNS = ("file", "line", "column", "api", "code", "level", "effort", "message", "help")
+_RANKING_COLUMNS = (
+    "project", "python files", "automatic", "left", "share automatic", "hours", "unsupported", "extensions", "packages",
+    "limited", "unknown", "lowest torch",
+)  # fmt: skip
+_FORMAT = 1
+_MOST = 10
+
+
+def csv_files(summary: Summary) -> dict[str, bytes]:
+    """File name -> content: a file for each sheet, and the APIs, the efforts and what blocks first."""
+    files = {
+        f"{sheet.replace(' ', '_').replace('-', '_')}.csv": _csv(_COLUMNS, map(_row, summary.rows(sheet)))
+        for sheet in summary.counts
+    }
+    files["apis.csv"] = _csv(
+        ("api", "uses", "status", "limit"),
+        ((cell(use.api), use.uses, use.status, cell(use.limit)) for use in summary.apis),
+    )
+    files["effort.csv"] = _csv(
+        ("file", "automatic", "low", "medium", "high", "share automatic", "hours"),
+        (_effort(each) for each in (*summary.files, summary.effort) if each.automatic or each.left),
+    )
+    files["blockers.csv"] = _csv(
+        ("code", "api", "effort", "places", "first file", "line", "message"),
+        (
+            (each.code, cell(each.api), each.effort.value if each.effort else "", each.count, cell(each.path),
+             each.line, cell(each.message))
+            for each in summary.blockers
+        ),
+    )  # fmt: skip
+    return files
+
+
+def _row(finding: Finding) -> tuple[str | int, ...]:
+    effort = finding.effort.value if finding.effort else ""
+    return (
+        cell(finding.path), finding.span.line, finding.span.column, cell(finding.api), finding.code,
+        finding.level.value, effort, cell(finding.message), cell(finding.help),
+    )  # fmt: skip
+
+
+def _effort(each: FileEffort) -> tuple[str | int | float, ...]:
+    return (cell(each.path), each.automatic, each.low, each.medium, each.high, round(each.share, 3), each.hours)
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue().encode("utf-8", "backslashreplace")
+
+
+def document(summary: Summary) -> dict[str, Any]:
+    """Everything as one JSON value; keys are stable, `format` counts changes of the form."""
+    result = summary.result
+    return {
+        "tool": "transplt",
+        "version": transplt.__version__,
+        "format": _FORMAT,
+        "project": result.name,
+        "torch": {"version": result.target.version, "why": result.target.why},
+        "hardware": result.settings.hardware,
+        "counts": summary.counts,
+        "versions": {
+            "lowest": summary.versions.lowest,
+            "best": summary.versions.best,
+            "unsupported": {version: list(apis) for version, apis in summary.versions.unsupported.items()},
+        },
+        "effort": _effort_object(summary.effort),
+        "files": [_effort_object(each) for each in summary.files if each.automatic or each.left],
+        "blockers": [
+            {
+                "code": each.code, "api": each.api, "effort": each.effort.value if each.effort else None,
+                "places": each.count, "path": each.path, "line": each.line, "message": each.message,
+            }
+            for each in summary.blockers
+        ],
+        "apis": [
+            {"api": use.api, "uses": use.uses, "status": use.status, "limit": use.limit} for use in summary.apis
+        ],
+        "extensions": summary.fallen,
+        "findings": {sheet: [_object(finding) for finding in summary.rows(sheet)] for sheet in summary.counts},
+        "source": _source(),
+    }  # fmt: skip
+
+
+def _source() -> str:
+    from transplt.rules.tables import read_table
+
+    return str(read_table("support/api_support.json")["source"])
+
+
+def _effort_object(each: FileEffort) -> dict[str, Any]:
+    return {
+        "path": each.path, "automatic": each.automatic, "low": each.low, "medium": each.medium, "high": each.high,
+        "share_automatic": round(each.share, 3), "hours": each.hours,
+    }  # fmt: skip
+
+
+def _object(finding: Finding) -> dict[str, Any]:
+    return {
+        "path": finding.path, "line": finding.span.line, "column": finding.span.column, "api": finding.api,
+        "code": finding.code, "level": finding.level.value, "effort": finding.effort.value if finding.effort else None,
+        "message": finding.message, "help": finding.help,
+    }  # fmt: skip
+
+
+def render_json(summaries: Sequence[Summary]) -> str:
+    """One document, or a list of them for several projects."""
+    value: Any = document(summaries[0]) if len(summaries) == 1 else [document(each) for each in summaries]
+    return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
+
+
+def render_csv(summaries: Sequence[Summary]) -> str:
+    """All findings of all sheets, or the ranking of several projects."""
+    if len(summaries) > 1:
+        return ranking_csv(summaries).decode("utf-8")
+    rows = ((sheet, *_row(finding)) for sheet in summaries[0].counts for finding in summaries[0].rows(sheet))
+    return _csv(("sheet", *_COLUMNS), rows).decode("utf-8")
+
+
+# --- for a person ----------------------------------------------------------------------------------------------------
+
+
+def render_text(summaries: Sequence[Summary]) -> str:
+    """What a person reads: one project in some thirty lines, several as a table."""
+    lines = _one(summaries[0]) if len(summaries) == 1 else _ranking(summaries)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _one(summary: Summary) -> Iterator[str]:
+    result, effort = summary.result, summary.effort
+    statuses = summary.statuses
+    why, card = visible(result.target.why), result.settings.hardware
+    yield f"{visible(result.name)}: torch {result.target.version} ({why}) on {card}"
+    yield f"  {len(result.python_files)} Python files, {len(summary.apis)} APIs of torch in use"
+    yield (
+        f"  APIs: {statuses['yes'] + statuses['host']} supported, {statuses['limited']} with a documented limit, "
+        f"{statuses['no']} unsupported, {statuses['unverified']} unverified, {statuses['converted']} converted "
+        "or reported by the migration"
+    )
+    yield f"  {summary.versions.text()}"
+    yield ""
+    width = max(len(sheet) for sheet in summary.counts)
+    for sheet, count in summary.counts.items():
+        yield f"  {sheet:{width}}  {count:6}"
+    yield ""
+    yield (
+        f"  effort: {effort.automatic} places automatic ({effort.share:.0%}), {effort.left} left: {effort.low} low, "
+        f"{effort.medium} medium, {effort.high} high; about {effort.hours:.0f} hours"
+    )
+    if summary.blockers:
+        yield "  what blocks first:"
+        for blocker in summary.blockers[:_MOST]:
+            level = blocker.effort.value if blocker.effort else "-"
+            yield (
+                f"    {blocker.code} {level:6} {visible(blocker.api) or title(blocker.code)}: {blocker.count} "
+                f"place{'s' if blocker.count > 1 else ''}, {visible(blocker.path)}:{blocker.line}"
+            )
+        if len(summary.blockers) > _MOST:
+            yield f"    and {len(summary.blockers) - _MOST} more"
+    busy = [each for each in summary.files if each.left]
+    if busy:
+        yield "  files with the most left:"
+        for each in busy[:_MOST]:
+            yield f"    {each.hours:6.1f} h  {each.share:4.0%} automatic  {visible(each.path)}"
+        if len(busy) > _MOST:
+            yield f"    and {len(busy) - _MOST} more"
+    yield "  shapes that change at run time: transplt run --shapes"
+
+
+def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:
+    rows: list[tuple[str | int, ...]] = []
+    for each in sorted(summaries, key=lambda summary: (summary.effort.hours, summary.result.name)):
+        counts = each.counts
+        packages = sum(finding.open for finding in each.rows("third-party"))
+        extensions = sum(finding.open for finding in each.rows("extensions"))
+        rows.append(
+            (
+                each.result.name, len(each.result.python_files), each.effort.automatic, each.effort.left,
+                f"{each.effort.share:.0%}", round(each.effort.hours), counts["unsupported"], extensions, packages,
+                counts["limited"], counts["unknown"], each.versions.lowest or "-",
+            )
+        )  # fmt: skip
+    return rows
+
+
+def ranking_csv(summaries: Sequence[Summary]) -> bytes:
+    """The ranking of several projects, the least work first."""
+    return _csv(_RANKING_COLUMNS, ((cell(str(row[0])), *row[1:]) for row in _ranking_rows(summaries)))
+
+
+def _ranking(summaries: Sequence[Summary]) -> Iterator[str]:
+    table = [_RANKING_COLUMNS, *[tuple(visible(str(value)) for value in row) for row in _ranking_rows(summaries)]]
+    widths = [max(len(str(row[column])) for row in table) for column in range(len(_RANKING_COLUMNS))]
+    for row in table:
+        cells = [str(row[0]).ljust(widths[0])]
+        cells += [str(value).rjust(width) for value, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join(cells).rstrip()
+    yield ""
+    yield "the least work first; hours are a rough sum: 0.25 for low, 1.5 for medium, 8 for high effort"

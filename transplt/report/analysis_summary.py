@@ -1,0 +1,99 @@
+"""The analysis of a whole project, from the result of a run: what every report of `transplt analyze` renders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from transplt.analysis import tables
+from transplt.analysis.effort import Blocker, FileEffort, blockers, effort_of, total
+from transplt.analysis.sheets import SHEETS, analysis_sheet
+from transplt.analysis.verdicts import judged, unverified
+from transplt.analysis.version_advice import VersionAdvice, advise
+from transplt.disk.records import RunResult
+from transplt.finding import Finding
+from transplt.rules.rule_set import compile_rules
+
+
+@dataclass(frozen=True, slots=True)
+class ApiUse:
+    """One API of torch that the project uses: how often, and what the documentation says of it."""
+
+    api: str
+    uses: int
+    status: str  # yes, limited, no, unverified, host, converted
+    limit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What `transplt analyze` says of a project."""
+
+    result: RunResult
+    apis: tuple[ApiUse, ...]
+    files: tuple[FileEffort, ...]
+    effort: FileEffort
+    blockers: tuple[Blocker, ...]
+    versions: VersionAdvice
+    fallen: dict[str, str]
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """Number of APIs by status."""
+        return Counter(use.status for use in self.apis)
+
+    def rows(self, sheet: str) -> list[Finding]:
+        """The findings of one sheet, open ones and info; ignored ones are in none."""
+        return [finding for finding in self.result.findings if not finding.ignored and sheet_of(finding) == sheet]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Findings by sheet."""
+        found = Counter(sheet_of(finding) for finding in self.result.findings if not finding.ignored)
+        return {sheet: found[sheet] for sheet in ("unsupported", "third-party", "check by hand", "unreadable", *SHEETS)}
+
+
+def sheet_of(finding: Finding) -> str:
+    """The sheet of a finding, empty for an edit and for a remark of the migration."""
+    found = analysis_sheet(finding)
+    if found or not finding.open:
+        return found
+    from transplt.report.unsupported_op import sheet_of as core_sheet
+
+    return core_sheet(finding)
+
+
+def summarize(result: RunResult) -> Summary:
+    """Everything about a project that was analysed."""
+    uses: Counter[str] = Counter()
+    fallen: dict[str, str] = {}
+    for record in result.files:
+        if record.support is not None:
+            uses.update(dict(record.support.uses))
+            fallen.update(record.support.fallen)
+    version = result.target.version
+    apis = tuple(
+        sorted((_api(api, count, result) for api, count in uses.items()), key=lambda use: (-use.uses, use.api))
+    )
+    files = tuple(
+        sorted(
+            (effort_of(record.path, record.findings) for record in result.files),
+            key=lambda each: (-each.hours, -each.left, -each.automatic, each.path),
+        )
+    )
+    assert version
+    return Summary(
+        result, apis, files, total(files), tuple(blockers(result.findings)), advise(uses), dict(sorted(fallen.items()))
+    )
+
+
+def _api(api: str, count: int, result: RunResult) -> ApiUse:
+    version = result.target.version
+    if not judged(api, compile_rules(result.settings)):
+        return ApiUse(api, count, "converted")
+    row = tables.verdict(api, version)
+    if row is not None:
+        return ApiUse(api, count, row.status, row.limit)
+    if unverified(api, version):
+        return ApiUse(api, count, "unverified")
+    return ApiUse(api, count, "host" if tables.runs_on_host(api) else "yes")

@@ -1,0 +1,72 @@
+"""What a check found: the records that the formats render."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from transplt.finding import Finding, Level
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One finding of a check, with its path as it is shown.
+
+    `fingerprint` is the same wherever the project lies and whatever stands above or below the line; `known` says that
+    the baseline holds it. `lines` are (number, text) of the source around it.
+    """
+
+    finding: Finding
+    fingerprint: str
+    lines: tuple[tuple[int, str], ...] = ()
+    known: bool = False
+
+    @property
+    def fix(self) -> str:
+        """How the finding can be mended: `safe` or `unsafe` by an edit, empty by a person only."""
+        if self.finding.level is Level.UNSAFE:
+            return "unsafe"
+        return "safe" if self.finding.edit is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that `--fix` changes: where it lies, what it held, what it will hold, and how many edits that takes."""
+
+    file: Path
+    path: str
+    before: bytes
+    data: bytes
+    edits: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found: `items` are open findings, `info` those that are only worth knowing, both by place."""
+
+    items: tuple[Item, ...] = ()
+    info: tuple[Item, ...] = ()
+    files: int = 0
+    changes: tuple[Change, ...] = ()
+    patch: bytes = b""
+    #: Folders of the projects that were looked at, for the state of their repositories.
+    roots: tuple[Path, ...] = field(default=())
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The open findings, without those that the baseline holds."""
+        return tuple(item.finding for item in self.new)
+
+    @property
+    def new(self) -> tuple[Item, ...]:
+        return tuple(item for item in self.items if not item.known)
+
+    @property
+    def fixed(self) -> int:
+        """Edits that `--fix` makes."""
+        return sum(change.edits for change in self.changes)
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing is left; 1: something is."""
+        return int(bool(self.new))

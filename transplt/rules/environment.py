@@ -1,0 +1,90 @@
+"""What becomes of an environment variable of CUDA or NCCL on an NPU, from the table of facts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from transplt.rules.tables import read_table
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable. `npu` is its counterpart (empty: none), `carries` yes, partly or no: whether its value is kept."""
+
+    name: str
+    npu: str
+    carries: str
+    note: str
+    versions: tuple[str, ...]
+    documented: bool
+
+    def renamed(self, torch_version: str) -> bool:
+        """True when the new name does with any value what the old one did, and the vendor documents it."""
+        return self.carries == "yes" and self.documented and self.known(torch_version)
+
+    def known(self, torch_version: str) -> bool:
+        """True when torch_npu for this version of torch (or CANN) reads the new name."""
+        return bool(self.npu) and self.npu != self.name and (not self.versions or torch_version in self.versions)
+
+
+@cache
+def variables() -> dict[str, Variable]:
+    """All variables by their CUDA-side name."""
+    rows: dict[str, dict[str, Any]] = read_table("support/env_vars.json")["cuda_to_npu"]
+    return {
+        name: Variable(
+            name,
+            row.get("npu", ""),
+            row.get("value_carries_over", "no"),
+            row.get("note", ""),
+            tuple(row.get("versions", ())),
+            "undocumented" not in row.get("note", ""),
+        )
+        for name, row in rows.items()
+    }
+
+
+#: Variables that are renamed when a condition on their value holds, and what the value must look like.
+_VALUES = {
+    # hiascend CANN 9.0 reference, ASCEND_RT_VISIBLE_DEVICES: ids ascending, nothing but digits and commas; what comes
+    # after another character is not read, so that -1 and the empty text hide all devices, as they do for CUDA.
+    "CUDA_VISIBLE_DEVICES": re.compile(r"|-1|\d+(?:,\d+)*"),
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": re.compile(r"[01]"),
+}
+#: Options of PYTORCH_CUDA_ALLOC_CONF that PYTORCH_NPU_ALLOC_CONF has with the same meaning.
+#: Ascend/pytorch, docs/zh/api/environment_variable/memory_management/PYTORCH_NPU_ALLOC_CONF.md
+_ALLOCATOR = frozenset(
+    {"max_split_size_mb", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions"}
+)
+
+
+def conditional(name: str) -> bool:
+    """True for a variable whose new name takes some of the old values only."""
+    return name in _VALUES or name == "PYTORCH_CUDA_ALLOC_CONF"
+
+
+def refused(name: str, value: str) -> str:
+    """Why a value of a conditional variable does not work on an NPU; empty when it does."""
+    if name == "PYTORCH_CUDA_ALLOC_CONF":
+        return _allocator_refuses(value)
+    if not _VALUES[name].fullmatch(value):
+        if name == "CUDA_VISIBLE_DEVICES":
+            return "only numbers with commas and without spaces are read"
+        return "only 0 and 1 are known"
+    ids = [int(part) for part in value.split(",") if part.isdigit()]
+    if name == "CUDA_VISIBLE_DEVICES" and ids != sorted(ids):
+        return "the numbers must stand in ascending order"
+    return ""
+
+
+def _allocator_refuses(value: str) -> str:
+    for option in filter(None, value.split(",")):
+        key, _, amount = option.strip().partition(":")
+        if key not in _ALLOCATOR:
+            return f"{key} is no option of the NPU allocator"
+        if key == "max_split_size_mb" and (not amount.strip().isdigit() or int(amount) <= 20):
+            return "max_split_size_mb must be greater than 20"
+    return ""

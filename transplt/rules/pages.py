@@ -1,0 +1,86 @@
+"""The pages of rules/diagnostics: what a code means, why it is there, what to do, an example."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from transplt.finding import Effort, Level
+from transplt.rules.tables import rules_dir
+
+#: The sections of a page, in order.
+SECTIONS = ("Message", "Why", "What to do", "Example")
+
+_CODE = re.compile(r"NPU[0-9]{3}")
+
+
+class DiagnosticError(ValueError):
+    """A code that has no page, or a page that is not in the form described at `parse`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One page. `level` is what findings with the code usually have; a rule may set another."""
+
+    code: str
+    title: str
+    level: Level
+    effort: Effort | None
+    sections: dict[str, str]
+
+    def text(self) -> str:
+        """The page as it is shown on a terminal: Markdown without the front matter."""
+        facts = self.level.value + (f", effort {self.effort.value}" if self.effort else "")
+        parts = [f"# {self.code}: {self.title} ({facts})"]
+        parts += [f"## {name}\n\n{self.sections[name]}" for name in SECTIONS if name in self.sections]
+        return "\n\n".join(parts) + "\n"
+
+    def examples(self) -> list[str]:
+        """The Python blocks of the section Example."""
+        return re.findall(r"```python\n(.*?)```", self.sections.get("Example", ""), re.DOTALL)
+
+
+@cache
+def all_codes() -> tuple[str, ...]:
+    """Every code that has a page, sorted."""
+    pages = (rules_dir() / "diagnostics").glob("NPU*.md")
+    return tuple(sorted(path.stem for path in pages if _CODE.fullmatch(path.stem)))
+
+
+@cache
+def load(code: str) -> Diagnostic:
+    """The page of a code (any case). Raises DiagnosticError when there is none."""
+    code = code.upper()
+    if code not in all_codes():
+        near = [known for known in all_codes() if known[:4] == code[:4]]
+        hint = f"; pages of that group: {', '.join(near)}" if near else ""
+        raise DiagnosticError(f"{code} is no code of transplt{hint}")
+    return parse(code, (rules_dir() / "diagnostics" / f"{code}.md").read_text(encoding="utf-8"))
+
+
+def parse(code: str, text: str) -> Diagnostic:
+    """A page from its text: `---`, lines `key: value` (code, title, level, effort), `---`, then `## Section` blocks.
+
+    Raises DiagnosticError for anything else, so that a test over all pages keeps them in form.
+    """
+    match = re.fullmatch(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL)
+    if match is None:
+        raise DiagnosticError(f"{code}: the page does not start with its facts between two lines of ---")
+    facts = {}
+    for line in match[1].splitlines():
+        key, colon, value = line.partition(":")
+        if not colon or key not in ("code", "title", "level", "effort"):
+            raise DiagnosticError(f"{code}: {line!r} is none of code, title, level, effort")
+        facts[key] = value.strip()
+    if facts.get("code") != code or not facts.get("title"):
+        raise DiagnosticError(f"{code}: the page must name its code and a title")
+    pieces = re.split(r"^## (.+)$", match[2], flags=re.MULTILINE)
+    sections = {name.strip(): body.strip() for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+    if [name for name in sections if name not in SECTIONS] or "Message" not in sections or pieces[0].strip():
+        raise DiagnosticError(f"{code}: the sections must be {', '.join(SECTIONS)}")
+    try:
+        effort = Effort(facts["effort"]) if facts.get("effort") else None
+        return Diagnostic(code, facts["title"], Level(facts.get("level", "")), effort, sections)
+    except ValueError as error:
+        raise DiagnosticError(f"{code}: {error}") from None

@@ -1,0 +1,148 @@
+"""What a name means where it stands: import aliases, shadowing, doubles, aliases by assignment.
+
+A name resolves only when every binding that can reach it agrees. Bindings that merely replace a failed import
+(`except ImportError: amp = None`) do not count against it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.syntax.scan import Binding, Scan, Scope, parent
+
+_BUILTIN_TORCH = "torch"
+#: Functions that import the module whose name they are given.
+IMPORT_CALLS = ("import_module", "importorskip", "__import__")
+
+
+@dataclass(slots=True)
+class Names:
+    """Resolver of one file. `reexports` maps full names of the project to what they import from elsewhere."""
+
+    scan: Scan
+    reexports: dict[str, str] = field(default_factory=dict)
+    _cache: dict[tuple[int, str], str | None] = field(default_factory=dict)
+
+    def qualified(self, node: ast.AST) -> str | None:
+        """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
+        attrs: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attrs.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        base = self.resolve(node.id, self.scan.scope_of(node))
+        if base is None:
+            return None
+        return ".".join([base, *reversed(attrs)]) if attrs else base
+
+    def resolve(self, name: str, scope: Scope) -> str | None:
+        """Full name that `name` stands for in a scope."""
+        key = (id(scope), name)
+        if key in self._cache:
+            return self._cache[key]
+        self._cache[key] = None  # an alias that leads back to itself resolves to nothing
+        self._cache[key] = result = self._resolve(name, scope)
+        return result
+
+    def lookup(self, name: str, scope: Scope) -> tuple[Scope, list[Binding]] | None:
+        """The scope that binds a name seen from `scope`, with its bindings there."""
+        here: Scope | None = scope
+        first = True
+        while here is not None:
+            if here.kind != "class" or first:
+                how = here.outward.get(name)
+                if how == "global":
+                    root = here.module()
+                    return (root, root.bindings[name]) if name in root.bindings else None
+                if how is None and name in here.bindings:
+                    return here, here.bindings[name]
+            # The names of a class are seen by its own statements, not by its methods and comprehensions.
+            first = False
+            here = here.parent
+        return None
+
+    def _resolve(self, name: str, scope: Scope) -> str | None:
+        found = self.lookup(name, scope)
+        if found is None:
+            # Only `from x import *` can have brought it; torch is torch whatever module passed it on.
+            if name == _BUILTIN_TORCH and self.scan.root.stars:
+                return name
+            for star in self.scan.root.stars:
+                if (full := self.reexports.get(f"{star}.{name}")) is not None:
+                    return full
+            return None
+        owner, bindings = found
+        targets = {b.target for b in bindings if b.kind == "import"}
+        if targets:
+            rest = [b for b in bindings if b.kind != "import" and not replaces_failed_import(b)]
+            if rest:
+                return None
+            if len(targets) == 1:
+                target = targets.pop()
+                return self.reexports.get(target, target)
+            return self._double(bindings)
+        if len(bindings) == 1 and bindings[0].kind == "assign" and owner.kind in ("module", "function"):
+            value = assigned_value(bindings[0].node)
+            if isinstance(value, ast.Call):
+                return imported_by_call(value)
+            if isinstance(value, (ast.Name, ast.Attribute)):
+                full = self.qualified(value)
+                # Data (self.cuda, args.x) stays data: only modules, classes and functions of libraries are aliased.
+                return full if full is not None and full.split(".")[0] != name else None
+        return None
+
+    def _double(self, bindings: list[Binding]) -> str | None:
+        """Imports under one name from several places: undecided unless all but one stand in an except clause."""
+        main = {b.target for b in bindings if b.kind == "import" and not replaces_failed_import(b)}
+        return main.pop() if len(main) == 1 else None
+
+
+def assigned_value(store: ast.AST) -> ast.expr | None:
+    """The expression assigned to a Name in store position by a plain `name = value`, else None."""
+    above = parent(store)
+    if isinstance(above, ast.Assign) and store in above.targets:
+        return above.value
+    if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.target is store:
+        return above.value
+    return None
+
+
+def imported_by_call(call: ast.Call) -> str | None:
+    """The module that `import_module("a.b")`, `pytest.importorskip("a")` or `__import__("a")` gives, else None."""
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    if last not in IMPORT_CALLS or not call.args or not isinstance(call.args[0], ast.Constant):
+        return None
+    name = call.args[0].value
+    if not isinstance(name, str) or not name or name.startswith("."):
+        return None
+    return name.split(".")[0] if last == "__import__" else name
+
+
+def replaces_failed_import(binding: Binding) -> bool:
+    """True for a binding that stands in for an import that may fail: in an except clause, or `name = None`."""
+    node = binding.node
+    if binding.kind == "other":
+        return False  # `except E as name`, a pattern
+    if binding.kind == "assign":
+        value = assigned_value(node)
+        if isinstance(value, ast.Constant) and value.value in (None, False):
+            return True
+    while not isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if isinstance(node, ast.ExceptHandler):
+            return True
+        above = parent(node)
+        if isinstance(above, ast.If) and node in above.orelse and binding.kind in ("assign", "def", "class", "import"):
+            return binding.kind != "import" and isinstance(above.test, (ast.Name, ast.Attribute, ast.Call, ast.Compare))
+        node = above
+    return binding.kind in ("def", "class") and _in_handler(binding.node)
+
+
+def _in_handler(node: ast.AST) -> bool:
+    while not isinstance(node, ast.Module):
+        if isinstance(node, ast.ExceptHandler):
+            return True
+        node = parent(node)
+    return False

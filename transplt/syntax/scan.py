@@ -1,0 +1,406 @@
+"""One walk over a file's syntax tree: scopes, bindings, and the nodes that later stages look at.
+
+The walk keeps its own stack (400-branch elif chains are real) and links every node to its parent. It decides nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from transplt.syntax.modules import import_base
+from transplt.text.source import Source
+
+Push = Callable[[tuple[ast.AST, ast.AST, "Scope"]], None]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: Strings are kept as candidates when their lowered value holds one of these.
+STRING_WORDS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti")
+
+
+@dataclass(slots=True, eq=False)
+class Binding:
+    """One thing that gives a name its value in a scope.
+
+    `kind`: import (then `target` is the full name), star, param, def, class, assign, other. `node` is the statement,
+    the parameter, or the Name node in store position.
+    """
+
+    kind: str
+    node: ast.AST
+    target: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A scope of Python: kind module, class, function, lambda or comprehension."""
+
+    kind: str
+    node: ast.AST
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    outward: dict[str, str] = field(default_factory=dict)  # name -> "global" | "nonlocal"
+    stars: list[str] = field(default_factory=list)
+
+    def bind(self, name: str, binding: Binding) -> None:
+        scope = self
+        if (how := self.outward.get(name)) is not None:
+            scope = self.module() if how == "global" else self.enclosing_function(name)
+        scope.bindings.setdefault(name, []).append(binding)
+
+    def module(self) -> Scope:
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def enclosing_function(self, name: str) -> Scope:
+        """The function scope outside this one that a `nonlocal` name belongs to."""
+        scope = self.parent
+        while scope is not None and scope.parent is not None:
+            if scope.kind == "function" and name in scope.bindings:
+                return scope
+            scope = scope.parent
+        return self
+
+    def binder(self) -> Scope:
+        """Where `:=` binds: the nearest scope that is no comprehension."""
+        scope = self
+        while scope.kind == "comprehension" and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+@dataclass(slots=True)
+class Scan:
+    """What one walk found. Lists are in no particular order; sort by place before results depend on it."""
+
+    source: Source
+    path: str
+    tree: ast.Module
+    root: Scope
+    names: dict[str, list[ast.Name]] = field(default_factory=lambda: defaultdict(list))
+    attributes: dict[str, list[ast.Attribute]] = field(default_factory=lambda: defaultdict(list))
+    calls: list[ast.Call] = field(default_factory=list)
+    strings: list[ast.Constant] = field(default_factory=list)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    classes: list[ast.ClassDef] = field(default_factory=list)
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=list)
+    compares: list[ast.Compare] = field(default_factory=list)
+    subscripts: list[ast.Subscript] = field(default_factory=list)
+    returns: list[ast.Return] = field(default_factory=list)
+    stores: list[ast.Attribute] = field(default_factory=list)  # attributes that are assigned to
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
+    declares_outward: bool = False  # the text holds `global` or `nonlocal`
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope in which a node's names are looked up."""
+        return node._scope  # type: ignore[attr-defined, no-any-return]
+
+
+def parent(node: ast.AST) -> ast.AST:
+    """The node that holds `node`; the module is its own parent."""
+    return node._parent  # type: ignore[attr-defined, no-any-return]
+
+
+def statement(node: ast.AST) -> ast.stmt:
+    """The statement that holds an expression (or the statement itself)."""
+    while not isinstance(node, ast.stmt):
+        node = parent(node)
+    return node
+
+
+def chain(node: ast.AST) -> list[ast.AST]:
+    """A node's ancestors, nearest first, the module last."""
+    found = []
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        found.append(node)
+    return found
+
+
+def is_property(node: ast.AST) -> bool:
+    """True for a function that a decorator makes an attribute to read."""
+    if not isinstance(node, FUNCTIONS):
+        return False
+    for decorator in node.decorator_list:
+        last = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+        if "property" in last or last in ("setter", "getter"):
+            return True
+    return False
+
+
+_CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    fields = tuple(
+        name
+        for name in kind._fields
+        if not (
+            name in ("ctx", "op", "ops", "type_comment", "kind", "id", "attr", "level", "module", "simple", "tag")
+            or (name == "arg" and kind is ast.keyword)
+            or (name == "arg" and kind is ast.arg)
+            or (name == "name" and kind in (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler))
+            or (name == "names" and kind in (ast.Global, ast.Nonlocal))
+            or (name == "conversion")
+        )
+    )
+    _CHILD_FIELDS[kind] = fields
+    return fields
+
+
+def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
+    """Walk a tree once."""
+    root = Scope("module", tree, None)
+    found = Scan(source, path, tree, root)
+    found.scopes[tree] = root
+    found.declares_outward = b"global" in source.utf8 or b"nonlocal" in source.utf8
+    tree._parent = tree  # type: ignore[attr-defined]
+    tree._scope = root  # type: ignore[attr-defined]
+    names, attributes, strings = found.names, found.attributes, found.strings
+    # Scopes are opened as their headers are met, but a nested scope's bindings never need an outer one to be complete
+    # except through global and nonlocal: those declarations are read when a function is entered.
+    stack: list[tuple[ast.AST, ast.AST, Scope]] = [(child, tree, root) for child in reversed(tree.body)]
+    pop, push = stack.pop, stack.append
+    child_fields = _CHILD_FIELDS
+    while stack:
+        node, above, scope = pop()
+        node._parent = above  # type: ignore[attr-defined]
+        node._scope = scope  # type: ignore[attr-defined]
+        kind = type(node)
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
+                names[node.id].append(node)  # type: ignore[attr-defined, arg-type]
+            else:
+                target = scope.binder() if type(above) is ast.NamedExpr else scope
+                target.bind(node.id, Binding("assign", node))  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Constant:
+            value = node.value  # type: ignore[attr-defined]
+            if type(value) is str and len(value) > 3:
+                lowered = value.lower()
+                for word in STRING_WORDS:
+                    if word in lowered:
+                        strings.append(node)  # type: ignore[arg-type]
+                        break
+            continue
+        if kind is ast.Attribute:
+            attributes[node.attr].append(node)  # type: ignore[attr-defined, arg-type]
+            if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
+                found.stores.append(node)  # type: ignore[arg-type]
+            push((node.value, node, scope))  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Call:
+            found.calls.append(node)  # type: ignore[arg-type]
+        elif kind in _SPECIAL:
+            _SPECIAL[kind](found, node, scope, push)
+            continue
+        fields = child_fields.get(kind) or _fields(kind)
+        for name in reversed(fields):
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                for child in reversed(value):
+                    if isinstance(child, ast.AST):
+                        push((child, node, scope))
+            elif isinstance(value, ast.AST):
+                push((value, node, scope))
+    return found
+
+
+def _function(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, FUNCTIONS)
+    scope.bind(node.name, Binding("def", node))
+    found.functions.append(node)
+    inner = Scope("function", node, scope)
+    found.scopes[node] = inner
+    for statement_ in reversed(node.body):
+        push((statement_, node, inner))
+    if found.declares_outward:
+        _declare_outward(node.body, inner)
+    _arguments(node.args, node, scope, inner, push)
+    if node.returns is not None:
+        push((node.returns, node, scope))
+    for decorator in reversed(node.decorator_list):
+        push((decorator, node, scope))
+    _type_parameters(node, scope, inner, push)
+
+
+def _type_parameters(node: ast.AST, outer: Scope, inner: Scope, push: Push) -> None:
+    """`def f[T: bound = default]` of Python 3.12 and 3.13."""
+    for parameter in getattr(node, "type_params", ()):
+        parameter._parent = node
+        parameter._scope = outer
+        inner.bind(parameter.name, Binding("other", parameter))
+        for name in ("bound", "default_value"):
+            child = getattr(parameter, name, None)
+            if child is not None:
+                push((child, parameter, outer))
+
+
+def _arguments(args: ast.arguments, owner: ast.AST, outer: Scope, inner: Scope, push: Push) -> None:
+    args._parent = owner  # type: ignore[attr-defined]
+    args._scope = outer  # type: ignore[attr-defined]
+    for default in [*args.kw_defaults, *args.defaults]:
+        if default is not None:
+            push((default, args, outer))
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    every += [extra for extra in (args.vararg, args.kwarg) if extra is not None]
+    for arg in every:
+        arg._parent = args  # type: ignore[attr-defined]
+        arg._scope = inner  # type: ignore[attr-defined]
+        inner.bind(arg.arg, Binding("param", arg))
+        if arg.annotation is not None:
+            push((arg.annotation, arg, outer))
+
+
+def _declare_outward(body: list[ast.stmt], inner: Scope) -> None:
+    """Read the global and nonlocal statements of a function, wherever in it they stand."""
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            how = "global" if isinstance(node, ast.Global) else "nonlocal"
+            for name in node.names:
+                inner.outward[name] = how
+        elif isinstance(node, ast.stmt) and not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+                stack.extend(getattr(node, name, ()))
+        elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
+            stack.extend(node.body)
+
+
+def _lambda(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.Lambda)
+    inner = Scope("lambda", node, scope)
+    found.scopes[node] = inner
+    push((node.body, node, inner))
+    _arguments(node.args, node, scope, inner, push)
+
+
+def _class(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.ClassDef)
+    scope.bind(node.name, Binding("class", node))
+    found.classes.append(node)
+    inner = Scope("class", node, scope)
+    found.scopes[node] = inner
+    for statement_ in reversed(node.body):
+        push((statement_, node, inner))
+    for child in reversed([*node.decorator_list, *node.bases, *node.keywords]):
+        push((child, node, scope))
+    _type_parameters(node, scope, inner, push)
+
+
+def _comprehension(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    inner = Scope("comprehension", node, scope)
+    found.scopes[node] = inner
+    generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
+    for index, generator in enumerate(generators):
+        generator._parent = node  # type: ignore[attr-defined]
+        generator._scope = inner  # type: ignore[attr-defined]
+        for test in reversed(generator.ifs):
+            push((test, generator, inner))
+        push((generator.iter, generator, inner if index else scope))
+        push((generator.target, generator, inner))
+    for name in ("value", "key", "elt"):
+        child = getattr(node, name, None)
+        if child is not None:
+            push((child, node, inner))
+
+
+def _import(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.Import)
+    found.imports.append(node)
+    for alias in node.names:
+        alias._parent = node  # type: ignore[attr-defined]
+        alias._scope = scope  # type: ignore[attr-defined]
+        if alias.asname:
+            scope.bind(alias.asname, Binding("import", node, alias.name))
+        else:
+            first = alias.name.split(".")[0]
+            scope.bind(first, Binding("import", node, first))
+
+
+def _import_from(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.ImportFrom)
+    found.imports.append(node)
+    base = import_base(found.path, node)
+    for alias in node.names:
+        alias._parent = node  # type: ignore[attr-defined]
+        alias._scope = scope  # type: ignore[attr-defined]
+        if alias.name == "*":
+            scope.stars.append(base)
+        else:
+            full = f"{base}.{alias.name}" if base else alias.name
+            scope.bind(alias.asname or alias.name, Binding("import", node, full))
+
+
+def _handler(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.ExceptHandler)
+    if node.name:
+        scope.bind(node.name, Binding("other", node))
+    for child in reversed(node.body):
+        push((child, node, scope))
+    if node.type is not None:
+        push((node.type, node, scope))
+
+
+def _capture(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    name = getattr(node, "rest", None) if isinstance(node, ast.MatchMapping) else getattr(node, "name", None)
+    if name:
+        scope.bind(name, Binding("other", node))
+    for field_name in ("patterns", "keys", "pattern"):
+        value = getattr(node, field_name, None)
+        for child in reversed(value) if isinstance(value, list) else ([value] if value is not None else []):
+            push((child, node, scope))
+
+
+def _compare(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.Compare)
+    found.compares.append(node)
+    for child in reversed([node.left, *node.comparators]):
+        push((child, node, scope))
+
+
+def _subscript(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.Subscript)
+    found.subscripts.append(node)
+    push((node.slice, node, scope))
+    push((node.value, node, scope))
+
+
+def _return(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, ast.Return)
+    if node.value is not None:
+        found.returns.append(node)
+        push((node.value, node, scope))
+
+
+def _outward(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+    assert isinstance(node, (ast.Global, ast.Nonlocal))
+    for name in node.names:
+        scope.outward.setdefault(name, "global" if isinstance(node, ast.Global) else "nonlocal")
+
+
+_SPECIAL = {
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.Lambda: _lambda,
+    ast.ClassDef: _class,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.ExceptHandler: _handler,
+    ast.MatchAs: _capture,
+    ast.MatchStar: _capture,
+    ast.MatchMapping: _capture,
+    ast.Compare: _compare,
+    ast.Subscript: _subscript,
+    ast.Return: _return,
+    ast.Global: _outward,
+    ast.Nonlocal: _outward,
+}

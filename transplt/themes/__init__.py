@@ -1,0 +1,1 @@
+"""What a migration writes only on request: many cards, mixed precision, tunings."""

@@ -1,0 +1,325 @@
+"""`--amp apex`: amp.initialize behind the optimizer, amp.scale_loss around backward passes, clipping, checkpoints.
+
+Sources: the README of Ascend apex, and the documentation of NVIDIA apex whose names it keeps. After
+amp.initialize with combine_grad, `zero_grad` takes no arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.indenting import indent_of
+from transplt.edits.insertions import Deletion, Insertion
+from transplt.edits.rewrite import Change
+from transplt.edits.work import Work
+from transplt.edits.writing import Writer, written
+from transplt.finding import Level
+from transplt.program.models import find_models
+from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
+from transplt.program.training import find_training
+from transplt.settings import Settings
+from transplt.syntax.scan import statement
+from transplt.themes.amp.apex_checkpoints import write_checkpoints
+from transplt.themes.amp.apex_checks import Pass, Problem
+from transplt.themes.amp.apex_program import Apex, Clip, backwards_of, read_apex
+from transplt.themes.amp.apex_replacements import replace
+from transplt.themes.amp.flag import follow
+from transplt.themes.amp.mains import programs_around
+from transplt.themes.distributed.wrapping import find_wrap
+from transplt.trees.lazy import cst
+from transplt.trees.transform import Transform
+
+INITIALIZE, SCALE, LEFT = "NPU746", "NPU747", "NPU743"
+
+
+def plan(work: Work) -> None:
+    """Write the part of a program that stands in this file; nothing when any part of it cannot be written.
+
+    The program has no mixed precision yet.
+    """
+    writer = writer_for(work)
+    own = File(work.scan.path, work.source, work.scan, work.names)
+    trains = b".backward(" in work.source.utf8 and backwards_of(Program([own], work.project), own)
+    if not trains and not _relevant(work):
+        return
+    programs = programs_around(work.project, own)
+    found = [read_apex(program, work.settings.opt_level) for program in programs]
+    plans = [item for item in found if isinstance(item, Apex)]
+    if work.settings.style == "portable":
+        for item in plans:
+            item.loose = "NVIDIA's apex knows no combine_grad"
+    problem = next((item for item in found if isinstance(item, Problem)), None) or _trouble(writer, plans, own)
+    if problem is not None:
+        _refuse(writer, own, problem, trains or [])
+    elif plans:
+        without = [program for program, item in zip(programs, found, strict=True) if item is None]
+        _write(writer, own, plans, without)
+        if work.settings.style != "portable":
+            replace(writer, fuse=not any(apex.loose for apex in plans))
+    elif trains:
+        why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
+        _refuse(writer, own, why, trains)
+
+
+def writer_for(work: Work) -> Writer:
+    """Writes in the name of `--amp apex`."""
+    return Writer(work, INITIALIZE, "an import for mixed precision by apex", level=Level.UNSAFE, asked=True)
+
+
+_CALLER = (
+    "run transplt on the whole project, or write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) "
+    "where they are made"
+)
+
+
+def _relevant(work: Work) -> bool:
+    text = work.source.utf8
+    return any(word in text for word in (b"optim", b"zero_grad", b"clip_grad", b"state_dict", b"apex"))
+
+
+def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
+    """What only the options of the run, or several programs together, make impossible."""
+    settings = writer.work.settings
+    ids: dict[int, tuple[str, int | None]] = {}
+    for apex in plans:
+        place = apex.place
+        if (refused := _switched_off(apex, settings)) is not None:
+            return refused
+        if settings.entry and (refused := _many_refused(apex, settings)) is not None:
+            return refused
+        if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
+            return refused
+        if settings.amp_flag:
+            value, why = follow(apex.program.project, place.file)(place.after)
+            if value is None:
+                do = "hand the options over to this code, or leave --amp-flag out"
+                return Problem(place.file, place.after, why, do)
+        for one in apex.passes:
+            if one.file is own and ids.setdefault(id(one.call), (one.owner, one.loss_id)) != (one.owner, one.loss_id):
+                return Problem(
+                    own, one.call, "two programs run this backward pass, with another number of losses",
+                    "give each program training code of its own, or write apex by hand",
+                )  # fmt: skip
+    return None
+
+
+def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
+    """A part that a comment or the settings switch off: the others would not work without it."""
+    parts: list[tuple[File, ast.expr | ast.stmt]] = [(apex.place.file, apex.place.after)]
+    parts += [(one.file, one.call) for one in apex.passes]
+    parts += [(clip.file, clip.call) for clip in apex.clips]
+    for file in apex.program.files:
+        parts += [(file, node) for node in file.scan.attributes.get("zero_grad", ())]
+    for file, node in parts:
+        off = settings.ignored_codes(file.path)
+        last = (node.end_lineno or node.lineno) + 1
+        marked = any("transplt:" in file.source.line_text(line) for line in range(node.lineno, last))
+        if marked or any(code.startswith(off or ("-",)) for code in ("NPU740", "NPU741", INITIALIZE, SCALE)):
+            why = "a part of it is switched off here, by a comment or by the settings"
+            return Problem(file, node, why, "switch on all of it, or run transplt without --amp apex")
+    return None
+
+
+def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
+    """`distributed` wraps the models behind amp.initialize, which has to stand in the same function."""
+    place, program = apex.place, apex.program
+    if settings.combine_ddp or place.moved:
+        why = "combine_ddp takes the place of DistributedDataParallel, which distributed writes"
+        if place.moved:
+            why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
+        return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
+    models = find_models(program, find_training(program), settings.targets)
+    for origin in models.origins:
+        wrap = find_wrap(models, origin)
+        if (
+            wrap is None
+            or wrap.in_place
+            or wrap.file is not place.file
+            or wrap.name not in place.models
+            or enclosing_function(wrap.after) is not enclosing_function(place.after)
+        ):
+            why = "the model is wrapped for many cards in another place than amp.initialize needs"
+            return Problem(
+                place.file, place.after, why, "make model and optimizer in one function, or write it by hand"
+            )
+    return None
+
+
+def _combine_refused(apex: Apex) -> Problem | None:
+    place = apex.place
+    for file in apex.program.files:
+        for call in file.scan.calls:
+            full = file.names.qualified(call.func) or ""
+            if full.endswith((".DistributedDataParallel", ".DataParallel")):
+                return Problem(
+                    file, call, f"combine_ddp takes the place of {full.rpartition('.')[2]}, which this program has",
+                    "remove the wrapper and `.module`, or leave --combine-ddp out",
+                )  # fmt: skip
+    if apex.loose:
+        return Problem(
+            place.file, place.after, f"combine_ddp needs gradients that are combined in one tensor, and {apex.loose}",
+            "let gradients and parameters stay where they are, or leave --combine-ddp out",
+        )  # fmt: skip
+    if not any(b"init_process_group" in file.source.utf8 for file in apex.program.files):
+        return Problem(
+            place.file, place.after, "combine_ddp needs a process group, and this program makes none",
+            "make it distributed first, or leave --combine-ddp out",
+        )  # fmt: skip
+    return None
+
+
+def _refuse(writer: Writer, own: File, problem: Problem, trains: list[ast.Call]) -> None:
+    """Say once in each file that trains, and where the trouble is, why the program gets nothing."""
+    message = f"no mixed precision by apex here: {problem.why}"
+    if problem.file is own:
+        writer.left(problem.node, message, problem.do, LEFT)
+    elif trains:
+        line = getattr(problem.node, "lineno", 1)
+        writer.left(trains[0], f"{message} ({problem.file.path}:{line})", problem.do, LEFT)
+
+
+def _write(writer: Writer, own: File, plans: list[Apex], without: list[Program]) -> None:
+    seen: set[int] = set()
+    name: list[str] = []
+
+    def amp() -> str:
+        if not name:
+            name.append(_amp(writer))
+        return name[0]
+
+    for apex in plans:
+        if apex.place.file is own and id(apex.place.after) not in seen:
+            seen.add(id(apex.place.after))
+            _initialize(writer, apex, amp())
+        for one in apex.passes:
+            if one.file is own and id(one.call) not in seen:
+                seen.add(id(one.call))
+                _scale(writer, one, amp())
+        for clip in apex.clips:
+            if clip.file is own and id(clip.call) not in seen:
+                seen.add(id(clip.call))
+                _clip(writer, clip, amp())
+    for node in own.scan.attributes.get("zero_grad", ()):
+        _zero_grad(writer, own, node)
+    elsewhere = {function for program in without for function in reached_functions(program)}
+    write_checkpoints(writer, plans[0].program, own, amp, elsewhere)
+
+
+def _amp(writer: Writer) -> str:
+    """The name of apex.amp in this file; it is imported when it was not."""
+    for local, bindings in sorted(writer.work.scan.root.bindings.items()):
+        if {binding.target for binding in bindings} == {"apex.amp"}:
+            return local
+    if not writer.bound("amp"):
+        writer.imports("from apex import amp")
+        return "amp"
+    name = writer.new_name("apex_amp")
+    writer.imports(f"from apex import amp as {name}")
+    return name
+
+
+def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
+    place, settings = apex.place, writer.work.settings
+    models, optimizers = _listed(place.models), _listed(place.optimizers)
+    given = [models, optimizers]
+    if settings.amp_flag:
+        given.append(f"enabled={follow(apex.program.project, place.file)(place.after)[0]}")
+    scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
+    given += [f'opt_level="{settings.opt_level}"', f"loss_scale={scale}"]
+    if apex.loose:
+        why = f"gradients are not combined in one tensor: {apex.loose}"
+        writer.remark(place.after, INITIALIZE, why, "without that, combine_grad=True saves time")
+    else:
+        given.append("combine_grad=True")
+    if settings.combine_ddp:
+        given.append("combine_ddp=True")
+    if apex.losses > 1:
+        given.append(f"num_losses={apex.losses}")
+    line = f"{models}, {optimizers} = {amp}.initialize({', '.join(given)})"
+    lines = [line]
+    if len(indent_of(place.file.source, place.after)) + len(line) > 119:
+        lines = [f"{models}, {optimizers} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
+        lines += [f"    {', '.join(given[2:])},", ")"]
+    writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
+    wraps = [
+        item
+        for item in writer.layout.lines
+        if any("DistributedDataParallel(" in text and text.partition(" = ")[0] in place.models for text in item.texts)
+    ]
+    for wrap in wraps:  # of `distributed`: what it wraps is what amp.initialize returns
+        writer.layout.lines.remove(wrap)
+        wrap.node = place.after
+        writer.layout.lines.append(wrap)
+    for item in place.moved:
+        text = place.file.source.slice(*place.file.source.extent(item))
+        writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)
+        writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize")
+
+
+def _listed(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _scale(writer: Writer, one: Pass, amp: str) -> None:
+    call, stmt = one.call, statement(one.call)
+    assert isinstance(call.func, ast.Attribute)
+    loss = call.func.value
+    scaled = writer.free_name("scaled_loss")
+    number = f", loss_id={one.loss_id}" if one.loss_id is not None else ""
+    message = "the loss is scaled for its backward pass, and gradients are unscaled behind it"
+    if any(isinstance(at, ast.Call) for at in ast.walk(loss)):
+        name, rest = _named(writer, call, loss, stmt)
+        header = f"with {amp}.scale_loss({name}, {one.owner}{number}) as {scaled}:"
+        writer.after(stmt, [header, f"    {scaled}{rest}"], SCALE, message)
+        return
+    text = text_of(one.file, loss)
+    header = f"with {amp}.scale_loss({' '.join(text.split())}, {one.owner}{number}) as {scaled}:"
+    writer.wrap([stmt], header, SCALE, message)
+    writer.work.take(call)
+    writer.work.changes.append(Change(call, SCALE, message, _of(scaled), writer.level, asked=writer.asked))
+
+
+def _named(writer: Writer, call: ast.Call, loss: ast.expr, stmt: ast.stmt) -> tuple[str, str]:
+    """Give a loss that is worked out in the statement of its backward pass a name; the name, and the rest of the call.
+
+    The expression stays where it is, with what other codemods do to it.
+    """
+    source = writer.work.source
+    start, end = source.extent(loss)
+    first, last = source.extent(stmt)
+    name = writer.new_name("loss", "total_loss")
+    writer.work.insertions.append(Insertion(first, f"{name} = ", SCALE, "the loss has a name", writer.level))
+    rest = source.slice(end, last)
+    if source.slice(first, start).strip() == "(":  # `(a + b).backward()`: the brackets belong to the expression
+        end += rest.index(")") + 1
+        rest = source.slice(end, last)
+    gone = Deletion(end, last, "", SCALE, "the backward pass is that of the scaled loss", writer.level)
+    writer.work.deletions.append(gone)
+    return name, rest
+
+
+def _of(scaled: str) -> Transform:
+    def transform(root: cst.CSTNode) -> str:
+        assert isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute)
+        code = cst.Module([]).code_for_node
+        return scaled + code(root)[len(code(root.func.value)) :]
+
+    return transform
+
+
+def _clip(writer: Writer, clip: Clip, amp: str) -> None:
+    node = clip.parameters
+    writer.work.take(node)
+    message = "what is clipped are the gradients of the parameters that the optimizer updates"
+    text = f"{amp}.master_params({clip.optimizer})"
+    writer.work.changes.append(Change(node, SCALE, message, written(text), writer.level, asked=writer.asked))
+
+
+def _zero_grad(writer: Writer, own: File, node: ast.Attribute) -> None:
+    call = next((item for item in own.scan.calls if item.func is node), None)
+    if call is None or not (call.args or call.keywords):
+        return
+    writer.work.take(call)
+    text = f"{text_of(own, node)}()"
+    message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
+    writer.work.changes.append(Change(call, SCALE, message, written(text), writer.level, asked=writer.asked))

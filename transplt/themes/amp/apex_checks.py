@@ -1,0 +1,170 @@
+"""What does not go with apex, anywhere in a program."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.edits.indenting import owns_its_lines
+from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.syntax.scan import chain, parent
+from transplt.themes.amp.apex_place import Place
+from transplt.themes.amp.reading import zeroes
+
+_FLOAT_ONLY = frozenset(
+    {"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torch.nn.functional.binary_cross_entropy"}
+)
+_SHARDED = (
+    "torch.distributed.fsdp.", "torch.distributed._composable.", "torch.distributed.tensor.", "torch.distributed.rpc.",
+    "torch.distributed._tensor.", "torch.distributed.pipelining.", "torch.distributed.autograd.",
+    "torch.distributed.optim.",
+)  # fmt: skip
+#: Methods of modules that run no network.
+_HOUSEKEEPING = frozenset(
+    "to cuda npu cpu train eval parameters named_parameters modules named_modules children named_children state_dict"
+    " load_state_dict zero_grad requires_grad_ apply register_buffer buffers named_buffers share_memory compile"
+    " double float register_forward_hook register_backward_hook no_sync".split()
+)
+#: Methods of a parameter that is looked at.
+_OF_TENSORS = frozenset(
+    "copy_ fill_ normal_ uniform_ zero_ size dim numel detach clone float mean std sum abs norm min max item tolist"
+    " numpy storage data_ptr contiguous view reshape t".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a program gets nothing: `why` and what to `do`, at a node of a file."""
+
+    file: File
+    node: ast.expr | ast.stmt
+    why: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A backward pass with the spellings of its optimizers; `loss_id` where each loss has a scale of its own."""
+
+    file: File
+    call: ast.Call
+    optimizers: tuple[str, ...]
+    loss_id: int | None = None
+
+    @property
+    def owner(self) -> str:
+        """How the optimizers are given to amp.scale_loss."""
+        return self.optimizers[0] if len(self.optimizers) == 1 else f"[{', '.join(self.optimizers)}]"
+
+
+class Refused(Exception):
+    """Ends the reading of a program that gets nothing."""
+
+    def __init__(self, file: File, node: ast.expr | ast.stmt, why: str, do: str) -> None:
+        super().__init__(why)
+        self.problem = Problem(file, node, why, do)
+
+
+def check_lines(file: File, node: ast.stmt) -> None:
+    """Lines can go in around a statement that shares its own with no other."""
+    if not owns_its_lines(file.source, node):
+        do = "write the statements on lines of their own and run transplt again"
+        raise Refused(file, node, "this line holds several statements", do)
+
+
+def check_file(program: Program, file: File, place: Place, level: str) -> None:
+    """What apex does not go with, anywhere in the program."""
+    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        full = file.names.qualified(call.func) or ""
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if full.startswith(_SHARDED):
+            raise Refused(
+                file, call, f"{full} keeps parameters in shards or on other processes, which apex does not know",
+                "take the mixed precision of what shards them",
+            )  # fmt: skip
+        if full == "torch.spmm" or full.startswith("torch.sparse") or last == "to_sparse":
+            raise Refused(
+                file, call, "sparse tensors have no products in half precision", "leave this training in float32",
+            )  # fmt: skip
+        if full == "torch.autograd.grad":
+            raise Refused(
+                file, call, "torch.autograd.grad gives gradients that know nothing of the loss scale",
+                "leave this training in float32, or scale by hand what it differentiates",
+            )  # fmt: skip
+        if level == "O1" and full in _FLOAT_ONLY:
+            raise Refused(
+                file, call, "binary_cross_entropy may not run under opt_level O1",
+                "return logits and take BCEWithLogitsLoss, or run transplt with --opt-level O2",
+            )  # fmt: skip
+        if level == "O2":
+            _check_call(program, file, call, place)
+    if level == "O2":
+        for node in sorted(file.scan.attributes.get("grad", ()), key=lambda item: (item.lineno, item.col_offset)):
+            above = parent(node)
+            if isinstance(node.ctx, ast.Load) and not isinstance(above, ast.Compare) and not zeroes(node):
+                raise Refused(
+                    file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
+                    "read those of amp.master_params(optimizer), or run transplt with --opt-level O1",
+                )  # fmt: skip
+
+
+def loose(program: Program, file: File, place: Place) -> str:
+    """What would tear gradients out of the one tensor that combine_grad makes of them; empty when nothing does."""
+    for node in file.scan.stores:
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return f"{file.path}:{node.lineno} sets gradients one by one"
+    for call in file.scan.calls:
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in ("cpu", "to"):
+            continue
+        if func.attr == "to" and not any(isinstance(item, ast.Constant) and item.value == "cpu" for item in call.args):
+            continue
+        base: ast.expr = func.value
+        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+            base = base.func.value
+        if program.slot(file, base) in place.held:
+            return f"{file.path}:{call.lineno} moves the model to the CPU"
+    return ""
+
+
+def check_weights(program: Program, file: File, place: Place, passes: list[Pass]) -> None:
+    """O2 copies float32 weights over those of the model behind every step: what changes these by hand is lost."""
+    for node in sorted(file.scan.attributes.get("data", ()), key=lambda item: (item.lineno, item.col_offset)):
+        above = parent(node)
+        if not isinstance(above, ast.Attribute) or not above.attr.endswith("_") or above.attr == "zero_":
+            continue
+        function = enclosing_function(node)
+        early = file is place.file and node.lineno <= place.after.lineno
+        if not any(one.file is file and enclosing_function(one.call) is function for one in passes) or early:
+            continue
+        names = {at.id for at in ast.walk(node) if isinstance(at, ast.Name)}
+        loops = (at for at in chain(node) if isinstance(at, ast.For))
+        loop = next((at for at in loops if getattr(at.target, "id", "") in names), None)
+        bases = [at for at in ast.walk(loop.iter) if isinstance(at, (ast.Name, ast.Attribute))] if loop else []
+        if any(program.slot(file, at) in place.held for at in bases):
+            raise Refused(
+                file, node, "this changes weights by hand, and with O2 those in float32 are copied over them",
+                "change amp.master_params(optimizer) too, or run transplt with --opt-level O1",
+            )  # fmt: skip
+
+
+def _check_call(program: Program, file: File, call: ast.Call, place: Place) -> None:
+    """O2 casts what goes into the model itself: its methods and parts get float32 and hold float16."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr in _HOUSEKEEPING:
+        return
+    base: ast.expr = func.value
+    inside = False
+    if any(isinstance(node, ast.Attribute) and node.attr in ("grad", "data") for node in ast.walk(func)):
+        return
+    while isinstance(base, ast.Attribute) and program.slot(file, base) not in place.held:
+        inside, base = True, base.value
+    if program.slot(file, base) not in place.held or file.names.qualified(func) is not None:
+        return
+    if inside and func.attr in _OF_TENSORS:
+        return
+    raise Refused(
+        file, call,
+        f"{text_of(file, func)}(...) runs a part of the model, and O2 casts only what the model itself is given",
+        "run transplt with --opt-level O1, or let forward() do it",
+    )  # fmt: skip

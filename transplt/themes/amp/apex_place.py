@@ -1,0 +1,307 @@
+"""Where amp.initialize goes: behind the optimizers, with their models on the card, in front of every wrapper."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.program.models import is_optimizer
+from transplt.program.program import File, Function, Program, Slot, Value, enclosing_function, scope_key, text_of
+from transplt.program.training import block_of, find_training, lifted
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.themes.amp.apex_card import MOVES, moves, on_card
+from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
+from transplt.themes.distributed.wrapping import stores_of
+
+Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
+
+
+@dataclass(slots=True)
+class Place:
+    """Behind `after`: the spellings of models and optimizers there.
+
+    `held` maps every variable that holds one of the models to its first one; `updates` says which models an optimizer
+    updates. `moved` are wrapping statements that stand above `after` and have to move behind it.
+    """
+
+    file: File
+    after: ast.stmt
+    models: list[str] = field(default_factory=list)
+    optimizers: list[str] = field(default_factory=list)
+    held: dict[Slot, Slot] = field(default_factory=dict)
+    updates: dict[Slot, set[Slot]] = field(default_factory=dict)
+    moved: list[ast.stmt] = field(default_factory=list)
+
+
+def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
+    """The variable in which what an expression holds was made, through parameters and other names; None if unsure."""
+    slot = program.slot(file, node)
+    return _origin(program, slot, set()) if slot is not None else None
+
+
+def _origin(program: Program, slot: Slot, seen: set[Slot]) -> Slot | None:
+    if slot in seen:
+        return None
+    seen.add(slot)
+    values = [value for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
+    if parameter_of(program, slot) is None and any(not _is_name(value) for value in values):
+        return slot
+    found: set[Slot] = set()
+    for value in values:
+        if not _is_name(value):
+            continue
+        above = program.slot(value.file, value.node)
+        if above == slot:
+            continue
+        origin = _origin(program, above, seen) if above is not None else None
+        if origin is None:
+            return None
+        found.add(origin)
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_name(value: Value) -> bool:
+    return value.index is None and isinstance(value.node, (ast.Name, ast.Attribute))
+
+
+def parameter_of(program: Program, slot: Slot) -> Function | None:
+    """The function whose parameter a variable is."""
+    file = next((file for file in program.files if file.path == slot[0]), None)
+    for scope in file.scan.scopes.values() if file is not None else ():
+        if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
+            return scope.node if any(b.kind == "param" for b in scope.bindings.get(slot[2], ())) else None
+    return None
+
+
+def find_place(program: Program, optimizers: list[Slot]) -> Place | Trouble:
+    """The one place for some optimizers, or why there is none."""
+    stores = [item for origin in optimizers for item in stores_of(program, origin)]
+    if not stores or {origin for origin in optimizers if not stores_of(program, origin)}:
+        return None, None, "where the optimizer is made cannot be seen", ""
+    file, first = stores[0]
+    function = enclosing_function(first)
+    if any(at is not file or enclosing_function(node) is not function for at, node in stores):
+        return file, first, "the optimizers are made in several functions, and amp.initialize is called once", ""
+    place = Place(file, statement(first))
+    bases: dict[Slot, ast.expr] = {}
+    for origin in optimizers:
+        made = [node for _, node in stores_of(program, origin)]
+        place.optimizers.append(text_of(file, made[0]))
+        for node in made:
+            found = _models(program, file, statement(node), origin)
+            if found is None:
+                return file, node, "which model this optimizer trains cannot be seen", ""
+            for base in found:
+                slot = program.slot(file, base)
+                if slot is None or (isinstance(base, ast.Name) and base.id == "self"):
+                    return file, node, "the optimizer is made inside of the model", ""
+                bases.setdefault(slot, base)
+                place.updates.setdefault(origin, set()).add(slot)
+    if not bases:
+        return file, first, "which model this optimizer trains cannot be seen", ""
+    place.models = [text_of(file, base) for base in bases.values()]
+    for slot in bases:
+        place.held[slot] = slot
+        _spread(program, place, slot)
+    return _settle(program, place, stores, bases, function)
+
+
+def _settle(
+    program: Program,
+    place: Place,
+    stores: list[tuple[File, ast.expr]],
+    bases: dict[Slot, ast.expr],
+    function: Function | None,
+) -> Place | Trouble:
+    """Find the last statement that sets up models and optimizers, and look at what stands around it."""
+    file = place.file
+    setups = [statement(node) for _, node in stores]
+    wraps: list[ast.stmt] = []
+    for slot, base in bases.items():
+        wrapped = [statement(call) for call in file.scan.calls if wraps_model(program, file, call, slot)]
+        elsewhere = wrapped_elsewhere(program, file, slot, function)
+        if elsewhere is not None:
+            at, node = elsewhere
+            return at, node, "the model is wrapped before the optimizer is made", _WRAPPED
+        wraps += [item for item in wrapped if enclosing_function(item) is function]
+        for at, node in stores_of(program, slot):
+            stored = statement(node)
+            value = getattr(stored, "value", None)
+            if at is file and stored not in wraps and isinstance(value, ast.expr) and is_wrapper(program, file, value):
+                return file, node, "the model is wrapped where it is made", _WRAPPED
+        moved = moves(program, file, slot, function)
+        setups += moved
+        setups += [
+            statement(node)
+            for at, node in stores_of(program, slot)
+            if at is file and enclosing_function(node) is function and statement(node) not in wraps
+        ]
+        if not moved and not on_card(program, slot, set()):
+            name = text_of(file, base)
+            why = f"nothing in sight puts {name} on the NPU, where amp.initialize needs it"
+            return file, base, why, f"move it there before the optimizer is made: {name}.to(device)"
+    block = block_of(setups[0])
+    while any(lifted(item, block) is None for item in setups):
+        above = parent(block[0])
+        while not isinstance(above, (ast.stmt, ast.Module)):
+            above = parent(above)
+        if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+            return file, setups[0], "model and optimizer are set up in different blocks", ""
+        block = block_of(above)
+    trains = _first_training(program, file, block)
+    places = [index for item in setups if (index := lifted(item, block)) is not None and index < trains]
+    made = [lifted(statement(node), block) for _, node in stores]
+    if any(index is None or index >= trains for index in made):
+        return file, stores[0][1], "the optimizer is made where the training has begun", ""
+    last = max(places)
+    place.after = block[last]
+    if any(isinstance(above, (ast.For, ast.AsyncFor, ast.While)) for above in _in_function(block[last])):
+        return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", ""
+    sites = program.call_sites.get(_called(function), []) if function is not None else []
+    if len(sites) > 1 or any(_looped(call) for _, call in sites):
+        return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
+    for item in sorted(wraps, key=lambda node: node.lineno):
+        index = lifted(item, block)
+        if index is not None and index <= last:
+            if not movable(program, file, block, index, last):
+                return file, item, "the model is wrapped before the optimizer is made", _WRAPPED
+            if block[index] not in place.moved:
+                place.moved.append(block[index])
+    return place
+
+
+_WRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+
+
+def _called(function: Function) -> ast.AST:
+    above = parent(function)
+    return above if function.name == "__init__" and isinstance(above, ast.ClassDef) else function
+
+
+def _in_function(node: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for above in chain(node):
+        if isinstance(above, FUNCTIONS):
+            break
+        found.append(above)
+    return found
+
+
+def _looped(call: ast.Call) -> bool:
+    return any(isinstance(above, (ast.For, ast.AsyncFor, ast.While)) for above in _in_function(call))
+
+
+def _models(program: Program, file: File, stored: ast.stmt, origin: Slot) -> list[ast.expr] | None:
+    """The models in the call that makes an optimizer; empty for `optimizer = None`, None when they cannot be seen."""
+    value = getattr(stored, "value", None)
+    if isinstance(value, ast.Constant):
+        return []
+    if isinstance(value, ast.IfExp):
+        both = [value.body, value.orelse]
+    elif isinstance(stored, ast.Assign) and isinstance(value, ast.Tuple) and isinstance(stored.targets[0], ast.Tuple):
+        names = stored.targets[0].elts
+        both = [item for name, item in zip(names, value.elts, strict=False) if program.slot(file, name) == origin]
+    else:
+        both = [value] if isinstance(value, ast.expr) else []
+    found: list[ast.expr] = []
+    for call in both:
+        if not isinstance(call, ast.Call):
+            return None
+        bases = _bases(program, file, call, set())
+        if not bases:
+            return None
+        found += bases
+    return found
+
+
+def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list[ast.expr]:
+    """`model` of every `model.parameters()` in the arguments of a call, through variables and one helper."""
+    found: dict[str, ast.expr] = {}
+    if isinstance(node, ast.Call) and not is_optimizer(file, node):
+        callee = program.callee(file, node)
+        if isinstance(callee, FUNCTIONS):
+            return _from_helper(program, file, node, callee)
+    for at in ast.walk(node):
+        if isinstance(at, ast.Attribute) and at.attr in ("parameters", "named_parameters"):
+            base = _root(at.value)
+            if isinstance(base, (ast.Name, ast.Attribute)):
+                found.setdefault(text_of(file, base), base)
+        elif isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load) and id(at) not in seen:
+            seen.add(id(at))
+            slot = program.slot(file, at)
+            for value in program.values.get(slot, ()) if slot is not None else ():
+                local = enclosing_function(value.node) is enclosing_function(node)
+                if (
+                    value.file is file
+                    and local
+                    and any(
+                        isinstance(inner, ast.Attribute) and inner.attr in ("parameters", "named_parameters")
+                        for inner in ast.walk(value.node)
+                    )
+                ):
+                    for base in _bases(program, file, value.node, seen):
+                        found.setdefault(text_of(file, base), base)
+    return list(found.values())
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """`model` of `model.encoder`, `self.model` of `self.model.encoder`."""
+    while isinstance(node, ast.Attribute) and getattr(node.value, "id", "") != "self":
+        node = node.value
+    return node
+
+
+def _from_helper(program: Program, file: File, call: ast.Call, callee: Function) -> list[ast.expr]:
+    """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get."""
+    owner = program.owner[callee]
+    given = dict(program.arguments(call, callee))
+    found: dict[str, ast.expr] = {}
+    for inner in owner.scan.calls:
+        if enclosing_function(inner) is not callee or not is_optimizer(owner, inner):
+            continue
+        for base in _bases(program, owner, inner, set()):
+            argument = given.get(base.id) if isinstance(base, ast.Name) else None
+            if argument is None or not isinstance(argument, (ast.Name, ast.Attribute)):
+                return []
+            found.setdefault(text_of(file, argument), argument)
+    return list(found.values())
+
+
+def _spread(program: Program, place: Place, origin: Slot) -> None:
+    """All variables that hold a model, by the values that they are given."""
+    changed = True
+    while changed:
+        changed = False
+        for target, values in program.values.items():
+            if target in place.held:
+                continue
+            for value in values:
+                node: ast.expr = value.node
+                while isinstance(node, ast.Call):  # model.to(device), DistributedDataParallel(model)
+                    if isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
+                        node = node.func.value
+                    elif node.args and value.file.names.qualified(node.func) in WRAPPERS:
+                        node = node.args[0]
+                    else:
+                        break
+                if value.index is not None or not isinstance(node, (ast.Name, ast.Attribute)):
+                    continue
+                if place.held.get(program.slot(value.file, node) or ("", "", "")) == origin:
+                    place.held[target] = origin
+                    changed = True
+
+
+def _first_training(program: Program, file: File, block: list[ast.stmt]) -> int:
+    """Index of the first statement of a block that trains; its length when none does."""
+    training = find_training(program)
+    backward = {id(call) for at, call in training.backwards if at is file}
+    for index, item in enumerate(block):
+        if isinstance(item, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        for node in ast.walk(item):
+            if id(node) in backward:
+                return index
+            made = isinstance(node, ast.Call) and isinstance(program.callee(file, node), ast.ClassDef)
+            if isinstance(node, ast.Call) and not made and training.trains(file, node):
+                return index
+    return len(block)

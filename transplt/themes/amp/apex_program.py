@@ -1,0 +1,242 @@
+"""What `--amp apex` needs to know of a program: where amp.initialize goes, and which optimizers a backward pass is for.
+
+`read_apex(program)` gives an `Apex`, or a `Problem` for a program that gets nothing. It is all or nothing: what
+amp.initialize has changed trains only with scaled losses. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from transplt.program.program import File, Function, Program, Slot, enclosing_function, reached_functions, text_of
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
+from transplt.themes.amp.apex_place import Place, find_place, origin_of
+from transplt.themes.amp.reading import class_around, is_optimizer_object, optimizer_stepped
+from transplt.themes.amp.steps import Step, step_of
+
+CLIPS = frozenset(
+    f"torch.nn.utils.{module}{name}"
+    for module in ("", "clip_grad.")
+    for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Gradient clipping: the parameters it is given, and the optimizer that updates them."""
+
+    file: File
+    call: ast.Call
+    parameters: ast.expr
+    optimizer: str
+
+
+@dataclass(slots=True)
+class Apex:
+    """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all."""
+
+    program: Program
+    place: Place
+    passes: list[Pass] = field(default_factory=list)
+    clips: list[Clip] = field(default_factory=list)
+    losses: int = 1
+    loose: str = ""  # why gradients cannot be kept in one tensor (combine_grad)
+
+
+def backwards_of(program: Program, file: File) -> list[ast.Call]:
+    """The calls `loss.backward(...)` of a file, by place."""
+    found = []
+    for call in file.scan.calls:
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr != "backward":
+            continue
+        function = enclosing_function(call)
+        own = function is not None and function.name in ("backward", "jvp", "vjp") and class_around(function)
+        inherited = isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super"
+        if not own and not inherited and getattr(func.value, "id", "") != "ctx":
+            found.append(call)
+    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+
+def read_apex(program: Program, level: str) -> Apex | Problem | None:
+    """How a program gets apex; None for one that reaches no training."""
+    reached = reached_functions(program)
+    main = program.files[0]
+    passes = [
+        (file, call)
+        for file in program.files
+        for call in backwards_of(program, file)
+        if (function := enclosing_function(call)) in reached or (function is None and file is main)
+    ]
+    if not passes:
+        return None
+    try:
+        return _read(program, passes, level)
+    except Refused as refused:
+        return refused.problem
+
+
+def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> Apex:
+    for file, call in passes:
+        _check_pass(program, file, call)
+    owners = [_owners(program, file, call) for file, call in passes]
+    every: dict[Slot, tuple[File, ast.expr]] = {}
+    for (file, call), steps in zip(passes, owners, strict=True):
+        for step in steps:
+            origin = origin_of(program, file, step)
+            if origin is None:
+                text = text_of(file, step)
+                raise Refused(file, call, f"where {text} is made cannot be seen", _BY_HAND)
+            every.setdefault(origin, (file, step))
+    place = find_place(program, list(every))
+    if isinstance(place, tuple):
+        at, node, why, do = place
+        raise Refused(at or passes[0][0], node or passes[0][1], why, do or _BY_HAND)
+    apex = Apex(program, place)
+    several = len(every) > 1
+    for index, ((file, call), steps) in enumerate(zip(passes, owners, strict=True)):
+        texts = tuple(dict.fromkeys(text_of(file, step) for step in steps))
+        apex.passes.append(Pass(file, call, texts, index if several else None))
+    apex.losses = len(passes) if several else 1
+    for file, call in passes:
+        check_lines(file, statement(call))
+    for node in (place.after, *place.moved):
+        check_lines(place.file, node)
+    for file in program.files:
+        check_file(program, file, place, level)
+        if level == "O2":
+            check_weights(program, file, place, apex.passes)
+        apex.loose = apex.loose or loose(program, file, place)
+    _clips(apex, passes, level)
+    return apex
+
+
+_BY_HAND = (
+    "write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) behind the optimizer, and "
+    "`with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`"
+)
+
+
+def _check_pass(program: Program, file: File, call: ast.Call) -> None:
+    assert isinstance(call.func, ast.Attribute)
+    given = {keyword.arg for keyword in call.keywords}
+    full = file.names.qualified(call.func) or ""
+    if full.startswith("torch."):
+        raise Refused(file, call, f"{full} takes several losses at once", _BY_HAND)
+    if "create_graph" in given or None in given:
+        raise Refused(
+            file, call, "this backward pass may keep a graph for second derivatives (create_graph)",
+            "divide the gradients by the loss scale before they are used, or leave this training in float32",
+        )  # fmt: skip
+    if not isinstance(parent(call), ast.Expr):
+        raise Refused(file, call, "the backward pass is no statement of its own", "write it as `loss.backward()`")
+    if call.args and isinstance(call.func.value, ast.Name) and "loss" in text_of(file, call.args[0]).lower():
+        name = text_of(file, call.func.value)
+        raise Refused(file, call, f"{name} runs the backward pass for the script", "set its precision there")
+    function = enclosing_function(call)
+    if function is not None and _is_closure(program, file, function):
+        raise Refused(file, call, *_CLOSURE)
+
+
+_CLOSURE = (
+    "the optimizer calls the backward pass itself (a closure, as LBFGS needs it), and amp takes no closures",
+    "leave this training in float32, or write the steps without a closure",
+)
+
+
+def _is_closure(program: Program, file: File, function: Function) -> bool:
+    for use in file.scan.names.get(function.name, ()):
+        call = parent(use)
+        func = call.func if isinstance(call, ast.Call) and use in call.args else None
+        if isinstance(func, ast.Attribute) and func.attr == "step":
+            return is_optimizer_object(program, file, func.value)
+    return False
+
+
+def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
+    """The optimizers that step with the gradients of a backward pass: all steps up to the next backward pass."""
+    function = enclosing_function(call)
+    steps = _steps(program, file, function)
+    if not steps:
+        cls = class_around(function)
+        others = [
+            step
+            for method in (cls.body if cls is not None else ())
+            if isinstance(method, FUNCTIONS)
+            for step in _steps(program, file, method)
+        ]
+        texts = {text_of(file, step.optimizer) for step in others}
+        if len(texts) == 1 and texts.pop().startswith("self."):
+            return [others[0].optimizer]
+        raise Refused(file, call, "no step of an optimizer follows in the same function", _BY_HAND)
+    for step in steps:
+        if step.stmt is not statement(step.call):
+            raise Refused(file, step.call, "the optimizers are in a list", _BY_HAND)
+    if len({text_of(file, step.optimizer) for step in steps}) == 1:
+        return [steps[0].optimizer]
+    marks = [(item.lineno, None) for item in backwards_of(program, file) if enclosing_function(item) is function]
+    events: list[tuple[int, Step | None]] = sorted(
+        [*marks, *((step.call.lineno, step) for step in steps)], key=lambda item: item[0]
+    )
+    found: list[ast.expr] = []
+    for line, event in events:
+        if line <= call.lineno and event is None:
+            found = []
+        elif line > call.lineno and event is not None:
+            found.append(event.optimizer)
+        elif line > call.lineno and found:
+            break
+    if not found:
+        raise Refused(file, call, "no step of an optimizer follows this backward pass", _BY_HAND)
+    return found
+
+
+def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]:
+    found = []
+    for call in file.scan.calls:
+        optimizer = optimizer_stepped(program, file, call)
+        if optimizer is None or enclosing_function(call) is not function:
+            continue
+        if call.args or call.keywords:
+            raise Refused(file, call, *_CLOSURE)
+        found.append(step_of(call, optimizer))
+    return sorted(found, key=lambda step: (step.call.lineno, step.call.col_offset))
+
+
+def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
+    """Clipping takes the parameters that the optimizer updates."""
+    program, place = apex.program, apex.place
+    training = {(file.path, id(enclosing_function(call))) for file, call in passes}
+    for file in program.files:
+        for call in file.scan.calls:
+            if (file.names.qualified(call.func) or "") not in CLIPS:
+                continue
+            given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "parameters"), None)
+            optimizer = _optimizer_of(program, file, given, call, place)
+            if given is not None and optimizer and (file.path, id(enclosing_function(call))) in training:
+                apex.clips.append(Clip(file, call, given, optimizer))
+            elif level == "O2":
+                raise Refused(
+                    file, call, "which optimizer updates the parameters that are clipped here cannot be seen",
+                    "clip those of amp.master_params(optimizer), or run transplt with --opt-level O1",
+                )  # fmt: skip
+
+
+def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Place) -> str:
+    """The spelling of the optimizer that updates exactly the parameters `model.parameters()`."""
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
+        return ""
+    base: ast.expr = given.func.value
+    if isinstance(base, ast.Attribute) and base.attr == "module":
+        base = base.value
+    slot = program.slot(file, base)
+    model = place.held.get(slot) if slot is not None else None
+    owner = [origin for origin, models in place.updates.items() if model is not None and models == {model}]
+    if len(owner) != 1:
+        return ""
+    for step in _steps(program, file, enclosing_function(call)):
+        if origin_of(program, file, step.optimizer) == owner[0] and step.call.lineno > call.lineno:
+            return text_of(file, step.optimizer)
+    return ""

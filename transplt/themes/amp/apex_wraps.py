@@ -1,0 +1,108 @@
+"""Wrappers that a model gets behind amp.initialize: where they stand, and whether they can move there."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import File, Function, Program, Slot, enclosing_function
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.themes.distributed.wrapping import DATA_PARALLEL
+
+#: What a model goes through in front of training that amp.initialize has to come before.
+WRAPPERS = DATA_PARALLEL | {
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel",
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.compile",
+}
+
+
+def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> bool:
+    """True for `DistributedDataParallel(model, ...)` and the like."""
+    if file.names.qualified(call.func) not in WRAPPERS:
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(program.slot(file, item) == slot for item in given if isinstance(item, (ast.Name, ast.Attribute)))
+
+
+def wrapped_elsewhere(
+    program: Program, own: File, slot: Slot, function: Function | None
+) -> tuple[File, ast.expr] | None:
+    """A wrapper around the model, made in another function before the model comes to the optimizer."""
+    pending, seen = [slot], set[Slot]()
+    while pending:
+        at = pending.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        for value in program.values.get(at, ()):
+            node = value.node
+            if isinstance(node, ast.Call):
+                outside = value.file is not own or enclosing_function(node) is not function
+                if outside and is_wrapper(program, value.file, node):
+                    return value.file, node
+            elif isinstance(node, (ast.Name, ast.Attribute)) and value.index is None:
+                above = program.slot(value.file, node)
+                if above is not None:
+                    pending.append(above)
+    return None
+
+
+def is_wrapper(program: Program, file: File, node: ast.expr, depth: int = 0) -> bool:
+    """True for a call that makes a wrapper, by itself or by a function of the program."""
+    while isinstance(node, ast.Call):
+        if file.names.qualified(node.func) in WRAPPERS:
+            return True
+        callee = program.callee(file, node)
+        if isinstance(callee, FUNCTIONS):
+            owner = program.owner[callee]
+            return depth < 4 and any(is_wrapper(program, owner, item, depth + 1) for item in program.returns(callee))
+        if not isinstance(node.func, ast.Attribute):
+            return False
+        node = node.func.value
+    return False
+
+
+def movable(program: Program, file: File, block: list[ast.stmt], index: int, last: int) -> bool:
+    """True for `model = DistributedDataParallel(model, ...)`, also under an `if`, on lines of its own, when all that
+    follows up to the optimizer asks the model for its parameters only."""
+    item = block[index]
+    if b"cuda" in _bytes(file, item):
+        return False  # other codemods have something to say there
+    slots = {_wrapped_by(program, file, inner) for inner in _leaves(item)}
+    if len(slots) != 1 or None in slots:
+        return False
+    if isinstance(item, ast.If) and any(program.slot(file, node) in slots for node in _names(item.test)):
+        return False
+    for other in block[index + 1 : last + 1]:
+        for node in _names(other):
+            above = parent(node)
+            if program.slot(file, node) in slots and getattr(above, "attr", "") != "parameters":
+                return False
+    return True
+
+
+def _leaves(item: ast.stmt) -> list[ast.stmt]:
+    if not isinstance(item, ast.If):
+        return [item]
+    return [leaf for inner in (*item.body, *item.orelse) for leaf in _leaves(inner)]
+
+
+def _names(node: ast.AST) -> list[ast.expr]:
+    return [at for at in ast.walk(node) if isinstance(at, (ast.Name, ast.Attribute))]
+
+
+def _wrapped_by(program: Program, file: File, item: ast.stmt) -> Slot | None:
+    """The variable of `model = DistributedDataParallel(model, ...)`."""
+    if not isinstance(item, ast.Assign) or len(item.targets) != 1 or not isinstance(item.value, ast.Call):
+        return None
+    call = item.value
+    if file.names.qualified(call.func) not in WRAPPERS - {"torch.compile"} or not call.args:
+        return None
+    slot = program.slot(file, item.targets[0])
+    return slot if slot is not None and program.slot(file, call.args[0]) == slot else None
+
+
+def _bytes(file: File, node: ast.stmt) -> bytes:
+    start, end = file.source.extent(node)
+    return file.source.utf8[start:end]

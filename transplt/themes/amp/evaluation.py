@@ -1,0 +1,162 @@
+"""Evaluation in a file that trains: autocast around the networks that run without gradients.
+
+Only where the outputs go on to what half precision cannot harm (losses under the same autocast, argmax, accuracy):
+all other evaluation stays in float32, which is as right as before.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.edits.writing import Writer
+from transplt.program.training import block_of
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.themes.amp.float_only import is_float_only
+from transplt.themes.amp.reading import (
+    function_of,
+    in_functions,
+    networks,
+    own_nodes,
+    reads,
+    runs_network,
+    variable,
+    writes,
+)
+from transplt.themes.amp.shape import Unit
+from transplt.themes.amp.spelling import Spelling
+
+_NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
+_HARMLESS = frozenset(
+    "argmax max topk argsort shape size dim data detach cpu ndim sigmoid softmax log_softmax float view reshape"
+    " squeeze unsqueeze permute transpose contiguous item".split()
+)
+_METRICS = re.compile(r"accuracy|^acc|argmax|topk|^max$|softmax|^len$|^print$|correct", re.I)
+
+
+def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> list[list[ast.stmt]]:
+    """Autocast in the code without gradients beside what trains; the statements that stand under it now."""
+    unit = units[0]
+    program, file = unit.program, unit.file
+    known = networks(file)
+    inside = {id(at) for one in units for region in one.regions for item in region for at in ast.walk(item)}
+    taken: set[int] = set()
+    written: list[list[ast.stmt]] = []
+    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        if id(call) in inside or id(call) in taken or not _without_gradients(unit, call):
+            continue
+        if not (runs_network(program, file, call, known) and _is_network(call, known)):
+            continue
+        stmt = statement(call)
+        if not isinstance(stmt, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+            continue
+        region = _region(stmt)
+        taken |= {id(at) for item in region for at in ast.walk(item)}
+        if not all(writer.layout.fits(item) for item in (region[0], region[-1])):
+            continue
+        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, region):
+            continue
+        message = "evaluation under autocast, as in training"
+        writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
+        written.append(region)
+    return written
+
+
+def _is_network(call: ast.Call, known: set[str]) -> bool:
+    """True for `model(x)` and `model.encode(x)`, not for a loss or a helper."""
+    return variable(call.func) in known
+
+
+def _without_gradients(unit: Unit, node: ast.AST) -> bool:
+    for above in chain(node):
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            for item in above.items:
+                func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+                if (unit.file.names.qualified(func) or "") in _NO_GRAD:
+                    return True
+        if isinstance(above, FUNCTIONS):
+            for decorator in above.decorator_list:
+                func = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if (unit.file.names.qualified(func) or "") in _NO_GRAD:
+                    return True
+            return False
+    return False
+
+
+def _region(stmt: ast.stmt) -> list[ast.stmt]:
+    """The statement with those right behind it that work out a loss from what it gives."""
+    block = block_of(stmt)
+    given = writes(stmt)
+    first = last = block.index(stmt)
+    for index in range(first + 1, len(block)):
+        item = block[index]
+        if not isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If)):
+            break
+        if reads(item) & given and _has_loss(item):
+            last = index
+            given |= writes(item)
+        elif not reads(item) & given or not isinstance(item, ast.Assign):
+            break
+    return block[first : last + 1]
+
+
+def _has_loss(node: ast.AST) -> bool:
+    for at in own_nodes(node):
+        if isinstance(at, ast.Call):
+            last = at.func.attr if isinstance(at.func, ast.Attribute) else getattr(at.func, "id", "")
+            if re.search(r"loss|crit|entropy|mse", last, re.I):
+                return True
+    return False
+
+
+def _is_unsafe(unit: Unit, region: list[ast.stmt]) -> bool:
+    return any(
+        is_float_only(unit.program, file, call)
+        for item in region
+        for file, call in in_functions(unit.program, unit.file, item)
+    )
+
+
+def _harmless(unit: Unit, region: list[ast.stmt]) -> bool:
+    """True when what leaves a region in half precision is used for nothing that needs float32."""
+    first = region[0]
+    if isinstance(first, ast.Return):
+        return False
+    outputs = writes(first) if isinstance(first, ast.Assign) else set()
+    inside = {id(at) for item in region for at in ast.walk(item)}
+    function = function_of(first)
+    scope: ast.AST = function if function is not None else unit.file.scan.tree
+    for at in own_nodes(scope):
+        if (
+            isinstance(at, ast.Name)
+            and isinstance(at.ctx, ast.Load)
+            and at.id in outputs
+            and id(at) not in inside
+            and at.lineno > first.lineno
+            and not _harmless_use(at)
+        ):
+            return False
+    return all(not name.startswith("self.") for name in outputs)
+
+
+def _harmless_use(node: ast.Name) -> bool:
+    at: ast.AST = node
+    while True:
+        above = parent(at)
+        if isinstance(above, ast.Attribute):
+            if above.attr not in _HARMLESS:
+                return False
+            if above.attr in ("argmax", "max", "topk", "argsort", "shape", "size", "dim", "ndim", "float"):
+                return True
+            at = above
+        elif above.__class__ in (ast.Subscript, ast.Call) and at in (
+            getattr(above, "value", None),
+            getattr(above, "func", None),
+        ):
+            at = above
+        else:
+            if isinstance(above, ast.Call):
+                func = above.func
+                last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+                return bool(_METRICS.search(last))
+            return False

@@ -1,0 +1,215 @@
+"""`--amp-flag`: the option `--amp` in the script's own argparse, and how its value reaches the code that follows it.
+
+`find_flag` says where the option goes; `value_at` how it is spelled at a place, empty where that is not certain.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from transplt.edits.indenting import owns_its_lines
+from transplt.edits.work import Work
+from transplt.edits.writing import Writer
+from transplt.finding import Level
+from transplt.program.program import (
+    File,
+    Program,
+    enclosing_function,
+    reached_functions,
+    text_of,
+)
+from transplt.program.training import block_of
+from transplt.project.facts import ProjectFacts
+from transplt.settings import Settings
+from transplt.syntax.scan import statement
+from transplt.themes.amp.mains import programs_around
+from transplt.themes.amp.parsed_options import PARSERS, reads_options, visible
+
+if TYPE_CHECKING:
+    from transplt.themes.amp.shape import Unit
+
+#: The option that goes into the script, and the attribute that holds its value.
+OPTION, ATTRIBUTE = "--amp", "amp"
+CODE = "NPU748"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """The parser of a program. The new option goes below `after`, or above `before` where no option is beside it."""
+
+    file: File
+    parser: str
+    after: ast.stmt | None
+    before: ast.stmt
+    quote: str
+
+    @property
+    def line(self) -> str:
+        """The statement that goes in."""
+        words = (OPTION, "store_true", "mixed precision on the NPU")
+        option, action, text = (f"{self.quote}{word}{self.quote}" for word in words)
+        return f"{self.parser}.add_argument({option}, action={action}, help={text})"
+
+
+@dataclass(frozen=True, slots=True)
+class NoFlag:
+    """Why the program gets no option, and the place that says so (None: no place in particular)."""
+
+    why: str
+    file: File | None = None
+    node: ast.expr | None = None
+
+
+def find_flag(program: Program) -> Flag | NoFlag:
+    """Where the one parser of a program gets its option."""
+    calls = [(file, call) for file in program.files for call in file.scan.calls]
+    made = [(file, call) for file, call in calls if file.names.qualified(call.func) in PARSERS]
+    if not made:
+        return NoFlag("the script has no argparse.ArgumentParser")
+    for file in program.files:
+        for call in file.scan.calls:
+            attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            if attribute == "add_argument" and (taken := _taken(call)):
+                return NoFlag(f"the script has an option {taken} already", file, call)
+            if attribute == "add_subparsers":
+                return NoFlag("the script's parser has subcommands", file, call)
+    if len(made) > 1:
+        return NoFlag("the script has several parsers", *made[1])
+    parses = [
+        (file, call)
+        for file in program.files
+        for call in file.scan.calls
+        if isinstance(call.func, ast.Attribute) and reads_options(program, file, call)
+    ]
+    if len(parses) != 1:
+        why = "nothing parses its options" if not parses else "its options are parsed in several places"
+        return NoFlag(f"the script has a parser, but {why}", *made[0])
+    file, call = parses[0]
+    assert isinstance(call.func, ast.Attribute)
+    if not isinstance(call.func.value, (ast.Name, ast.Attribute)):
+        return NoFlag("the parser has no name", file, call)
+    return _place(program, file, call, call.func.value)
+
+
+def value_at(program: Program, flag: Flag, file: File, node: ast.AST) -> str:
+    """How the value of the option is spelled where `node` stands: `args.amp`, `self.args.amp`; empty when unsure."""
+    for text in visible(program, file, node):
+        return f"{text}.{ATTRIBUTE}"
+    return ""
+
+
+def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag | NoFlag:
+    """Below the last `parser.add_argument(...)` of the block that parses, else above the parsing."""
+    stored = statement(call)
+    block = block_of(stored)
+    slot = program.slot(file, base)
+    options = [
+        item
+        for item in block
+        if isinstance(item, ast.Expr)
+        and isinstance(item.value, ast.Call)
+        and isinstance(item.value.func, ast.Attribute)
+        and item.value.func.attr == "add_argument"
+        and program.slot(file, item.value.func.value) == slot
+        and item.lineno < stored.lineno
+    ]
+    quote = '"'
+    if options:
+        value = options[-1].value
+        assert isinstance(value, ast.Call)
+        if value.args and text_of(file, value.args[0]).startswith("'"):
+            quote = "'"
+    if "transplt:" in file.source.line_text((options[-1] if options else stored).lineno):
+        return NoFlag("a comment keeps the option out of the parser", file, call)
+    if not owns_its_lines(file.source, options[-1] if options else stored):
+        return NoFlag("the parser's line holds several statements", file, call)
+    return Flag(file, text_of(file, base), options[-1] if options else None, stored, quote)
+
+
+def _taken(call: ast.Call) -> str:
+    """The option of an `add_argument` that stands in the way of `--amp`: its own, or one that it may shorten."""
+    for argument in call.args:
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            name = argument.value
+            if name == ATTRIBUTE or name.startswith(OPTION):
+                return name
+    for keyword in call.keywords:
+        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant) and keyword.value.value == ATTRIBUTE:
+            return f"with the value {ATTRIBUTE}"
+    return ""
+
+
+# --- code that follows the flag --------------------------------------------------------------------------------------
+
+#: (value, why not): the spelling of the flag at a node, None with the reason where it is not certain.
+Follow = Callable[[ast.AST], tuple[str | None, str]]
+
+
+def follow(project: ProjectFacts, file: File) -> Follow:
+    """How the code of a file follows the flag: in every program that runs it, with one spelling."""
+    programs = [(program, find_flag(program), reached_functions(program)) for program in programs_around(project, file)]
+
+    def at(node: ast.AST) -> tuple[str | None, str]:
+        function = enclosing_function(node)
+        seen: set[str] = set()
+        for program, flag, reached in programs:
+            if function not in reached if function is not None else program.files[0] is not file:
+                continue
+            if isinstance(flag, NoFlag):
+                return None, flag.why
+            seen.add(value_at(program, flag, file, node))
+        if len(seen) == 1 and (value := seen.pop()):
+            return value, ""
+        return None, "the options of the command line cannot be seen here"
+
+    return at
+
+
+def plan(work: Work) -> None:
+    """Put the option into the parser of this file, when a program that it is the parser of gets mixed precision."""
+    if b"ArgumentParser" not in work.source.utf8:
+        return
+    own = File(work.scan.path, work.source, work.scan, work.names)
+    writer = Writer(work, CODE, "an import for the flag", level=Level.UNSAFE, asked=True)
+    for program in programs_around(work.project, own):
+        flag = find_flag(program)
+        if isinstance(flag, Flag) and flag.file is own and _follows(program, flag, work.settings):
+            node = flag.after or flag.before
+            message = f"the script gets an option {OPTION}"
+            if flag.after is not None:
+                writer.after(node, [flag.line], CODE, message)
+            else:
+                writer.before(node, [flag.line], CODE, message)
+            return
+
+
+def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
+    """True when code of the program comes to read the option."""
+    if settings.amp == "apex":
+        from transplt.themes.amp.apex_program import Apex, read_apex
+
+        apex = read_apex(program, settings.opt_level)
+        return isinstance(apex, Apex) and bool(value_at(program, flag, apex.place.file, apex.place.after))
+    from transplt.themes.amp.float_only import unsafe_under_autocast
+    from transplt.themes.amp.shape import units_of
+
+    scales = settings.amp_dtype == "float16"
+    for file in program.files:
+        for unit in units_of(program, file) if b".backward(" in file.source.utf8 else ():
+            refused = any(scales or not problem.scaling for problem in unit.problems)
+            if refused or unsafe_under_autocast(unit) is not None:
+                continue
+            if all(value_at(program, flag, file, node) for node in _flagged(unit, settings)):
+                return True
+    return False
+
+
+def _flagged(unit: Unit, settings: Settings) -> list[ast.stmt]:
+    """The statements beside which the code of a unit reads the flag."""
+    found = [region[0] for region in unit.regions] or [statement(unit.first)]
+    if settings.amp_dtype == "float16" and unit.home is not None:
+        found += [*unit.home.after, *([unit.home.above] if unit.home.above is not None else [])]
+    return found

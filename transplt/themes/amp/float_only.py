@@ -1,0 +1,48 @@
+"""What may not run under autocast: binary_cross_entropy, in functions and in objects that are losses."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import File, Program
+from transplt.syntax.scan import FUNCTIONS
+from transplt.themes.amp.reading import in_functions, values_of
+from transplt.themes.amp.shape import Unit, calls_in_regions
+
+#: torch raises for these under autocast (torch/_prims_common and the list "Prefer binary_cross_entropy_with_logits").
+_CALLS = frozenset({"torch.nn.functional.binary_cross_entropy"})
+_LOSSES = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
+
+
+def unsafe_under_autocast(unit: Unit) -> ast.expr | None:
+    """The first call of the file under autocast that ends in binary_cross_entropy."""
+    for file, call in calls_in_regions(unit):
+        if is_float_only(unit.program, file, call):
+            return call if file is unit.file else unit.first
+    return None
+
+
+def is_float_only(program: Program, file: File, call: ast.Call) -> bool:
+    """True for a call of binary_cross_entropy, or of an object that calls it."""
+    if file.names.qualified(call.func) in _CALLS:
+        return True
+    for at, value in values_of(program, file, call.func):
+        if not isinstance(value, ast.Call):
+            continue
+        if at.names.qualified(value.func) in _LOSSES:
+            return True
+        made = program.callee(at, value)
+        if isinstance(made, ast.ClassDef) and _in_class(program, made):
+            return True
+    return False
+
+
+def _in_class(program: Program, cls: ast.ClassDef) -> bool:
+    owner = program.owner[cls]
+    for method in cls.body:
+        if not isinstance(method, FUNCTIONS):
+            continue
+        for file, call in in_functions(program, owner, method):
+            if file.names.qualified(call.func) in _CALLS | _LOSSES:
+                return True
+    return False

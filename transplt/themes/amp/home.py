@@ -1,0 +1,235 @@
+"""Where a GradScaler is made, which lives as long as its optimizer, and how the training code gets hold of it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.program.program import File, Function, Program, read_file
+from transplt.program.training import block_of, lifted, loops_around
+from transplt.syntax.scan import FUNCTIONS, Binding, chain, parent, statement
+from transplt.themes.amp.connected import importers
+from transplt.themes.amp.reading import class_around, function_of, is_optimizer_object, variable
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A place for a scaler.
+
+    kind `local`: a variable, made behind each statement of `after` (the last that makes an optimizer, for each caller);
+    `attribute`: the same as an attribute of the object; `module`: a variable of the file, made above `above`.
+    `takes`: functions that get it as a parameter, behind that parameter; `hands`: calls that hand it over, behind that
+    argument.
+    """
+
+    kind: str
+    after: tuple[ast.stmt, ...] = ()
+    above: ast.stmt | None = None
+    takes: tuple[tuple[Function, ast.arg], ...] = ()
+    hands: tuple[tuple[ast.Call, ast.expr], ...] = ()
+
+
+def find_home(program: Program, file: File, optimizers: list[ast.expr]) -> Home | str:
+    """The home beside some optimizers of one function or class, or why there is none."""
+    function = function_of(optimizers[0])
+    cls = class_around(function)
+    names = {variable(_source(node)) for node in optimizers}
+    if all(name.startswith("self.") for name in names):
+        return _in_class(program, file, cls, names) or _in_module(file, function)
+    if any(name.startswith("self.") or not name for name in names) or any(
+        not isinstance(_source(node), (ast.Name, ast.Subscript)) for node in optimizers
+    ):
+        return "what holds the optimizer cannot be seen"
+    found = _beside(program, file, [_source(node) for node in optimizers], 0)
+    if found is None or (found.takes and _passed_around(program, file, found)):
+        return _in_module(file, function)
+    return found
+
+
+def _source(node: ast.expr) -> ast.expr:
+    """The list that an optimizer comes from, for `for optimizer in optimizers`; else the optimizer."""
+    if isinstance(node, ast.Name):
+        for loop in loops_around(node):
+            if isinstance(loop, (ast.For, ast.AsyncFor)) and any(
+                isinstance(at, ast.Name) and at.id == node.id for at in ast.walk(loop.target)
+            ):
+                inner = loop.iter
+                if isinstance(inner, ast.Call) and inner.args:
+                    inner = inner.args[0]
+                elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+                    inner = inner.func.value  # optimizers.values()
+                return inner if variable(inner) else node
+    return node
+
+
+def _in_class(program: Program, file: File, cls: ast.ClassDef | None, names: set[str]) -> Home | None:
+    """Behind the last statement that makes the optimizers in one method; None when a class above or below does too."""
+    if cls is None:
+        return None
+    stores = [
+        at
+        for method in cls.body
+        if isinstance(method, FUNCTIONS)
+        for at in ast.walk(method)
+        if isinstance(at, ast.Attribute) and isinstance(at.ctx, ast.Store) and variable(at) in names
+    ]
+    methods = {id(function_of(store)): function_of(store) for store in stores}
+    if {variable(store) for store in stores} != names or len(methods) != 1:
+        return None
+    if _made_below(program, file, cls, {name.partition(".")[2] for name in names}):
+        return None
+    last = _last_of([statement(store) for store in stores])
+    return Home("attribute", (last,)) if last is not None else None
+
+
+def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set[str]) -> bool:
+    """True when a class that may be derived from this one makes the optimizers itself."""
+    project = program.project
+    every = [(path, project.sources[path]) for path in importers(project, file.path)]
+    for path, data in [(file.path, file.source.encode(file.source.utf8)), *every]:
+        if not any(f"self.{name}".encode() in data for name in attributes):
+            continue
+        other = file if path == file.path else read_file(path, data)
+        for at in other.scan.classes if other is not None else ():
+            if at is not cls and at.bases and any(
+                store.attr in attributes and variable(store) == f"self.{store.attr}" and _inside(store, at)
+                for store in (other.scan.stores if other is not None else ())
+            ):  # fmt: skip
+                return True
+    return False
+
+
+def _inside(node: ast.AST, cls: ast.ClassDef) -> bool:
+    return any(above is cls for above in chain(node))
+
+
+def _beside(program: Program, file: File, optimizers: list[ast.expr], depth: int) -> Home | None:
+    """The home in the scope that binds the optimizers, through the callers when they are parameters."""
+    found = []
+    for node in optimizers:
+        base: ast.AST = node
+        while isinstance(base, (ast.Subscript, ast.Attribute)):
+            base = base.value
+        seen = file.names.lookup(base.id, file.scan.scope_of(base)) if isinstance(base, ast.Name) else None
+        if seen is None:
+            return None
+        found.append(seen)
+    if any(scope is not found[0][0] for scope, _ in found):
+        return None
+    bindings = [binding for _, every in found for binding in every]
+    kinds = {binding.kind for binding in bindings}
+    if kinds == {"param"}:
+        function = found[0][0].node
+        parameters = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
+        return _through_callers(program, file, function, parameters, depth) if isinstance(function, FUNCTIONS) else None
+    if kinds != {"assign"}:
+        return None
+    return _behind(bindings, optimizers[0])
+
+
+def _behind(bindings: list[Binding], use: ast.expr) -> Home | None:
+    made = [binding.node for binding in bindings]
+    if any(isinstance(parent(node), (ast.For, ast.AsyncFor, ast.comprehension)) for node in made):
+        return None
+    last = _last_of([statement(node) for node in made])
+    if last is None:
+        return None
+    if function_of(last) is function_of(use):
+        around = loops_around(last)
+        if around and loops_around(use) and around[0] is loops_around(use)[0]:
+            return None  # a new optimizer for each step
+    return Home("local", (last,))
+
+
+def _last_of(stores: list[ast.stmt]) -> ast.stmt | None:
+    """The last of some statements, lifted to the block that holds them all; None when no block does."""
+    block = block_of(stores[0])
+    while True:
+        places = [lifted(store, block) for store in stores]
+        known = [place for place in places if place is not None]
+        if len(known) == len(places):
+            return block[max(known)]
+        above = parent(block[0])
+        if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+            return None
+        block = block_of(above)
+
+
+def _through_callers(
+    program: Program, file: File, function: Function, parameters: list[ast.arg], depth: int
+) -> Home | None:
+    """The homes in all callers of a function of the file; None when others may call it."""
+    last = max(parameters, key=lambda arg: (arg.lineno, arg.col_offset))
+    if depth > 2 or function.decorator_list or not isinstance(parent(function), ast.Module):
+        return None
+    if f"{file.module}.{function.name}" in program.project.used_names or last in function.args.kwonlyargs:
+        return None
+    every = [*function.args.posonlyargs, *function.args.args]
+    if every.index(last) >= len(every) - len(function.args.defaults):
+        return None  # what follows a parameter with a default has to have one
+    uses = [node for node in file.scan.names.get(function.name, ()) if program.named(file, node) is function]
+    calls = [parent(node) for node in uses]
+    homes: list[Home] = []
+    hands: list[tuple[ast.Call, ast.expr]] = []
+    for use, call in zip(uses, calls, strict=True):
+        if not isinstance(call, ast.Call) or call.func is not use:
+            return None
+        if any(isinstance(item, ast.Starred) for item in call.args) or any(not item.arg for item in call.keywords):
+            return None
+        given = dict(program.arguments(call, function))
+        arguments = [given.get(arg.arg) for arg in parameters]
+        if not all(isinstance(item, ast.Name) for item in arguments):
+            return None
+        home = _beside(program, file, [item for item in arguments if item is not None], depth + 1)
+        if home is None:
+            return None
+        homes.append(home)
+        argument = given[last.arg]
+        if not _stands_alone(file, call, argument):
+            return None
+        hands.append((call, argument))
+    if not homes:
+        return None
+    after = {id(item): item for home in homes for item in home.after}
+    takes = {(id(item[0])): item for home in homes for item in home.takes}
+    more = {(id(item[0]), id(item[1])): item for home in homes for item in home.hands}
+    return Home(
+        "local",
+        tuple(sorted(after.values(), key=lambda item: item.lineno)),
+        takes=((function, last), *takes.values()),
+        hands=(*hands, *more.values()),
+    )
+
+
+def _stands_alone(file: File, call: ast.Call, argument: ast.expr) -> bool:
+    """False for an argument in brackets of its own."""
+    source = file.source
+    before = [source.extent(node)[1] for node in (call.func, *call.args) if node.lineno <= argument.lineno]
+    start = source.extent(argument)[0]
+    at = max(end for end in before if end <= start)
+    return source.slice(at, start).count("(") == (at == source.extent(call.func)[1])
+
+
+def _passed_around(program: Program, file: File, home: Home) -> bool:
+    """True when a function that does not get the scaler keeps the optimizer's state: it has to see the scaler too."""
+    inside = {id(function) for function, _ in home.takes}
+    for name in ("state_dict", "load_state_dict"):
+        for node in file.scan.attributes.get(name, ()):
+            function = function_of(node)
+            if function is None or id(function) in inside or not is_optimizer_object(program, file, node.value):
+                continue
+            seen = file.names.lookup(variable(node.value), file.scan.scope_of(node))
+            if seen is not None and any(binding.kind == "param" for binding in seen[1]):
+                return True
+    return False
+
+
+def _in_module(file: File, function: Function | None) -> Home | str:
+    """Above the function at module level that trains: the smallest place that outlives all its calls."""
+    if function is None:
+        return "the place where the optimizer is made cannot be seen"
+    above: ast.AST = function
+    while not isinstance(parent(above), ast.Module):
+        above = parent(above)
+    assert isinstance(above, ast.stmt)
+    return Home("module", above=above)

@@ -1,0 +1,202 @@
+"""The options that a script's argparse has parsed: what parses them, and under which names code can see them."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import (
+    File,
+    Function,
+    Program,
+    Slot,
+    Value,
+    class_name,
+    enclosing_function,
+    is_static,
+    scope_key,
+)
+from transplt.syntax.scan import FUNCTIONS, Binding, chain, parent, statement
+
+PARSERS = frozenset({"argparse.ArgumentParser"})
+
+
+def reads_options(program: Program, file: File, call: ast.Call) -> bool:
+    """True for `parser.parse_args(...)` and `parser.parse_known_args(...)` of a parser of argparse."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in ("parse_args", "parse_known_args"):
+        return False
+    if isinstance(func.value, ast.Call):
+        return file.names.qualified(func.value.func) in PARSERS
+    return _is_parser(program, file, func.value, set())
+
+
+def _is_parser(program: Program, file: File, node: ast.expr, seen: set[Slot]) -> bool:
+    if isinstance(node, ast.Call):
+        if file.names.qualified(node.func) in PARSERS:
+            return True
+        callee = program.callee(file, node)
+        if not isinstance(callee, FUNCTIONS):
+            return False
+        returned = list(program.returns(callee))
+        return bool(returned) and all(_is_parser(program, program.owner[callee], item, seen) for item in returned)
+    slot = program.slot(file, node)
+    if slot is None or slot in seen:
+        return False
+    values = program.values.get(slot, [])
+    return bool(values) and all(
+        item.index is None and _is_parser(program, item.file, item.node, seen | {slot}) for item in values
+    )
+
+
+def visible(program: Program, file: File, node: ast.AST) -> list[str]:
+    """The names under which the parsed options are certain to be there at a node, nearest first."""
+    found: list[str] = []
+    function = enclosing_function(node)
+    if function is not None:
+        scope = file.scan.scopes[function]
+        for name in scope.bindings:
+            slot = (file.path, scope_key(scope), name)
+            if _holds(program, slot, set()) and _set_before(scope.bindings[name], node):
+                found.append(name)
+        owner = _object_of(program, file, function)
+        if owner is not None:
+            name, cls = owner
+            held = [slot for slot in program.values if slot[:2] == ("self", cls) and _holds(program, slot, set())]
+            found += [f"{name}.{slot[2]}" for slot in held if _early(program, slot, node)]
+    root = file.scan.root
+    for name, bindings in root.bindings.items():
+        known = file.names.lookup(name, file.scan.scope_of(node))
+        if known is None or known[0] is not root or not _holds(program, (file.path, "", name), set()):
+            continue
+        if _set_before(bindings, node) if function is None else _global_is_there(program, file, function, name):
+            found.append(name)
+    return found
+
+
+def _set_before(bindings: list[Binding], node: ast.AST) -> bool:
+    """True when one statement gives the name its value, in a block around or above a node (or it is a parameter)."""
+    for binding in bindings:
+        if binding.kind == "param":
+            continue
+        if binding.kind != "assign":
+            return False
+        stored = statement(binding.node)
+        if stored.lineno >= getattr(node, "lineno", 0) or parent(stored) not in [node, *chain(node)]:
+            return False
+    return bool(bindings)
+
+
+def _global_is_there(program: Program, file: File, function: Function, name: str) -> bool:
+    """True when a function may read a name of its module: it does so already, or only this file calls it."""
+    bindings = file.scan.root.bindings[name]
+    if len(bindings) != 1 or bindings[0].kind != "assign":
+        return False
+    stored = statement(bindings[0].node)
+    if isinstance(parent(stored), ast.Module):
+        return True
+    for used in file.scan.names.get(name, ()):
+        if isinstance(used.ctx, ast.Load) and enclosing_function(used) is function:
+            return True
+    sites = program.call_sites.get(function, [])
+    return bool(sites) and all(
+        at is file and enclosing_function(call) is None and call.lineno > stored.lineno for at, call in sites
+    )
+
+
+def _object_of(program: Program, file: File, function: Function) -> tuple[str, str] | None:
+    """The name of the object in a method, and its class."""
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    if not isinstance(parent(function), ast.ClassDef) or not arguments or is_static(function):
+        return None
+    return arguments[0].arg, program.root_class(class_name(file, parent(function)))
+
+
+def _early(program: Program, slot: Slot, node: ast.AST) -> bool:
+    """True when an attribute is set in `__init__`; in it, above the node."""
+    function = enclosing_function(node)
+    for file in program.files:
+        for store in file.scan.stores:
+            if program.slot(file, store) == slot:
+                holder = enclosing_function(store)
+                if holder is None or holder.name != "__init__" or not isinstance(parent(statement(store)), FUNCTIONS):
+                    return False
+                if holder is function and store.lineno >= getattr(node, "lineno", 0):
+                    return False
+    return True
+
+
+def _holds(program: Program, slot: Slot, seen: set[Slot]) -> bool:
+    """True when all that a variable ever holds are the parsed options."""
+    if slot in seen:
+        return False
+    values = program.values.get(slot, [])
+    function = _parameter_of(program, slot)
+    if function is not None and not _always_given(program, function, slot[2]):
+        return False
+    spawned = _spawned(program, function, slot[2]) if function is not None else []
+    every = [*values, *spawned]
+    return bool(every) and all(_options(program, item, seen | {slot}) for item in every)
+
+
+def _options(program: Program, value: Value, seen: set[Slot]) -> bool:
+    """True when a value is the parsed options."""
+    file, node = value.file, value.node
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and reads_options(program, file, node):
+            return value.index == (None if node.func.attr == "parse_args" else 0)
+        callee = program.callee(file, node)
+        if not isinstance(callee, FUNCTIONS):
+            return False
+        returned = list(program.returns(callee))
+        return bool(returned) and all(
+            _returned(program, Value(program.owner[callee], item, value.index), seen) for item in returned
+        )
+    if isinstance(node, (ast.Name, ast.Attribute)) and value.index is None:
+        slot = program.slot(file, node)
+        return slot is not None and _holds(program, slot, seen)
+    return False
+
+
+def _returned(program: Program, value: Value, seen: set[Slot]) -> bool:
+    if value.index is not None and isinstance(value.node, ast.Tuple):
+        return value.index < len(value.node.elts) and _options(
+            program, Value(value.file, value.node.elts[value.index]), seen
+        )
+    return _options(program, value, seen)
+
+
+def _parameter_of(program: Program, slot: Slot) -> Function | None:
+    for file in program.files:
+        if file.path != slot[0]:
+            continue
+        for scope in file.scan.scopes.values():
+            if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
+                kinds = {binding.kind for binding in scope.bindings.get(slot[2], ())}
+                if "param" in kinds:
+                    return scope.node
+    return None
+
+
+def _always_given(program: Program, function: Function, name: str) -> bool:
+    """True when all calls of a function give the parameter, and there is one."""
+    callee: ast.AST = parent(function) if function.name == "__init__" else function
+    sites = program.call_sites.get(callee, [])
+    given = [any(name == got for got, _ in program.arguments(call, callee)) for _, call in sites]
+    return all(given) and bool(given or _spawned(program, function, name))
+
+
+def _spawned(program: Program, function: Function, name: str) -> list[Value]:
+    """What `mp.spawn(function, args=(...))` gives a parameter: the first one is the rank."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)][1:]
+    found: list[Value] = []
+    for file in program.files:
+        for call in file.scan.calls:
+            if not (file.names.qualified(call.func) or "").endswith("multiprocessing.spawn") or not call.args:
+                continue
+            if program.named(file, call.args[0]) is not function:
+                continue
+            given = next((keyword.value for keyword in call.keywords if keyword.arg == "args"), None)
+            given = call.args[1] if given is None and len(call.args) > 1 else given
+            if isinstance(given, ast.Tuple) and name in names and names.index(name) < len(given.elts):
+                found.append(Value(file, given.elts[names.index(name)]))
+    return found

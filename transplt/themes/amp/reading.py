@@ -1,0 +1,239 @@
+"""How training code is read: what statements read and write, which calls run a network, what is an optimizer.
+
+Variables go by their text: `loss`, or `self.loss` for attributes of an object.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from transplt.program.models import is_optimizer
+from transplt.program.program import File, Function, Program, enclosing_function, text_of
+from transplt.syntax.scan import FUNCTIONS, parent
+
+#: Callable objects that prepare data or write logs: they run no network.
+_NO_NETWORK = re.compile(
+    r"tokeniz|transforms?$|_transform|augment|collat|convert|timer|logg?er|sampler|loader|prefetch|writer|iterator"
+    r"|callback|hook|lambda|format|parse|^print|^log|^get|^load|^fn$|^f$",
+    re.I,
+)
+_HOUSEKEEPING = frozenset(
+    "to cuda npu cpu train eval parameters named_parameters modules named_modules children state_dict load_state_dict"
+    " zero_grad requires_grad_ apply double float half register_buffer buffers share_memory compile type size dim"
+    " item tolist numpy detach clone keys values items get append extend add update reset join no_sync".split()
+)
+_OPTIMIZER = re.compile(r"opt(?!ion|s$|\.)", re.I)
+_NO_OPTIMIZER = re.compile(r"sched|^lr_|option|profil|env", re.I)
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, but not what functions and classes inside of it hold."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        yield at
+        if at is node or not isinstance(at, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(at))
+
+
+def variable(node: ast.AST) -> str:
+    """`x`, `self.x`, and the same of `x[0]`, `x.y.z` and `x.append`; empty for what is no variable."""
+    while isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+            return f"self.{node.attr}"
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def reads(node: ast.AST) -> set[str]:
+    """The variables that code reads."""
+    return {
+        name
+        for at in ast.walk(node)
+        if isinstance(at, (ast.Name, ast.Attribute)) and (name := variable(at)) and name not in ("self", "cls")
+    }
+
+
+def writes(node: ast.stmt) -> set[str]:
+    """The variables that a statement writes, those that it changes in place among them."""
+    found: set[str] = set()
+    for at in own_nodes(node):
+        if isinstance(at, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(at.ctx, ast.Store):
+            found.add(variable(at))
+        elif isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and isinstance(at.value.func, ast.Attribute):
+            name = at.value.func.attr
+            if name in ("append", "extend", "insert", "update") or (name.endswith("_") and name[0] != "_"):
+                found.add(variable(at.value.func.value))
+    return found - {"", "self", "cls"}
+
+
+def class_around(function: ast.AST | None) -> ast.ClassDef | None:
+    """The class whose method a function is."""
+    above = parent(function) if function is not None else None
+    return above if isinstance(above, ast.ClassDef) else None
+
+
+def networks(file: File) -> set[str]:
+    """Variables whose parameters or modes the file asks for: they hold networks. Modules have functions called so."""
+    found: set[str] = set()
+    for name in ("parameters", "named_parameters", "train", "eval"):
+        for node in file.scan.attributes.get(name, ()):
+            call = parent(node)
+            if not isinstance(call, ast.Call) or call.func is not node or any(map(_is_variable, call.args)):
+                continue
+            imported = file.names.qualified(node.value) is not None
+            if (base := variable(node.value)) not in ("", "self") and not (imported and name in ("train", "eval")):
+                found.add(base)
+    return found
+
+
+def _is_variable(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Constant)
+
+
+def runs_network(program: Program, file: File, call: ast.Call, known: set[str], depth: int = 0) -> bool:
+    """True for a call that runs a network or a loss: an object that is called, a method of a network, a function
+    of the program that does so."""
+    func = call.func
+    last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    if _NO_NETWORK.search(last) and last not in known:
+        return False
+    callee = program.callee(file, call)
+    if isinstance(callee, FUNCTIONS) and is_abstract(callee):
+        return last not in _HOUSEKEEPING
+    if isinstance(callee, FUNCTIONS):
+        given = {variable(item) for item in (*call.args, *(keyword.value for keyword in call.keywords))}
+        return bool(given & known) or _body_runs(program, callee, depth)
+    if isinstance(callee, ast.ClassDef):
+        return False
+    if isinstance(func, ast.Name):
+        found = file.names.lookup(func.id, file.scan.scope_of(func))
+        kinds = {item.kind for item in found[1]} if found is not None else set()
+        return bool(kinds & {"assign", "param"}) or ("import" in kinds and func.id in known)
+    if isinstance(func, ast.Attribute):
+        if isinstance(func.value, ast.Name) and func.value.id in known and last not in _HOUSEKEEPING:
+            return True
+        if file.names.qualified(func) is not None:
+            return False
+        if isinstance(func.value, ast.Name) and func.value.id == "self":
+            return last not in _HOUSEKEEPING
+        return variable(func.value) in known and last not in _HOUSEKEEPING
+    return isinstance(func, ast.Subscript) and variable(func) != ""
+
+
+def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
+    if depth > 3:
+        return False
+    owner = program.owner[function]
+    known = networks(owner)
+    return any(
+        isinstance(node, ast.Call)
+        and (
+            runs_network(program, owner, node, known, depth + 1)
+            or (owner.names.qualified(node.func) or "").startswith("torch.nn.functional.")
+        )
+        for node in own_nodes(function)
+    )
+
+
+def is_abstract(function: Function) -> bool:
+    """True for a method that derived classes have to write: it has no statement, or raises NotImplementedError."""
+    return class_around(function) is not None and all(
+        isinstance(item, ast.Pass)
+        or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
+        or (isinstance(item, ast.Raise) and item.exc is not None and "NotImplemented" in ast.dump(item.exc))
+        for item in function.body
+    )
+
+
+def overriding(program: Program, function: Function) -> list[Function]:
+    """The methods of the same name in other classes of the program."""
+    return [
+        other for other in program.owner if isinstance(other, FUNCTIONS) and other is not function
+        and other.name == function.name and class_around(other) is not None and not is_abstract(other)
+    ]  # fmt: skip
+
+
+def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) -> Iterator[tuple[File, ast.Call]]:
+    """The calls in a piece of code and in the functions and methods of the program that it calls, to some depth."""
+    for at in own_nodes(node):
+        if not isinstance(at, ast.Call):
+            continue
+        yield file, at
+        callee = program.callee(file, at)
+        if isinstance(callee, FUNCTIONS) and depth < 3:
+            for function in (callee, *(overriding(program, callee) if is_abstract(callee) else ())):
+                yield from in_functions(program, program.owner[function], function, depth + 1)
+
+
+def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
+    """What a variable was given in the program, through other variables."""
+    found: list[tuple[File, ast.expr]] = []
+    pending = [(file, node)]
+    seen: set[int] = set()
+    while pending and len(seen) < 50:
+        at, expression = pending.pop()
+        if id(expression) in seen:
+            continue
+        seen.add(id(expression))
+        if not isinstance(expression, (ast.Name, ast.Attribute)):
+            found.append((at, expression))
+            continue
+        slot = program.slot(at, expression)
+        for value in program.values.get(slot, ()) if slot else ():
+            if value.index is None:
+                pending.append((value.file, value.node))
+    return found
+
+
+def optimizer_stepped(program: Program, file: File, call: ast.Call) -> ast.expr | None:
+    """The optimizer whose `step` a call is, None for any other call."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "step":
+        return None
+    return func.value if is_optimizer_object(program, file, func.value) else None
+
+
+def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
+    """True for a variable that holds an optimizer: by its values, else by its name."""
+    made = [value for value in values_of(program, file, node) if isinstance(value[1], ast.Call)]
+    if any(isinstance(value, ast.Call) and is_optimizer(at, value) for at, value in made):
+        return True
+    text = text_of(file, node)
+    last = node.attr if isinstance(node, ast.Attribute) else variable(node)
+    if _NO_OPTIMIZER.search(last):
+        return False
+    if _OPTIMIZER.search(last):
+        return True
+    called = {
+        name
+        for name in ("zero_grad", "step", "parameters")
+        if any(text_of(file, other.value) == text for other in file.scan.attributes.get(name, ()))
+    }
+    return called == {"zero_grad", "step"}
+
+
+def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef | None:
+    """The class of the program, no optimizer of torch, of which a variable holds an object."""
+    for at, value in values_of(program, file, node):
+        made = program.callee(at, value) if isinstance(value, ast.Call) else None
+        if isinstance(made, ast.ClassDef) and not any("ptim" in ast.dump(base) for base in made.bases):
+            return made
+    return None
+
+
+def function_of(node: ast.AST) -> Function | None:
+    """The function around a node."""
+    return enclosing_function(node)
+
+
+def zeroes(node: ast.Attribute) -> bool:
+    """True for `p.grad.zero_()` and `p.grad.data.zero_()`: what the gradient holds does not matter there."""
+    above = parent(node)
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("zero_", "detach_"):
+            return True
+        above = parent(above)
+    return False

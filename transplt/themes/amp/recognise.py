@@ -1,0 +1,172 @@
+"""Programs that have mixed precision already: they are migrated, and nothing is added.
+
+`found_in(file)` looks at one parsed file; `already(work)` also at the files that this one imports or is imported by.
+What transplt wrote in an earlier run is recognised the same way, so that a second run changes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from transplt.edits.work import Work
+from transplt.syntax.names import Names
+from transplt.syntax.scan import Scan, scan
+from transplt.text.source import UnreadableSource, parse, read_source
+from transplt.themes.amp.connected import importers, reached
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What gives a program its precision, and `where` it is set (empty: in the code itself). `node` is in `path`."""
+
+    path: str
+    node: ast.expr
+    what: str
+    where: str = ""
+
+
+#: First and last part of full names around a star -> (what it is called, where precision is set).
+_NAMES = {
+    "torch.*autocast": ("torch's autocast", ""),
+    "torch.*GradScaler": ("torch's GradScaler", ""),
+    "torch_npu.*autocast": ("torch_npu's autocast", ""),
+    "torch_npu.*GradScaler": ("torch_npu's GradScaler", ""),
+    "apex.*initialize": ("apex.amp", "opt_level of amp.initialize"),
+    "apex.*scale_loss": ("apex.amp", "opt_level of amp.initialize"),
+    "apex.fp16_utils*FP16_Optimizer": ("apex's FP16_Optimizer", "static_loss_scale or dynamic_loss_scale of it"),
+    "deepspeed.*initialize": (
+        "DeepSpeed",
+        '"fp16": {"enabled": true} or "bf16": {"enabled": true} of the DeepSpeed configuration',
+    ),
+    "accelerate.*Accelerator": (
+        "accelerate",
+        "mixed_precision of Accelerator(...), of `accelerate config` or of `accelerate launch`",
+    ),
+    "pytorch_lightning.*Trainer": ("Lightning", 'precision="16-mixed" or "bf16-mixed" of Trainer'),
+    "lightning.*Trainer": ("Lightning", 'precision="16-mixed" or "bf16-mixed" of Trainer'),
+    "lightning.*Fabric": ("Lightning Fabric", 'precision="16-mixed" or "bf16-mixed" of Fabric'),
+    "transformers.*Trainer": ("the Trainer of transformers", "fp16 or bf16 of TrainingArguments"),
+    "transformers.*TrainingArguments": ("the Trainer of transformers", "fp16 or bf16 of TrainingArguments"),
+    "trl.*Trainer": ("a Trainer of trl", "fp16 or bf16 of its configuration"),
+    "mmengine.*Runner": ("mmengine", 'type="AmpOptimWrapper" and dtype of optim_wrapper in the configuration'),
+    "mmcv.*Fp16OptimizerHook": ("mmcv", "the fp16 setting of the configuration"),
+    "fastai.*to_fp16": ("fastai", "Learner.to_fp16()"),
+    "catalyst.*Runner": ("catalyst", "fp16 or amp of the engine"),
+    "composer.*Trainer": ("Composer", "precision of Trainer"),
+    "ignite.engine.*create_supervised_trainer": ("ignite", "amp_mode of create_supervised_trainer"),
+    "torch.set_default_dtype": ("torch.set_default_dtype", "the call of torch.set_default_dtype"),
+    "torch.distributed.fsdp.*MixedPrecision": ("FSDP", "the MixedPrecision policy of FSDP"),
+    "torch.distributed.fsdp.*MixedPrecisionPolicy": ("FSDP", "the MixedPrecisionPolicy of fully_shard"),
+    "torch.distributed._composable.fsdp.*MixedPrecisionPolicy": ("FSDP", "the MixedPrecisionPolicy of fully_shard"),
+}
+#: Bases of classes that bring a training loop with them.
+_BASES = ("LightningModule", "LightningDataModule")
+_WORDS = re.compile(
+    rb"autocast|GradScaler|\bamp\b|apex|deepspeed|accelerate|lightning|transformers|\btrl\b|mmengine|mmcv|fastai"
+    rb"|catalyst|composer|ignite|set_default_dtype|MixedPrecision|\.half\(|\.bfloat16\(|torch\.(?:half|float16|bfloat16)"
+)
+_SHARDS = re.compile(
+    rb"FullyShardedDataParallel|fully_shard|torch\.distributed\.(?:fsdp|_composable|_?tensor|pipelin|rpc)\b"
+    rb"|from torch\.distributed import [^\n]*\brpc\b"
+)
+_LOW = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
+
+
+def already(work: Work) -> Precision | None:
+    """What gives the program of this file mixed precision: in the file itself, else in a file next to it."""
+    own = found_in(work.scan, work.names)
+    if own is not None:
+        return own
+    project, path = work.project, work.scan.path
+    for other in (*reached(project, path), *importers(project, path)):
+        data = project.sources[other]
+        if not _WORDS.search(data):
+            continue
+        try:
+            source = read_source(data)
+            seen = scan(source, parse(source), other)
+        except UnreadableSource:
+            continue
+        found = found_in(seen, Names(seen, project.reexports))
+        if found is not None:
+            return found
+    return None
+
+
+def sharded(work: Work) -> str:
+    """The file of this program that shards its model (FSDP, tensor and pipeline parallel, RPC), empty for none."""
+    project, path = work.project, work.scan.path
+    if _SHARDS.search(work.source.utf8):
+        return path
+    others = (*reached(project, path), *importers(project, path))
+    return next((other for other in others if _SHARDS.search(project.sources[other])), "")
+
+
+def found_in(seen: Scan, names: Names) -> Precision | None:
+    """The first place of a file that gives a program mixed precision."""
+    if not _WORDS.search(seen.source.utf8):
+        return None
+    found: list[Precision] = []
+    for call in seen.calls:
+        full = names.qualified(call.func)
+        entry = _entry(full) if full is not None else None
+        if entry is not None and not _float32(call) and not (entry[0] == "torch.set_default_dtype" and not _low(call)):
+            found.append(Precision(seen.path, call, *entry))
+        elif isinstance(call.func, ast.Attribute) and (_is_half(call) or _to_half(call, names)):
+            found.append(Precision(seen.path, call, f"`.{call.func.attr}()`", "the casts in the code"))
+    for node in seen.classes:
+        for base in node.bases:
+            full = names.qualified(base) or ""
+            if full.rpartition(".")[2] in _BASES:
+                found.append(Precision(seen.path, base, *_NAMES["lightning.*Trainer"]))
+            elif (entry := _entry(full)) is not None:
+                found.append(Precision(seen.path, base, *entry))
+        for decorator in node.decorator_list:
+            if (entry := _entry(names.qualified(decorator) or "")) is not None:
+                found.append(Precision(seen.path, decorator, *entry))
+    for function in seen.functions:
+        for decorator in function.decorator_list:
+            func = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if (names.qualified(func) or "").endswith((".autocast", ".auto_fp16", ".custom_fwd")):
+                found.append(Precision(seen.path, decorator, "torch's autocast"))
+    return min(
+        found, key=lambda item: (item.what.startswith("`"), item.node.lineno, item.node.col_offset), default=None
+    )
+
+
+def _entry(full: str) -> tuple[str, str] | None:
+    for form, said in _NAMES.items():
+        head, star, last = form.partition("*")
+        if not star:
+            if full == head:
+                return said
+            continue
+        tail = full[len(head) :].split(".")[-1] if full.startswith(head) else ""
+        if tail == last or (last == "Trainer" and tail.endswith("Trainer")):
+            return said
+    return None
+
+
+def _float32(call: ast.Call) -> bool:
+    """True for `autocast(enabled=False)`: a model that guards itself has no mixed precision of its own."""
+    return any(
+        keyword.arg == "enabled" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        for keyword in call.keywords
+    )
+
+
+def _low(call: ast.Call) -> bool:
+    return any(isinstance(item, ast.Attribute) and f"torch.{item.attr}" in _LOW for item in call.args)
+
+
+def _is_half(call: ast.Call) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    return call.func.attr in ("half", "bfloat16") and not call.args and not call.keywords
+
+
+def _to_half(call: ast.Call, names: Names) -> bool:
+    assert isinstance(call.func, ast.Attribute)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return call.func.attr == "to" and any(names.qualified(item) in _LOW for item in given)

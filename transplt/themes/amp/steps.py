@@ -1,0 +1,288 @@
+"""Steps of optimizers: where gradients are read before one, and where an iteration's last step is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from transplt.program.program import File, Program
+from transplt.program.training import block_of, lifted, loops_around
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.themes.amp.reading import function_of, in_functions, own_nodes, zeroes
+
+#: Calls that read or change gradients, by the last part of their name.
+_CLIPS = re.compile(r"clip_grad|grad\w*_clip|clip_gradient|clipping|grad(?:ient)?s?_norm|average_grad|sync_grad", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of an optimizer's step. `stmt` is its statement, or the loop of `for o in optimizers: o.step()`."""
+
+    call: ast.Call
+    optimizer: ast.expr
+    stmt: ast.stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Gradients of an optimizer are read or changed: from the statement `before` on they have to be unscaled."""
+
+    before: ast.stmt
+    optimizer: ast.expr
+    node: ast.AST
+
+
+def step_of(call: ast.Call, optimizer: ast.expr) -> Step:
+    """The step that a call takes."""
+    stmt = statement(call)
+    loops = loops_around(call)
+    if loops and isinstance(loops[0], ast.For) and isinstance(optimizer, ast.Name):
+        names = {at.id for at in ast.walk(loops[0].target) if isinstance(at, ast.Name)}
+        if optimizer.id in names:
+            stmt = loops[0]
+    return Step(call, optimizer, stmt)
+
+
+def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.stmt], ast.stmt | None]:
+    """The statements behind which an iteration has no step left, for each loop that holds steps of its own.
+
+    An optimizer that takes two steps needs an update between them, which no gradients of another may outlast: the
+    second value is a statement whose steps come without a backward pass behind the steps before.
+    """
+    groups: dict[tuple[int, int], list[Step]] = {}
+    for step in steps:
+        loops = loops_around(step.stmt)
+        groups.setdefault((id(function_of(step.stmt)), id(loops[0]) if loops else 0), []).append(step)
+    found: list[ast.stmt] = []
+    late: list[ast.stmt] = []
+    for group in groups.values():
+        found += _last(group, backwards, late)
+    return sorted(found, key=lambda node: node.lineno), late[0] if late else None
+
+
+def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) -> list[ast.stmt]:
+    block = block_of(group[0].stmt)
+    while any(lifted(step.stmt, block) is None for step in group):
+        above = parent(block[0])
+        while not isinstance(above, ast.stmt):
+            above = parent(above)
+        block = block_of(above)
+    places = [index for step in group if (index := lifted(step.stmt, block)) is not None]
+    if any(step.stmt in block for step in group) and not _twice(group):
+        return [block[max(places)]]
+    if _twice(group):
+        for before, at in pairwise(sorted(set(places))):
+            start, end = block[before].end_lineno or 0, block[at].end_lineno or 0
+            if not any(start < call.lineno <= end for call in backwards):
+                late.append(block[at])
+    found: list[ast.stmt] = []
+    for place in sorted(set(places)):
+        inner: dict[int, list[Step]] = {}
+        for step, at in zip(group, places, strict=True):
+            if at == place and step.stmt is block[place]:
+                found.append(step.stmt)
+            elif at == place:
+                inner.setdefault(id(_branch(step.stmt, block[place])), []).append(step)
+        for branch in inner.values():
+            found += _last(branch, backwards, late)
+    return found
+
+
+def _twice(group: list[Step]) -> bool:
+    """True when an optimizer takes more than one step: the scaler has to be updated between them."""
+    names = [ast.dump(step.optimizer) for step in group]
+    return len(set(names)) < len(names)
+
+
+def _branch(node: ast.stmt, stop: ast.stmt) -> list[ast.stmt]:
+    """The block of the statement `stop` that holds a node."""
+    while parent(node) is not stop:
+        above = parent(node)
+        if not isinstance(above, ast.stmt):  # an except clause, a case
+            return block_of(node)
+        node = above
+    return block_of(node)
+
+
+def exits(scope: ast.AST, opened: list[ast.stmt], updates: list[ast.stmt]) -> tuple[list[ast.stmt], ast.stmt | None]:
+    """The `continue`, `break` and `return` that leave an iteration between a step, or gradients that are unscaled, and
+    the update: it has to come before them too, for the scaler takes neither twice.
+
+    The second value is one of them before which it is not certain that anything is `opened`.
+    """
+    found: list[ast.stmt] = []
+    for node in own_nodes(scope):
+        if not isinstance(node, (ast.Continue, ast.Break, ast.Return)):
+            continue
+        loops = [] if isinstance(node, ast.Return) else loops_around(node)[:1]
+        before = [
+            stmt
+            for stmt in opened
+            if stmt.lineno < node.lineno
+            and function_of(stmt) is function_of(node)
+            and all(loop in loops_around(stmt) for loop in loops)
+            and not _excludes(stmt, node)
+            and not any(stmt.lineno <= (done.end_lineno or 0) < node.lineno for done in updates)
+        ]
+        if before and not any(lifted(node, block_of(stmt)) is not None for stmt in before):
+            return [], node
+        if before:
+            found.append(node)
+    return sorted(found, key=lambda node: node.lineno), None
+
+
+def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
+    """A step in an outer loop with a backward pass before the inner loop that has steps too: gradients made under one
+    scale would be divided by another."""
+    for step in steps:
+        around = loops_around(step.stmt)
+        for other in steps:
+            inner = loops_around(other.stmt)
+            if other is step or function_of(other.stmt) is not function_of(step.stmt) or len(inner) <= len(around):
+                continue
+            if around and around[0] not in inner:
+                continue
+            loop = inner[len(inner) - len(around) - 1]
+            outer = [call for call in backwards if loops_around(call) == around]
+            if any(call.lineno < loop.lineno < step.call.lineno for call in outer):
+                return step
+    return None
+
+
+def gradient_reads(
+    program: Program, file: File, scope: ast.AST, steps: list[Step], backwards: list[ast.Call]
+) -> tuple[list[Read], list[ast.AST]]:
+    """What reads gradients before a step, the first for each step, and what does so where no step follows for sure.
+
+    All optimizers that step before the next backward pass count: which gradients are theirs cannot be seen.
+    """
+    found: dict[int, list[tuple[ast.stmt, ast.AST]]] = {}
+    lost: list[ast.AST] = []
+    for node in own_nodes(scope):
+        if not _reads_gradients(program, file, node):
+            continue
+        following = _steps_after(steps, node, backwards)
+        if not following and (_clips(node) or _scaled_still(steps, node, backwards)):
+            lost.append(node)
+        for step in following:
+            block = block_of(step.stmt)
+            place = lifted(node, block)
+            if place is None or statement(step.call) is not step.stmt:
+                lost.append(node)
+            else:
+                found.setdefault(id(step), []).append((block[place], node))
+    reads: list[Read] = []
+    for step in steps:
+        places = found.get(id(step), [])
+        if not places:
+            continue
+        first, node = min(places, key=lambda item: item[0].lineno)
+        before = statement(node) if len(places) == 1 and not _repeats(node, first) else first
+        reads.append(Read(before, step.optimizer, node))
+    return reads, lost
+
+
+def limiting_hook(file: File) -> ast.Call | None:
+    """`p.register_hook(lambda g: g.clamp(-1, 1))`: a hook that limits gradients sees those that are scaled."""
+    functions = {item.name: item for item in file.scan.functions}
+    for name in ("register_hook", "register_post_accumulate_grad_hook", "register_full_backward_hook"):
+        for node in file.scan.attributes.get(name, ()):
+            call = parent(node)
+            given = call.args[0] if isinstance(call, ast.Call) and call.func is node and call.args else None
+            hook = functions.get(given.id) if isinstance(given, ast.Name) else given
+            if isinstance(call, ast.Call) and isinstance(hook, (*FUNCTIONS, ast.Lambda)):
+                called = [at.func for at in ast.walk(hook) if isinstance(at, ast.Call)]
+                last = {at.attr if isinstance(at, ast.Attribute) else getattr(at, "id", "") for at in called}
+                if last & {"clamp", "clamp_", "clip", "clip_", "clip_grad_norm_", "clip_grad_value_"}:
+                    return call
+    return None
+
+
+def _scaled_still(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> bool:
+    """True for gradients between a backward pass and the next: no step divides them by the scale. A sign has none."""
+    above = parent(node)
+    if isinstance(above, ast.Call) and node in above.args:
+        above = above.func
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("sign", "sign_"):
+            return False
+        above = parent(above)
+    line = getattr(node, "lineno", 0)
+    calls = [call for call in (*backwards, *(step.call for step in steps)) if function_of(call) is function_of(node)]
+    before = [call for call in calls if call.lineno < line]
+    return bool(before) and max(before, key=lambda call: call.lineno) in backwards
+
+
+def _repeats(node: ast.AST, top: ast.stmt) -> bool:
+    """True when something stands in a loop below a statement, or in a clause that is no plain block."""
+    at: ast.AST = statement(node)
+    while at is not top:
+        above = parent(at)
+        if not isinstance(above, (ast.If, ast.With)):
+            return True
+        at = above
+    return isinstance(top, (ast.For, ast.AsyncFor, ast.While)) and at is top and statement(node) is not top
+
+
+def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "grad":
+        return isinstance(node.ctx, ast.Load) and not _unread(node)
+    if not isinstance(node, ast.Call):
+        return False
+    if _clips(node):
+        return True
+    callee = program.callee(file, node)
+    if not isinstance(callee, FUNCTIONS) or callee.name in ("forward", "__init__"):
+        return False
+    owner = program.owner[callee]
+    if any(isinstance(at, ast.Attribute) and at.attr in ("backward", "step") for at in ast.walk(callee)):
+        return False
+    for at, call in in_functions(program, owner, callee):
+        if _clips(call) and at is owner:
+            return True
+    return any(
+        isinstance(at, ast.Attribute) and at.attr == "grad" and isinstance(at.ctx, ast.Load) and not _unread(at)
+        for at in own_nodes(callee)
+    )
+
+
+def _clips(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return bool(_CLIPS.search(last))
+
+
+def _unread(node: ast.Attribute) -> bool:
+    """True where a gradient is set to zero, and for a test such as `p.grad is None`."""
+    above = parent(node)
+    while isinstance(above, ast.Attribute):
+        above = parent(above)
+    tested = isinstance(above, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops)
+    return tested or zeroes(node)
+
+
+def _steps_after(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> list[Step]:
+    """The steps behind a node, up to the next backward pass, without those of other branches."""
+    line = getattr(node, "lineno", 0)
+    return [
+        step
+        for step in steps
+        if step.call.lineno >= line
+        and not any(line < call.lineno < step.call.lineno for call in backwards)
+        and not _excludes(node, step.stmt)
+    ]
+
+
+def _excludes(node: ast.AST, other: ast.stmt) -> bool:
+    """True when two pieces of code stand in branches of one `if` of which only one runs."""
+    around = {id(above) for above in chain(other)}
+    at = node
+    while not isinstance(at, ast.Module):
+        above = parent(at)
+        if isinstance(above, ast.If) and id(above) in around:
+            return (at in above.orelse) != any(id(item) in around or item is other for item in above.orelse)
+        at = above
+    return False

@@ -1,0 +1,344 @@
+"""Training data is shared out: a DistributedSampler in each loader, and the epoch told to it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.program.program import File, Program, Value, text_of
+from transplt.program.training import Loader, Loop, Training
+from transplt.syntax.scan import chain, parent, statement
+from transplt.themes.distributed.bench import Bench
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite
+
+_CODE = "NPU339"
+_MESSAGE = "each rank gets its share of the data; batch_size stays that of one card, so the global batch is W times it"
+
+
+def training_loaders(training: Training) -> list[Loader]:
+    """The loaders that a training loop reads; by their looks when no loop tells."""
+    found: dict[int, Loader] = {}
+    for _, _, loaders in training.loops:
+        for loader in loaders:
+            found.setdefault(id(loader.call), loader)
+    return list(found.values())
+
+
+def unclear_loaders(program: Program, training: Training) -> list[Loader]:
+    """When nothing trains in sight: loaders that shuffle, or that are named after training."""
+    from transplt.program.program import LOADERS
+
+    if training_loaders(training):
+        return []
+    found = []
+    for file in program.files:
+        for call in file.scan.calls:
+            if file.names.qualified(call.func) in LOADERS:
+                stored = statement(call)
+                named = isinstance(stored, ast.Assign) and "train" in ast.dump(stored.targets[0]).lower()
+                shuffle = keyword_of(call, "shuffle")
+                if named or (isinstance(shuffle, ast.Constant) and shuffle.value is True):
+                    found.append(Loader(file, call))
+    return found
+
+
+def write_samplers(bench: Bench, training: Training) -> set[int]:
+    """Shard the training loaders of the file on the bench; returns the ids of all calls that shuffle by a sampler."""
+    shuffled: set[int] = set()
+    for loader in training_loaders(training):
+        problem = _problem(bench.program, loader)
+        shuffle = _shuffle(loader)
+        if not problem and not (isinstance(shuffle, str) and shuffle == "False"):
+            shuffled.add(id(loader.call))
+        if loader.file is not bench.file:
+            continue
+        if problem:
+            bench.left(loader.call, *problem, code="NPU340")
+        else:
+            _shard(bench, loader)
+    unclear = unclear_loaders(bench.program, training)
+    if not training_loaders(training) and not unclear:
+        _no_loader(bench, training)
+    for loader in unclear:
+        if loader.file is bench.file:
+            bench.left(
+                loader.call,
+                "this loader may be the one to train with, but no loop in sight trains with it",
+                "if it is, give it sampler=DistributedSampler(dataset), not shuffle, and call sampler.set_epoch(epoch)",
+                code="NPU340",
+            )
+    return shuffled
+
+
+def _no_loader(bench: Bench, training: Training) -> None:
+    for file, call in training.backwards:
+        loop = next((node for node in chain(call) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))), None)
+        if file is bench.file and loop is not None:
+            bench.left(
+                loop_head(loop),
+                "the data of this loop comes from no DataLoader in sight, so every rank trains with all of it",
+                "take a share on each rank: data[dist.get_rank()::dist.get_world_size()], of one length on all ranks",
+                code="NPU340",
+            )
+            return
+
+
+def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
+    call = loader.call
+    if loader.by_key:
+        return (
+            "one expression makes loaders for training and for others",
+            "make the training loader on its own, with sampler=DistributedSampler(dataset) instead of shuffle",
+        )
+    for name, index in (("sampler", 3), ("batch_sampler", 4)):
+        value = keyword_of(call, name) or (call.args[index] if len(call.args) > index else None)
+        if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+            return (
+                f"this loader has a {name} of its own, so every rank would see all of the data",
+                f"make the {name} draw the share of the rank: dist.get_rank() of dist.get_world_size()",
+            )
+    dataset = _dataset(call)
+    if dataset is None:
+        return ("the dataset of this loader cannot be seen", "give it sampler=DistributedSampler(dataset)")
+    if _is_iterable(program, loader.file, dataset):
+        return (
+            "an IterableDataset takes no sampler, so every rank would see all of the data",
+            "let __iter__ yield its share: itertools.islice(samples, dist.get_rank(), None, dist.get_world_size())",
+        )
+    if len(call.args) > 3:
+        return ("the arguments of this loader are positional", "write them as keywords and run transplt again")
+    if _shuffle(loader) is None:
+        return (
+            "whether this loader shuffles cannot be seen",
+            "give it sampler=DistributedSampler(dataset, shuffle=...) and no shuffle",
+        )
+    return None
+
+
+def _dataset(call: ast.Call) -> ast.expr | None:
+    if call.args and not isinstance(call.args[0], ast.Starred):
+        return call.args[0]
+    return keyword_of(call, "dataset")
+
+
+def _is_iterable(program: Program, file: File, node: ast.expr) -> bool:
+    values = [Value(file, node)]
+    slot = program.slot(file, node)
+    if slot is not None:
+        values += program.values.get(slot, [])
+    for value in values:
+        if isinstance(value.node, ast.Call):
+            made = program.callee(value.file, value.node)
+            while isinstance(made, ast.ClassDef):
+                owner = program.owner[made]
+                names = [owner.names.qualified(base) or "" for base in made.bases]
+                if any(name.endswith("IterableDataset") for name in names):
+                    return True
+                made = next((found for base in made.bases if (found := program.definition(owner, base))), None)
+    return False
+
+
+def _shuffle(loader: Loader) -> str | None:
+    """The source of what says whether a loader shuffles: True, False, an expression; None when a `**` may say it."""
+    call = loader.call
+    value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
+    if value is not None:
+        return text_of(loader.file, value)
+    stars = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    if not stars:
+        return "False"
+    if not any(_may_shuffle(loader.file, star) for star in stars):
+        return "False"
+    if len(stars) == 1 and isinstance(stars[0], ast.Name) and _used_once(loader.file, stars[0]):
+        return f'{stars[0].id}.pop("shuffle", False)'
+    return None
+
+
+def _may_shuffle(file: File, star: ast.expr) -> bool:
+    """True when a dict that is given with `**` may hold shuffle: the file puts it into one of that name."""
+    if not isinstance(star, ast.Name):
+        return True
+    for call in file.scan.calls:
+        updates = isinstance(call.func, ast.Attribute) and call.func.attr == "update"
+        if updates and _names(call.func.value, star.id) and _speaks_of_shuffle(call):  # type: ignore[attr-defined]
+            return True
+    for bindings in (scope.bindings.get(star.id, ()) for scope in file.scan.scopes.values()):
+        for binding in bindings:
+            if binding.kind == "param" or _speaks_of_shuffle(statement(binding.node)):
+                return True
+    return any(
+        _names(node.value, star.id) and isinstance(node.slice, ast.Constant) and node.slice.value == "shuffle"
+        for node in file.scan.subscripts
+    )
+
+
+def _speaks_of_shuffle(node: ast.AST) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and inner.value == "shuffle":
+            return True
+        if isinstance(inner, ast.keyword) and inner.arg in ("shuffle", None):
+            return True
+        if isinstance(inner, (ast.Call, ast.Dict)) and isinstance(node, ast.Call) and inner is not node:
+            continue
+    # A name that is merged in may hold it too: `train_kwargs.update(cuda_kwargs)`.
+    return isinstance(node, ast.Call) and any(isinstance(argument, ast.Name) for argument in node.args)
+
+
+def _names(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _used_once(file: File, star: ast.Name) -> bool:
+    spread = [node for node in file.scan.names.get(star.id, ()) if isinstance(parent(node), ast.keyword)]
+    return [node for node in spread if parent(node).arg is None] == [star]  # type: ignore[attr-defined]
+
+
+# --- the sampler -----------------------------------------------------------------------------------------------------
+
+
+def _shard(bench: Bench, loader: Loader) -> None:
+    call, shuffle = loader.call, _shuffle(loader)
+    dataset = _dataset(call)
+    assert dataset is not None and shuffle is not None
+    stored = statement(call)
+    simple = isinstance(dataset, ast.Name) or plain_attribute(dataset)
+    name = text_of(bench.file, dataset)
+    replace_dataset = ""
+    if not simple:
+        if enclosing_lambda(call) or not bench.layout.fits(stored):
+            bench.left(
+                call,
+                "the dataset of this loader has no name yet, and the sampler needs it too",
+                "give the dataset a name and run transplt again",
+                code="NPU340",
+            )
+            return
+        replace_dataset = name = _dataset_name(bench, stored)
+    given = "" if shuffle == "True" else f", shuffle={shuffle}"
+    sampler = f"{bench.sampler}({name}{given})"
+    bench.change(call, _CODE, _MESSAGE, _with_sampler(sampler, replace_dataset))
+    if replace_dataset:
+        _name_dataset(bench, stored, dataset, replace_dataset)
+
+
+def enclosing_lambda(node: ast.AST) -> bool:
+    """True inside of a lambda or a comprehension: a line before the statement would run at another time."""
+    for above in chain(node):
+        if isinstance(above, ast.stmt):
+            return False
+        if isinstance(above, (ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp, ast.IfExp)):
+            return True
+    return False
+
+
+def plain_attribute(node: ast.expr) -> bool:
+    """True for a name, its attributes, and entries under a constant key: nothing that runs when it is read."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return plain_attribute(node.value)
+    return isinstance(node, ast.Name)
+
+
+def _dataset_name(bench: Bench, stored: ast.stmt) -> str:
+    target = stored.targets[0] if isinstance(stored, ast.Assign) else None
+    last = getattr(target, "attr", "") or getattr(target, "id", "")
+    wanted = last.replace("_loader", "_set") if "_loader" in last else "train_set"
+    return bench.free_name(wanted, "train_set", "train_dataset")
+
+
+def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) -> None:
+    """Put the dataset on lines of its own; its other edits go along."""
+    from transplt.themes.distributed.effects import downloads
+
+    source = bench.file.source
+    text = _rendered(bench, dataset)
+    lead = f"{name} = "
+    shift = (stored.col_offset + len(lead)) - dataset.col_offset
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    indent = " " * stored.col_offset
+    shown = [lead + lines[0]]
+    for line in lines[1:]:
+        bare = line.lstrip(" ")
+        blanks = len(line) - len(bare)
+        blanks += shift if blanks >= dataset.col_offset else 0  # what is aligned with the call stays aligned
+        column = " " * blanks + bare
+        shown.append(column[len(indent) :] if column.startswith(indent) else bare)
+    if downloads(dataset):
+        dist = bench.dist
+        shown = [
+            f"if {dist}.get_rank() != 0:",
+            f"    {dist}.barrier()  # rank 0 downloads first",
+            *shown,
+            f"if {bench.rank_0}:",
+            f"    {dist}.barrier()",
+        ]
+    bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
+    start, end = source.extent(dataset)
+    bench.work.changes = [change for change in bench.work.changes if not (start <= source.extent(change.node)[0] < end)]
+    for inner in ast.walk(dataset):
+        bench.work.taken.add(id(inner))
+
+
+def _rendered(bench: Bench, node: ast.expr) -> str:
+    """The text of an expression with the edits that were planned inside of it."""
+    from transplt.edits.rewrite import build_sites, rewrite_site
+    from transplt.text.source import splice
+
+    source = bench.file.source
+    start, end = source.extent(node)
+    inside = [
+        change
+        for change in bench.work.changes
+        if start <= source.extent(change.node)[0] and source.extent(change.node)[1] <= end
+    ]
+    edits = [edit for site in build_sites(source, inside) for edit in rewrite_site(source, site)[1]]
+    spliced = sorted((edit.start - start, edit.end - start, edit.after.encode()) for edit in edits)
+    return splice(source.utf8[start:end], spliced).decode()
+
+
+def _with_sampler(sampler: str, dataset: str) -> Callable[[cst.CSTNode], cst.CSTNode]:
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        args = list(call.args)
+        value = cst.parse_expression(sampler)
+        tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        new = cst.Arg(value, keyword=cst.Name("sampler"), equal=tight)
+        if dataset:
+            for index, arg in enumerate(args):
+                if (arg.keyword is None and index == 0) or (arg.keyword is not None and arg.keyword.value == "dataset"):
+                    args[index] = arg.with_changes(value=cst.Name(dataset))
+                    break
+        kept = [
+            arg for arg in args if not (arg.keyword is not None and arg.keyword.value in ("sampler", "batch_sampler"))
+        ]
+        at = next((i for i, arg in enumerate(kept) if arg.keyword is not None and arg.keyword.value == "shuffle"), None)
+        if at is None:
+            positional = [i for i, arg in enumerate(kept) if arg.keyword is None and not arg.star]
+            at = positional[2] if len(positional) == 3 else None
+        if at is not None:
+            equal = kept[at].equal if isinstance(kept[at].equal, cst.AssignEqual) else tight
+            kept[at] = kept[at].with_changes(keyword=cst.Name("sampler"), equal=equal, value=value)
+            return call.with_changes(args=kept)
+        place = next((i for i, arg in enumerate(kept) if arg.star == "**"), len(kept))
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        if place < len(kept):
+            before = kept[place - 1].comma if place and isinstance(kept[place - 1].comma, cst.Comma) else comma
+            kept.insert(place, new.with_changes(comma=before))
+        elif kept:
+            last = kept[-1]
+            between = next((arg.comma for arg in kept[:-1] if isinstance(arg.comma, cst.Comma)), comma)
+            kept[-1] = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+            kept.append(new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg))
+        else:
+            raise CannotRewrite("the loader has no arguments")
+        return call.with_changes(args=kept)
+
+    return transform
+
+
+def loop_head(loop: Loop) -> ast.expr:
+    """The expression in the header of a loop."""
+    return loop.test if isinstance(loop, ast.While) else loop.iter

@@ -1,0 +1,380 @@
+"""What has to happen once: files, logs, downloads and progress bars are those of rank 0."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import partial
+
+from transplt.codemods.call_edits import keyword_of, with_keyword
+from transplt.edits.writing import written
+from transplt.program.models import Models
+from transplt.program.program import File, enclosing_function, reached_functions, text_of
+from transplt.program.training import block_of
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.start import Start
+from transplt.trees.lazy import cst
+
+_CODE = "NPU343"
+_MESSAGE = "once, by rank 0"
+_FULL = frozenset(
+    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump "
+    "os.remove os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move "
+    "torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
+)
+_LAST = frozenset(
+    "save_image savefig add_scalar add_scalars add_image add_images add_figure add_graph add_histogram "
+    "add_text add_hparams add_embedding add_video add_audio set_postfix set_description".split()
+)
+_LOG = frozenset("debug info warning error critical log exception".split())
+_TQDM = frozenset(
+    {"tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm", "tqdm.std.tqdm"}
+)
+_WRITERS = frozenset(
+    {
+        "torch.utils.tensorboard.SummaryWriter",
+        "torch.utils.tensorboard.writer.SummaryWriter",
+        "tensorboardX.SummaryWriter",
+    }
+)
+_FETCHES = frozenset(
+    "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
+)
+_ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
+
+
+class Effects:
+    """Guards the effects of one file."""
+
+    def __init__(self, bench: Bench, models: Models, start: Start) -> None:
+        self.bench = bench
+        self.models = models
+        self.start = start
+        self.reached = reached_functions(bench.program)
+        self.averaged: set[int] = set()  # ids of statements whose lines belong to the mean of a loss
+
+    def runs_after_start(self, node: ast.AST) -> bool:
+        """True for code that the program runs once the process group is there."""
+        file, start = self.bench.file, self.start
+        function = enclosing_function(node)
+        if function is None:
+            if file is not start.file or start.function is not None:
+                return False
+            return start.first.lineno <= getattr(node, "lineno", 0)
+        if function is start.function:
+            return start.first.lineno <= getattr(node, "lineno", 0)
+        outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
+        if not any(above in self.reached for above in outer):
+            return False
+        for above in chain(node):
+            if isinstance(above, ast.ClassDef):
+                bases = [
+                    base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in above.bases
+                ]
+                if any(base.endswith(_ELSEWHERE) for base in bases):
+                    return False
+        return not _in_worker(function)
+
+    def write(self) -> None:
+        """All effects of the file."""
+        self._progress()
+        self._writers()
+        self._runs()
+        self._downloads()
+        self._folders()
+        _wait_for_files(self)
+        done: set[int] = set()
+        for block in self._write_blocks():
+            self._guard(block, done)
+        for call in sorted(self.bench.file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+            node = parent(call)
+            guarded = any(id(above) in done for above in (node, *chain(node)))
+            if isinstance(node, ast.Expr) and not guarded and self._is_effect(call):
+                self._guard(block_of(node), done)
+
+    def _write_blocks(self) -> Iterator[list[ast.stmt]]:
+        for call in self.bench.file.scan.calls:
+            if getattr(call.func, "id", "") == "open":
+                node = statement(call)
+                if isinstance(node, ast.With) and self._is_writing(node):
+                    yield block_of(node)
+
+    def _is_writing(self, node: ast.With) -> bool:
+        """True for `with open(path, "w") as f:` whose body only writes."""
+        for item in node.items:
+            call = item.context_expr
+            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "open":
+                return False
+            mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
+            if not isinstance(mode, ast.Constant) or not set(str(mode.value)) & set("wax"):
+                return False
+        return self.runs_after_start(node) and all(_only_writes(inner) for inner in node.body)
+
+    def _is_effect(self, call: ast.Call) -> bool:
+        name = self.bench.file.names.qualified(call.func) or ""
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        plain = isinstance(call.func, ast.Name) and call.func.id == "print"
+        known = plain or name in _FULL or last in _LAST
+        if not known and owner is not None:
+            spelled = (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")).lower()
+            known = (
+                (last in _LOG and ("log" in spelled))
+                or ("writer" in spelled and last in ("close", "flush") and self._is_writer(owner))
+                or (last in ("write",) and spelled in ("tqdm", "f_log", "logfile", "log_file"))
+            )
+        return known and self.runs_after_start(call)
+
+    def _guard(self, block: list[ast.stmt], done: set[int]) -> None:
+        """Put each run of neighbouring effects of a block under one condition."""
+        run: list[ast.stmt] = []
+        for node in [*block, None]:
+            if node is not None and self._guardable(node):
+                run.append(node)
+                continue
+            if run and id(run[0]) not in done:
+                done.update(id(item) for item in run)
+                self._under(block, run)
+            run = []
+
+    def _guardable(self, node: ast.stmt) -> bool:
+        if isinstance(node, ast.With):
+            return self._is_writing(node)
+        if isinstance(node, ast.If):
+            return False
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._is_effect(node.value)
+
+    def _under(self, block: list[ast.stmt], run: list[ast.stmt]) -> None:
+        bench = self.bench
+        above = parent(run[0])
+        if not bench.layout.fits(*run):
+            bench.left(
+                run[0],
+                "every rank does this, and the line holds several statements",
+                f"put it under `if {bench.rank_0}:`",
+            )
+            return
+        self._run_bare(run)
+        only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
+        if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
+            condition = bench.rank_0
+            if not self._is_elif(above) and not _calls(above.test):
+                bench.change(above.test, _CODE, _MESSAGE, lambda root: _both(root, condition))
+                return
+        bench.wrap(run, f"if {bench.rank_0}:", _CODE, _MESSAGE)
+
+    def _is_elif(self, node: ast.If) -> bool:
+        return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
+
+    def _run_bare(self, run: list[ast.stmt]) -> None:
+        """A wrapped model that runs in one process would wait for the others: the bare one runs there."""
+        for node in run:
+            for call in ast.walk(node):
+                if isinstance(call, ast.Call) and self.models.origin(self.bench.file, call.func) is not None:
+                    text = f"{text_of(self.bench.file, call.func)}.module"
+                    self.bench.change(call.func, "NPU337", f"{text}: it runs in one process only", written(text))
+
+    # --- one theme each ----------------------------------------------------------------------------------------------
+
+    def _progress(self) -> None:
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            name = bench.file.names.qualified(call.func)
+            if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
+                bench.change(
+                    call, _CODE, "one progress bar, of rank 0", with_keyword("disable", f"{bench.dist}.get_rank() != 0")
+                )
+
+    def _writers(self) -> None:
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if bench.file.names.qualified(call.func) not in _WRITERS:
+                continue
+            stored = parent(call)
+            if not self.runs_after_start(call) or not isinstance(stored, ast.Assign):
+                bench.left(
+                    call,
+                    "every rank writes a TensorBoard log here",
+                    f"make the writer under `if {bench.rank_0}:`",
+                    code="NPU344",
+                )
+                continue
+            condition = bench.rank_0
+            bench.change(call, _CODE, "TensorBoard is written by rank 0", partial(_only_there, condition=condition))
+            slot = bench.program.slot(bench.file, stored.targets[0])
+            for file in bench.program.files:
+                nodes = [*(n for group in file.scan.names.values() for n in group), *_attributes(file)]
+                for node in nodes:
+                    if slot is not None and file is bench.file and bench.program.slot(file, node) == slot:
+                        self._use_of_writer(node)
+
+    def _use_of_writer(self, node: ast.expr) -> None:
+        above = parent(node)
+        call = parent(above) if isinstance(above, ast.Attribute) else None
+        if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+            return
+        if isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call):
+            return
+        self.bench.left(
+            node,
+            "the writer is None on all ranks but the first",
+            "use it on rank 0 only: dist.get_rank() == 0",
+            code="NPU344",
+        )
+
+    def _is_writer(self, owner: ast.expr) -> bool:
+        slot = self.bench.program.slot(self.bench.file, owner)
+        for value in self.bench.program.values.get(slot, ()) if slot else ():
+            if isinstance(value.node, ast.Call) and value.file.names.qualified(value.node.func) in _WRITERS:
+                return True
+        return False
+
+    def _runs(self) -> None:
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if bench.file.names.qualified(call.func) != "wandb.init" or not self.runs_after_start(call):
+                continue
+            if keyword_of(call, "mode") is None and not any(keyword.arg is None for keyword in call.keywords):
+                value = f'None if {bench.rank_0} else "disabled"'
+                bench.change(call, _CODE, "one run of wandb, of rank 0", with_keyword("mode", value))
+            else:
+                bench.left(
+                    call,
+                    "every rank makes a run of wandb here",
+                    'give it mode="disabled" where dist.get_rank() is not 0',
+                    code="NPU344",
+                )
+
+    def _folders(self) -> None:
+        """All ranks make a folder at once: none of them may mind that it is there."""
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            name = bench.file.names.qualified(call.func) or ""
+            if enclosing_function(call) not in self.reached and bench.file is not self.start.file:
+                continue
+            method = isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not name
+            if name == "os.makedirs" or method:
+                if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
+                    bench.change(call, _CODE, "all ranks make this folder", with_keyword("exist_ok", "True"))
+            elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
+                bench.change(call, _CODE, "all ranks make this folder", _make_folders)
+            elif name in _FETCHES and self.runs_after_start(call):
+                bench.left(
+                    call,
+                    "every rank downloads this at once",
+                    "let rank 0 go first: dist.barrier() before it on the others, and after it on rank 0",
+                    code="NPU344",
+                )
+
+    def _downloads(self) -> None:
+        bench = self.bench
+        nodes = {
+            id(statement(call)): statement(call)
+            for call in bench.file.scan.calls
+            if _downloads(call) and id(call) not in bench.work.taken and self.runs_after_start(call)
+        }
+        ordered = sorted(nodes.values(), key=lambda node: node.lineno)
+        while ordered:
+            run = [ordered.pop(0)]
+            block = block_of(run[0])
+            while ordered and ordered[0] in block and block.index(ordered[0]) == block.index(run[-1]) + 1:
+                run.append(ordered.pop(0))
+            if not bench.layout.fits(*run) or any(isinstance(node, (ast.Return, *FUNCTIONS)) for node in run):
+                bench.left(
+                    run[0],
+                    "every rank downloads this at once",
+                    "let rank 0 go first: dist.barrier() before it on the others, and after it on rank 0",
+                    code="NPU344",
+                )
+                continue
+            dist = bench.dist
+            bench.before(
+                run[0],
+                [f"if {dist}.get_rank() != 0:", f"    {dist}.barrier()  # rank 0 downloads first"],
+                _CODE,
+                "rank 0 downloads first",
+            )
+            bench.after(
+                run[-1],
+                [f"if {bench.rank_0}:", f"    {dist}.barrier()"],
+                _CODE,
+                "the others find what rank 0 downloaded",
+            )
+
+
+def _wait_for_files(effects: Effects) -> None:
+    """What is loaded below a training loop is what rank 0 has written there: the others wait for it."""
+    bench, loops = effects.bench, [loop for file, loop in effects.models.training.regions if file is effects.bench.file]
+    for call in bench.file.scan.calls:
+        if bench.file.names.qualified(call.func) != "torch.load" or not effects.runs_after_start(call):
+            continue
+        node = statement(call)
+        while isinstance(above := parent(node), (ast.With, ast.Try)):
+            node = above
+        same = [loop for loop in loops if enclosing_function(loop) is enclosing_function(call)]
+        if not any((loop.end_lineno or 0) < node.lineno for loop in same):
+            continue
+        if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.layout.fits(node):
+            bench.left(
+                call,
+                "rank 0 may not have written this yet",
+                "call dist.barrier() before it, on all ranks",
+                code="NPU344",
+            )
+            continue
+        bench.before(node, [f"{bench.dist}.barrier()  # rank 0 has written it"], _CODE, "the others wait for rank 0")
+
+
+def downloads(node: ast.AST) -> bool:
+    """True when an expression downloads a dataset."""
+    return any(isinstance(inner, ast.Call) and _downloads(inner) for inner in ast.walk(node))
+
+
+def _downloads(call: ast.Call) -> bool:
+    value = keyword_of(call, "download")
+    return value is not None and not (isinstance(value, ast.Constant) and not value.value)
+
+
+def _attributes(file: File) -> Iterator[ast.Attribute]:
+    for group in file.scan.attributes.values():
+        yield from group
+
+
+def _in_worker(function: ast.AST) -> bool:
+    name = str(getattr(function, "name", ""))
+    return name in ("__getitem__", "__len__", "collate_fn", "forward", "worker_init_fn") or "collate" in name
+
+
+def _only_writes(node: ast.stmt) -> bool:
+    """True for a statement that does nothing but write, in loops and conditions too."""
+    if isinstance(node, (ast.For, ast.If)):
+        return all(_only_writes(inner) for inner in [*node.body, *node.orelse])
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    func = node.value.func
+    last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    return last in ("write", "writelines", "dump", "print", "save", "writerow", "writerows", "flush", "writeheader")
+
+
+def _calls(node: ast.expr) -> bool:
+    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
+def _both(root: cst.CSTNode, condition: str) -> cst.CSTNode:
+    text = cst.Module([]).code_for_node(root)
+    loose = isinstance(root, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (
+        isinstance(root, cst.BooleanOperation) and isinstance(root.operator, cst.Or)
+    )
+    bare = not getattr(root, "lpar", ())
+    return cst.parse_expression(f"({text}) and {condition}" if loose and bare else f"{text} and {condition}")
+
+
+def _make_folders(root: cst.CSTNode) -> cst.CSTNode:
+    call = cst.ensure_type(root, cst.Call)
+    named = call.with_changes(func=cst.ensure_type(call.func, cst.Attribute).with_changes(attr=cst.Name("makedirs")))
+    return with_keyword("exist_ok", "True")(named)  # type: ignore[return-value]
+
+
+def _only_there(root: cst.CSTNode, condition: str) -> cst.CSTNode:
+    return cst.parse_expression(f"{cst.Module([]).code_for_node(root)} if {condition} else None")

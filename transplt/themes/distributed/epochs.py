@@ -1,0 +1,177 @@
+"""The epoch is told to the samplers, so that each epoch shuffles anew."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.writing import written
+from transplt.program.program import enclosing_function, text_of
+from transplt.program.training import Loop, Training, loaders_of
+from transplt.syntax.scan import FUNCTIONS, chain
+from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.data import loop_head, plain_attribute
+
+_EPOCHS = ("epoch", "ep", "epoch_idx", "i_epoch", "epoch_i", "current_epoch", "epoch_num", "e")
+
+
+def write_epochs(bench: Bench, training: Training, shuffled: set[int]) -> None:
+    """`loader.sampler.set_epoch(epoch)` in the epoch loop, or at the top of the function that is one epoch."""
+    done: set[tuple[int, str]] = set()
+    for file, loop, loaders in training.loops:
+        if file is not bench.file or not any(id(loader.call) in shuffled for loader in loaders):
+            continue
+        name = loader_name(bench, loop)
+        if name is None:
+            if not any(
+                id(inner) != id(loop) and at is file and _inside(inner, loop) for at, inner, _ in training.loops
+            ):
+                bench.left(
+                    loop_head(loop),
+                    "the sampler of the loader has to be told the epoch, and the loader has no name here",
+                    "call sampler.set_epoch(epoch) at the beginning of each epoch",
+                )
+            continue
+        _tell_epoch(bench, loop, name, done)
+
+
+def _inside(node: ast.AST, loop: ast.AST) -> bool:
+    return loop in chain(node)
+
+
+def loader_name(bench: Bench, loop: Loop) -> str | None:
+    """The source by which the loop names its loader: inside of enumerate, tqdm, zip and the like."""
+    if isinstance(loop, ast.While):
+        return None
+    pending: list[ast.expr] = [loop.iter]
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, (ast.Name, ast.Attribute)) or plain_attribute(node):
+            if loaders_of(bench.program, bench.file, node):
+                return _without_progress(bench, node)
+        elif isinstance(node, ast.Call):
+            pending += node.args
+        elif isinstance(node, ast.IfExp):
+            pending += [node.body, node.orelse]
+    return None
+
+
+def _without_progress(bench: Bench, node: ast.expr) -> str:
+    """`bar = tqdm(loader)` is no loader: the name of what is inside."""
+    slot = bench.program.slot(bench.file, node)
+    values = bench.program.values.get(slot, []) if slot else []
+    if len(values) == 1 and isinstance(values[0].node, ast.Call) and values[0].file is bench.file:
+        call = values[0].node
+        if bench.program.callee(bench.file, call) is None and call.args:
+            inner = call.args[0]
+            if isinstance(inner, (ast.Name, ast.Attribute)) and loaders_of(bench.program, bench.file, inner):
+                return text_of(bench.file, inner)
+            deeper = inner.args[0] if isinstance(inner, ast.Call) and inner.args else None
+            named = isinstance(deeper, (ast.Name, ast.Attribute))
+            if deeper is not None and named and loaders_of(bench.program, bench.file, deeper):
+                return text_of(bench.file, deeper)
+    return text_of(bench.file, node)
+
+
+def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]]) -> None:
+    for above in chain(loop):
+        if isinstance(above, FUNCTIONS):
+            break
+        if isinstance(above, (ast.For, ast.AsyncFor)):
+            epoch = _counter(bench, above)
+            if epoch:
+                if (id(above), name) not in done and bench.layout.fits(above.body[0]):
+                    done.add((id(above), name))
+                    _put(bench, above.body[0], name, epoch)
+                return
+        if isinstance(above, ast.While):
+            counted = next(
+                (
+                    n.target.id
+                    for n in ast.walk(above)
+                    if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and "epoch" in n.target.id
+                ),
+                "",
+            )
+            if counted and bench.layout.fits(above.body[0]):
+                _put(bench, above.body[0], name, counted)
+                return
+    function = enclosing_function(loop)
+    if function is not None:
+        every = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+        epoch = next((arg for arg in _EPOCHS if arg in every), "")
+        if epoch and bench.layout.fits(loop):
+            _put(bench, loop, name, epoch)
+            return
+        if _at_call_sites(bench, function, loop, name, done):
+            return
+        # `self.epoch` and the like
+        stored = [node.attr for node in bench.file.scan.stores if node.attr in ("epoch", "current_epoch", "cur_epoch")]
+        if stored and every[:1] == ["self"] and bench.layout.fits(loop):
+            _put(bench, loop, name, f"self.{sorted(stored)[0]}")
+            return
+    bench.left(
+        loop_head(loop),
+        f"{name}.sampler has to be told the epoch, and none is counted here",
+        f"call {name}.sampler.set_epoch(epoch) at the beginning of each epoch; without it every epoch has one order",
+        code="NPU342",
+    )
+
+
+def _at_call_sites(bench: Bench, function: ast.AST, loop: Loop, name: str, done: set[tuple[int, str]]) -> bool:
+    """In the epoch loop of the caller, when it has the loader under a name of its own."""
+    program, told = bench.program, False
+    sites = program.call_sites.get(function, [])
+    for file, call in sites:
+        outer = next((above for above in chain(call) if isinstance(above, (ast.For, ast.AsyncFor))), None)
+        if file is not bench.file or outer is None or enclosing_function(outer) is not enclosing_function(call):
+            return told
+        epoch = _counter(bench, outer)
+        given = dict(program.arguments(call, function)).get(name)
+        spelled = text_of(file, given) if given is not None and plain_attribute(given) else name
+        if given is None and (name.startswith("self.") or program.slot(file, loop_head(loop)) is None):
+            spelled = name if not name.startswith("self.") else _on_object(bench, call, name)
+        if not epoch or not spelled or not bench.layout.fits(outer.body[0]):
+            return told
+        if (id(outer), spelled) not in done:
+            done.add((id(outer), spelled))
+            _put(bench, outer.body[0], spelled, epoch)
+        told = True
+    return told
+
+
+def _on_object(bench: Bench, call: ast.Call, name: str) -> str:
+    """`trainer.loader` where the method says `self.loader`."""
+    if isinstance(call.func, ast.Attribute):
+        return f"{text_of(bench.file, call.func.value)}.{name.partition('.')[2]}"
+    return ""
+
+
+def _counter(bench: Bench, loop: ast.For | ast.AsyncFor) -> str:
+    """The name that counts a loop over range or enumerate; `_` is given one."""
+    target = loop.target
+    call = loop.iter
+    while isinstance(call, ast.Call) and getattr(call.func, "id", "") not in ("range", "trange", "enumerate"):
+        if not call.args:
+            return ""
+        call = call.args[0]
+    if not isinstance(call, ast.Call):
+        slot = bench.program.slot(bench.file, call)
+        values = bench.program.values.get(slot, []) if slot else []
+        counted = [value.node for value in values if isinstance(value.node, ast.Call)]
+        if not any(getattr(node.func, "id", "") in ("range", "trange", "tqdm") for node in counted):
+            return ""
+    elif getattr(call.func, "id", "") == "enumerate":
+        if loaders_of(bench.program, bench.file, call):
+            return ""
+        target = target.elts[0] if isinstance(target, ast.Tuple) else target
+    if not isinstance(target, ast.Name):
+        return ""
+    if target.id == "_":
+        name = bench.free_name("epoch", "epoch_index")
+        bench.change(target, "NPU341", f"the epochs are counted by {name}", written(name))
+        return name
+    return target.id
+
+
+def _put(bench: Bench, node: ast.stmt, name: str, epoch: str) -> None:
+    bench.before(node, [f"{name}.sampler.set_epoch({epoch})"], "NPU341", "the sampler is told the epoch")

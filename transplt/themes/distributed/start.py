@@ -1,0 +1,182 @@
+"""Where the processes find each other: the device of the rank, the process group, and its end."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from transplt.program.program import LOADERS, File, Function, Program
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.themes.distributed.bench import Bench
+
+_TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
+#: Functions of the program that are run before the process group is there, unless they touch a card.
+_SETTING_UP = re.compile(r"arg|pars|opt|conf|setting|seed|logg|setup|init")
+_EXITS = frozenset({"exit", "quit", "_exit", "SystemExit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the process group begins and ends: before `first`, after `last` (before it when `last_exits`).
+
+    `guard` asks for an `if __name__ == "__main__":` of its own. `function` is the one that holds it, None at module
+    level. Without `last` the group ends at exit.
+    """
+
+    file: File
+    first: ast.stmt
+    last: ast.stmt | None
+    last_exits: bool = False
+    guard: bool = False
+    function: Function | None = None
+
+
+def find_start(program: Program) -> Start | None:
+    """Where the main file begins to work; None when that cannot be seen."""
+    file = program.files[0]
+    body = [node for node in file.scan.tree.body if not _is_definition(node)]
+    main = next((node for node in reversed(body) if is_main_guard(node)), None)
+    touching = _Touching(program)
+    first = next((node for node in body if node is not main and touching.any(file, node)), None)
+    if first is not None:
+        if main is None:
+            return _ended(file, first, body)
+        assert isinstance(main, ast.If)
+        return _ended(file, first, main.body, guard=True)
+    if main is None:
+        return None
+    assert isinstance(main, ast.If)
+    inside = next((node for node in main.body if touching.any(file, node)), None)
+    if inside is None:
+        return None
+    function = _entered(program, file, inside)
+    if function is not None:
+        within = next((node for node in function.body if touching.any(file, node)), function.body[0])
+        return Start(file, within, None, function=function)
+    return _ended(file, inside, main.body)
+
+
+def _ended(file: File, first: ast.stmt, body: list[ast.stmt], *, guard: bool = False) -> Start:
+    last = body[-1]
+    if _exits(last):
+        holds = any(isinstance(node, ast.Call) and not _is_exit(node) for node in ast.walk(last))
+        if holds or last is first:
+            return Start(file, first, None, guard=guard)
+        return Start(file, first, last, last_exits=True, guard=guard)
+    return Start(file, first, last, guard=guard)
+
+
+def is_main_guard(node: ast.stmt) -> bool:
+    """True for `if __name__ == "__main__":`."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+        return False
+    both = [node.test.left, node.test.comparators[0]]
+    names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in both)
+    return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    return isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
+
+
+def _entered(program: Program, file: File, node: ast.stmt) -> Function | None:
+    """The main function, when its caller does not come back: `sys.exit(main())`, `fire.Fire(main)`, click."""
+    if not isinstance(node, (ast.Expr, ast.Raise)):
+        return None
+    call = node.value if isinstance(node, ast.Expr) else node.exc
+    if not isinstance(call, ast.Call):
+        return None
+    callee = program.callee(file, call)
+    if isinstance(callee, FUNCTIONS):
+        return callee if callee.decorator_list and program.owner[callee] is file else None
+    for argument in call.args:
+        inner = argument.func if isinstance(argument, ast.Call) else argument
+        if isinstance(inner, (ast.Name, ast.Attribute)):
+            found = program.definition(file, inner)
+            if isinstance(found, FUNCTIONS) and program.owner[found] is file:
+                return found
+    return None
+
+
+def _exits(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_exit(node.value)
+
+
+def _is_exit(call: ast.Call) -> bool:
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return last in _EXITS
+
+
+class _Touching:
+    """Whether code, or what it calls, works with models, loaders or cards."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.known: dict[ast.AST, bool] = {}
+
+    def any(self, file: File, node: ast.AST) -> bool:
+        pending = [node]
+        while pending:
+            at = pending.pop()
+            if isinstance(at, (*FUNCTIONS, ast.Lambda)) and at is not node:
+                continue
+            if isinstance(at, ast.Call) and self.call(file, at):
+                return True
+            pending.extend(ast.iter_child_nodes(at))
+        return False
+
+    def call(self, file: File, call: ast.Call) -> bool:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _TOUCHING:
+            return True
+        if file.names.qualified(call.func) in LOADERS or any(keyword.arg == "download" for keyword in call.keywords):
+            return True
+        callee = self.program.callee(file, call)
+        if callee is None:
+            return False
+        if not _SETTING_UP.search(str(getattr(callee, "name", "")).lower()):
+            return True
+        if callee not in self.known:
+            self.known[callee] = False
+            owner = self.program.owner[callee]
+            body = getattr(callee, "body", [])
+            inside = [inner for node in body for inner in (node.body if isinstance(node, FUNCTIONS) else [node])]
+            self.known[callee] = any(self.any(owner, node) for node in inside)
+        return self.known[callee]
+
+
+def write_start(bench: Bench, start: Start) -> None:
+    """Put the lines in; a place that shares its line with other statements is left to the user."""
+    ends = [start.last] if start.last is not None else []
+    if not bench.layout.fits(start.first, *ends):
+        bench.left(
+            start.first,
+            "the process group has to be made here, and this line holds several statements",
+            "write the statements on lines of their own and run transplt again",
+        )
+        return
+    torch, dist, os_ = bench.torch, bench.dist, bench.standard("os")
+    lines = [
+        f'{torch}.npu.set_device(int({os_}.environ["LOCAL_RANK"]))',
+        f'{dist}.init_process_group(backend="hccl")',
+    ]
+    ending = f"{dist}.destroy_process_group()"
+    if start.last is None:
+        lines.append(f"{bench.standard('atexit')}.register({dist}.destroy_process_group)")
+    if start.guard:
+        lines = ['if __name__ == "__main__":', *(f"    {line}" for line in lines)]
+    bare = start.function is None and isinstance(parent(start.first), ast.Module)
+    if bare:
+        above = bench.file.source.line_text(start.first.lineno - 1) if start.first.lineno > 1 else ""
+        lines = [*([""] if above.strip() else []), *lines, ""]
+    bench.before(start.first, lines, "NPU333", "the device of the rank, and the process group")
+    if start.last is not None:
+        place = bench.before if start.last_exits else bench.after
+        place(
+            start.last,
+            ["", ending] if bare and not start.last_exits else [ending],
+            "NPU333",
+            "the end of the process group",
+        )

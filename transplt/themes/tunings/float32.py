@@ -1,0 +1,229 @@
+"""`float32`: float64 tensors on the device become float32 where a meter or a sum over the ranks needs no more.
+
+HCCL sums no float64 (codemods.reductions says where), and float64 is not generally available on NPU (documentation of
+torch_npu, torch.Tensor.double). float32 counts exactly up to 2**24 = 16 777 216. What stays on the host stays float64.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.codemods.call_edits import keyword_of
+from transplt.edits.insertions import Deletion
+from transplt.edits.work import Work
+from transplt.edits.writing import Writer, written
+from transplt.syntax.scan import Binding, parent
+from transplt.themes.tunings.copies import is_device
+from transplt.themes.tunings.edits import edit, ignored
+from transplt.trees.lazy import cst
+from transplt.trees.transform import Transform
+
+CODE = "NPU770"
+_DOUBLE = {"torch.float64": "float32", "torch.double": "float"}
+_SUMMED = "float32 in place of float64, which HCCL does not sum; it counts exactly up to 16 777 216"
+_METER = "float32 in place of float64, which the NPU does not have in general; it counts exactly up to 16 777 216"
+_EARLY = "the values become float32 on the host: the same values, and no float64 on the device"
+_MAKERS = frozenset("tensor zeros ones full empty zeros_like ones_like as_tensor scalar_tensor".split())
+#: What reads a value, for whom float32 is as good.
+_READ = frozenset("item tolist cpu numpy size shape clone detach numel".split())
+_COLLECTIVES = frozenset("all_reduce reduce broadcast all_gather gather reduce_scatter".split())
+
+
+def plan(writer: Writer, value: str) -> None:
+    """Look at the float64 tensors of a file."""
+    utf8 = writer.work.source.utf8
+    if b"double" in utf8 or b"float64" in utf8:
+        _sums(writer)
+        _meters(writer)
+    if b"from_numpy" in utf8:
+        _early(writer)
+
+
+def _sums(writer: Writer) -> None:
+    """What codemods.reductions reports as a float64 that HCCL refuses."""
+    work = writer.work
+    for note in [note for note in work.notes if note.code == "NPU314"]:
+        node = _at(work, note.extent)
+        if node is not None and _to_float32(writer, node, _SUMMED) and not ignored(writer, node, CODE):
+            work.notes.remove(note)
+
+
+def _at(work: Work, extent: tuple[int, int]) -> ast.expr | None:
+    """The dtype or the `.double()` that stands at a place."""
+    nodes: list[ast.expr] = [node for name in ("float64", "double") for node in work.scan.attributes.get(name, ())]
+    nodes += [node for name in ("float64", "double") for node in work.scan.names.get(name, ())]
+    nodes += [node for node in work.scan.calls if getattr(node.func, "attr", "") == "double"]
+    return next((node for node in nodes if work.source.extent(node) == extent), None)
+
+
+def _to_float32(writer: Writer, node: ast.expr, message: str) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "double":
+        return edit(writer, node.func, CODE, message, renamed("float"), api="torch.Tensor.double")
+    new = _DOUBLE.get(writer.work.names.qualified(node) or "")
+    if new is None or not isinstance(node, ast.Attribute):
+        return False
+    return edit(writer, node, CODE, message, renamed(new), api="torch.float64")
+
+
+def renamed(name: str) -> Transform:
+    """Give an attribute another name."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        return cst.ensure_type(node, cst.Attribute).with_changes(attr=cst.Name(name))
+
+    return transform
+
+
+# --- meters ----------------------------------------------------------------------------------------------------------
+
+
+def _meters(writer: Writer) -> None:
+    """`total = torch.zeros(2, dtype=torch.float64, device="cuda")` that is summed up, reduced and read."""
+    work = writer.work
+    taken = {id(change.node) for change in work.changes if change.code == CODE}
+    for name in _DOUBLE:
+        for node in sorted(
+            work.scan.attributes.get(name.rpartition(".")[2], ()), key=lambda node: (node.lineno, node.col_offset)
+        ):
+            if id(node) in taken or work.names.qualified(node) != name:
+                continue
+            made = _made_on_device(work, node)
+            if made is None or not _only_counts(work, made) or not _to_float32(writer, node, _METER):
+                continue
+            if not ignored(writer, node, CODE):
+                extent = work.source.extent(node)
+                work.notes[:] = [note for note in work.notes if not (note.code == "NPU127" and note.extent == extent)]
+
+
+def _made_on_device(work: Work, dtype: ast.expr) -> ast.Name | None:
+    """The local name of a tensor that is made on the device with this dtype."""
+    keyword = parent(dtype)
+    call = parent(keyword)
+    if not isinstance(keyword, ast.keyword) or keyword.arg != "dtype" or not isinstance(call, ast.Call):
+        return None
+    full = work.names.qualified(call.func) or ""
+    if full.rpartition(".")[0] != "torch" or full.rpartition(".")[2] not in _MAKERS:
+        return None
+    device = keyword_of(call, "device")
+    there = device is not None and is_device(work.names, device)
+    above = parent(call)
+    whole: ast.expr = call
+    if isinstance(above, ast.Attribute) and above.attr in ("cuda", "npu", "to") and isinstance(parent(above), ast.Call):
+        whole = parent(above)  # type: ignore[assignment]
+        assert isinstance(whole, ast.Call)
+        there = above.attr != "to" or (len(whole.args) == 1 and is_device(work.names, whole.args[0]))
+    stored = parent(whole)
+    if not there or not isinstance(stored, ast.Assign) or len(stored.targets) != 1:
+        return None
+    target = stored.targets[0]
+    return target if isinstance(target, ast.Name) else None
+
+
+def _only_counts(work: Work, target: ast.Name) -> bool:
+    """True when a tensor is only added up, summed over the ranks and read: nothing else sees its dtype."""
+    scope = work.scan.scope_of(target)
+    if scope.kind != "function":
+        return False
+    reads = [node for node in work.scan.names.get(target.id, ()) if work.scan.scope_of(node) is scope]
+    if any(
+        binding.kind != "assign" or not _stores_itself(binding.node, target) for binding in scope.bindings[target.id]
+    ):
+        return False
+    # A nested function may see it too.
+    others = [node for node in work.scan.names.get(target.id, ()) if work.scan.scope_of(node) is not scope]
+    if any((found := work.names.lookup(node.id, work.scan.scope_of(node))) and found[0] is scope for node in others):
+        return False
+    last = _becomes_list(scope.bindings[target.id], target)
+    reads = [node for node in reads if node.lineno <= last]
+    return bool(reads) and all(_counts(work, node, target.id) for node in reads)
+
+
+def _becomes_list(bindings: list[Binding], target: ast.Name) -> float:
+    """The line of `x = x.tolist()` in the block of the first store: below it the name is no tensor."""
+    for binding in bindings:
+        above = parent(binding.node)
+        value = getattr(above, "value", None)
+        beside = binding.node is not target and parent(above) is parent(parent(target))
+        if beside and isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("tolist", "item"):
+            return float(value.lineno)
+    return float("inf")
+
+
+def _stores_itself(node: ast.AST, target: ast.Name) -> bool:
+    """True for the first store, for `x += ...`, and for `x = x.tolist()` and the like."""
+    if node is target:
+        return True
+    above = parent(node)
+    if isinstance(above, ast.AugAssign):
+        return True
+    value = getattr(above, "value", None)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _READ:
+        return isinstance(value.func.value, ast.Name) and value.func.value.id == target.id
+    return False
+
+
+def _counts(work: Work, node: ast.expr, name: str) -> bool:
+    above = parent(node)
+    while isinstance(above, ast.Subscript) and above.value is node:
+        if isinstance(above.ctx, ast.Store):
+            return True
+        node, above = above, parent(above)
+    if isinstance(above, ast.AugAssign) and above.target is node:
+        return True
+    if isinstance(above, ast.Attribute):
+        return above.attr in _READ
+    if isinstance(above, ast.Call):
+        last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+        full = work.names.qualified(above.func) or ""
+        if last in ("float", "int", "print"):
+            return True
+        return full == f"torch.distributed.{last}" and last in _COLLECTIVES and last != "gather"
+    if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div):
+        # total / count, both parts of it
+        return all(
+            name in {each.id for each in ast.walk(side) if isinstance(each, ast.Name)}
+            for side in (above.left, above.right)
+        )
+    return isinstance(above, (ast.FormattedValue,))
+
+
+# --- what is float32 in the end anyway --------------------------------------------------------------------------------
+
+
+def _early(writer: Writer) -> None:
+    """`torch.from_numpy(a).to(device)[t].float()`: the cast goes in front of the copy."""
+    work = writer.work
+    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        if getattr(call.func, "attr", "") != "float" or call.args or call.keywords:
+            continue
+        inner: ast.expr = call.func.value  # type: ignore[attr-defined]
+        while isinstance(inner, ast.Subscript):
+            inner = inner.value
+        if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+            continue
+        moved, source = inner, inner.func.value
+        if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):  # type: ignore[attr-defined]
+            continue
+        if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
+            continue
+        if ignored(writer, source, CODE) or ignored(writer, call, CODE):
+            continue
+        text = work.source.slice(*work.source.extent(source))
+        if any(
+            work.source.extent(source)[0] <= work.source.extent(change.node)[0] < work.source.extent(source)[1]
+            for change in work.changes
+        ):
+            continue
+        if edit(writer, source, CODE, _EARLY, written(f"{text}.float()"), api="torch.Tensor.float"):
+            end = work.source.extent(call)[1]
+            behind = work.source.extent(call.func.value)[1]  # type: ignore[attr-defined]
+            work.deletions.append(Deletion(behind, end, "", CODE, _EARLY, writer.level))
+
+
+def _only_moves(work: Work, call: ast.Call) -> bool:
+    """True for a copy to a device that says nothing of a dtype."""
+    assert isinstance(call.func, ast.Attribute)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords) or len(call.args) > 1:
+        return False
+    return call.func.attr != "to" or (bool(given) and is_device(work.names, given[0]))

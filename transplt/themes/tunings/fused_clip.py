@@ -1,0 +1,99 @@
+"""clip_grad_norm_ over all parameters of a fused optimizer -> its own clipping of the packed gradients."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.codemods.arguments import without_argument
+from transplt.edits.writing import Writer
+from transplt.program.program import File, Program, enclosing_function
+from transplt.themes.tunings.optimizers import Made, Optimizers, optimizers_around
+from transplt.themes.tunings.reach import Key, key, program_around
+from transplt.themes.tunings.trained import model_of, trained
+from transplt.themes.tunings.unused import drop_unused
+from transplt.trees.lazy import cst
+from transplt.trees.transform import Transform
+
+CODE = "NPU751"
+_CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A clipping that `optimizer` can do; `dropped` are positions and keywords that go with the parameters."""
+
+    optimizer: str
+    dropped: tuple[str, ...]
+
+
+def plan(writer: Writer, value: str) -> None:
+    """Change the clippings of this file that are over all parameters of one fused optimizer."""
+    work = writer.work
+    if work.settings.amp == "apex":
+        return  # those of Ascend apex: transplt.themes.amp.apex_replacements
+    program, found = program_around(work), optimizers_around(work)
+    if program is None or found is None:
+        return
+    asked = any(name == "fused-optimizer" for name, _ in work.settings.tune)
+    fused = [made for made in found.made if made.fused or (asked and not made.why)]
+    if not fused:
+        return
+    clips = _clips(program, work.scan.path, found, fused)
+    done = []
+    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        clip = clips.get(key(work.scan.path, call))
+        if clip is not None and writer.change(
+            call, CODE, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
+        ):
+            done.append(call.func)
+    drop_unused(writer, done, CODE)
+
+
+def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) -> dict[Key, Clip]:
+    clips = {}
+    file = next(file for file in program.files if file.path == path)
+    for call in file.scan.calls:
+        if file.names.qualified(call.func) in _CLIPS:
+            clip = _clip(program, file, call, found, fused)
+            if clip is not None:
+                clips[key(path, call)] = clip
+    return clips
+
+
+def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused: list[Made]) -> Clip | None:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if any(isinstance(item, ast.Starred) for item in call.args) or None in given or len(call.args) > 3:
+        return None
+    dropped = [name for name in ("parameters", "error_if_nonfinite", "foreach") if name in given]
+    finite = given.get("error_if_nonfinite")
+    if finite is not None and not (isinstance(finite, ast.Constant) and not finite.value):
+        return None
+    model = model_of(program, file, call.args[0] if call.args else given.get("parameters"))
+    if model is None:
+        return None
+    holders = [made for made in found.made if trained(program, made.file, made.call) == model]
+    if not holders or any(made not in fused for made in holders):
+        return None
+    function = enclosing_function(call)
+    for slot, every in found.by_slot.items():
+        if set(every) != set(holders):
+            continue
+        nodes: list[ast.expr] = [*file.scan.names.get(slot[2], ()), *file.scan.attributes.get(slot[2], ())]
+        for node in sorted(nodes, key=lambda item: (item.lineno, item.col_offset)):
+            if enclosing_function(node) is function and program.slot(file, node) == slot:
+                return Clip(ast.unparse(node), tuple(dropped))
+    return None
+
+
+def _clipped(clip: Clip) -> Transform:
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        if "parameters" not in clip.dropped:
+            call = without_argument(call, 0)
+        for name in clip.dropped:
+            at = next(i for i, arg in enumerate(call.args) if arg.keyword and arg.keyword.value == name)
+            call = without_argument(call, at)
+        return call.with_changes(func=cst.parse_expression(f"{clip.optimizer}.clip_grad_norm_fused_"))
+
+    return transform

@@ -1,0 +1,247 @@
+"""What in a program takes gradients or parameters out of the tensors into which the fused optimizers pack them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.program.program import File, Program, Slot
+from transplt.syntax.scan import FUNCTIONS, parent
+
+Hazard = tuple[str, str]
+_PACKED = "the fused optimizers pack gradients and parameters at their first step"
+#: Packages that step, zero or shard in their own way.
+_FRAMEWORKS = {
+    "deepspeed": "DeepSpeed",
+    "accelerate": "accelerate",
+    "pytorch_lightning": "Lightning",
+    "lightning": "Lightning",
+    "mmengine": "mmengine",
+    "colossalai": "ColossalAI",
+    "fairscale": "fairscale",
+    "megatron": "Megatron",
+    "torch_xla": "torch_xla",
+}
+#: Parts of apex that leave the optimizers and gradients of others alone.
+_APEX_PARTS = ("apex.optimizers", "apex.normalization", "apex.multi_tensor_apply", "apex.contrib")
+_APEX = "with amp of Ascend's apex take apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
+_SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
+_EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
+_WIDE = "makes a model that is neither float32 nor float16"
+_WIDE_TYPES = re.compile(r"bfloat16|BFloat16|float64|double|Double")
+_CARD = re.compile(r"(?:torch\.device\()?'(?:cuda|npu):(\d+)'\)?|(\d+)")
+_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
+
+
+def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]:
+    """What keeps the optimizers of a program from being fused: the file that has it, why, and what to do."""
+    models, every = _models(program), []
+    for file in sorted(program.files, key=lambda item: item.path):
+        for found in (
+            _imports(file),
+            _calls(program, file, optimizers, models),
+            _stores(file, models),
+            _deleted(file),
+            _on_several_cards(file),
+        ):
+            if found is not None:
+                where = f" ({file.path}:{found[2]})" if found[2] else ""
+                every.append((file.path, (found[0] + where, found[1])))
+    return every
+
+
+def modules_zeroed(program: Program, optimizers: set[Slot]) -> list[tuple[File, ast.Call]]:
+    """Calls of `model.zero_grad()`, which sets gradients to None unless it is told not to."""
+    models, found = _models(program) - {"self"}, []
+    for file in program.files:
+        for node in file.scan.attributes.get("zero_grad", ()):
+            call = parent(node)
+            bare = isinstance(call, ast.Call) and call.func is node and not call.args and not call.keywords
+            if bare and _last(node.value) in models and program.slot(file, node.value) not in optimizers:
+                assert isinstance(call, ast.Call)
+                found.append((file, call))
+    return found
+
+
+def _models(program: Program) -> set[str]:
+    """The last names of what `.parameters()` is asked of."""
+    names = set()
+    for file in program.files:
+        for node in file.scan.attributes.get("parameters", ()):
+            names.add(_last(node.value))
+    return names - {""}
+
+
+def _is_part(node: ast.expr, models: set[str]) -> bool:
+    """True for a model and for what is reached from it: `model.layers[0].weight`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute) and node.attr in models:
+            return True
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in models - {"self", "cls"}
+
+
+def _last(node: ast.expr) -> str:
+    """`model` of `model`, `self.model` and `self.model.module`."""
+    while isinstance(node, ast.Attribute) and node.attr == "module":
+        node = node.value
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _imports(file: File) -> tuple[str, str, int] | None:
+    for node in file.scan.imports:
+        named = node.names if isinstance(node, ast.Import) else []
+        modules = [alias.name for alias in named] if named else [getattr(node, "module", "") or ""]
+        if isinstance(node, ast.ImportFrom) and node.level:
+            continue
+        for module in modules:
+            if module.startswith(_SHARDED):
+                return "parameters are sharded", "keep the optimizer: FSDP makes its own flat parameters", node.lineno
+            if module.split(".")[0] == "apex" and not module.startswith(_APEX_PARTS):
+                return "the program uses apex, which has fused optimizers of its own", _APEX, node.lineno
+            if (name := _FRAMEWORKS.get(module.split(".")[0])) is not None:
+                return f"the program uses {name}", "choose the fused optimizer in the settings of that", node.lineno
+    return None
+
+
+def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]) -> tuple[str, str, int] | None:
+    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        if _is_on(given.get("sparse")) and _last(call.func).lower() in _EMBEDDINGS:
+            return "an embedding has sparse gradients", "the fused optimizers refuse them", call.lineno
+        for name in ("gradient_as_bucket_view", "find_unused_parameters"):
+            if _is_on(given.get(name)):
+                return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
+        if _last(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
+            return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
+        if _is_model_of_wide_numbers(file, call, given, models):
+            return f"{ast.unparse(call.func)}() {_WIDE}", f"{_PACKED}, which are float32 or float16", call.lineno
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        receiver, attr = call.func.value, call.func.attr
+        if attr == "share_memory" or (attr == "share_memory_" and (_of_parameters(call) or _last(receiver) in models)):
+            text = ast.unparse(call.func)
+            return f"{text}() shares parameters between processes", f"{_PACKED}, away from there", call.lineno
+        if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
+            argument = next(iter([*call.args, *given.values()]), None)
+            if _is_off(argument) or (argument is None and _last(receiver) in models - {"self"}):
+                continue  # `modules_zeroed` has those of modules
+            text = ast.unparse(receiver)
+            return f"{text}.zero_grad() sets gradients to None", f"{_PACKED}: zero them by the optimizer", call.lineno
+        if attr == "add_param_group":
+            return "parameters join the optimizer later", _PACKED, call.lineno
+        if attr in ("cpu", "bfloat16", "to_empty") and not call.args and _last(receiver) in models:
+            return (
+                f"{ast.unparse(call.func)}() moves parameters",
+                f"{_PACKED}; copy the state_dict instead",
+                call.lineno,
+            )
+        if attr == "to" and _last(receiver) in models and _leaves(call):
+            return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
+        if attr == "requires_grad_" and _is_part(receiver, models) and not _is_off(call.args[0] if call.args else None):
+            return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", call.lineno
+    return None
+
+
+def _is_model_of_wide_numbers(file: File, call: ast.Call, given: dict[str | None, ast.expr], models: set[str]) -> bool:
+    """True where a model is made of bfloat16 or float64, which the fused optimizers refuse, or may be."""
+    full = file.names.qualified(call.func) or ""
+    if full in ("torch.set_default_dtype", "torch.set_default_tensor_type"):
+        return any(_WIDE_TYPES.search(ast.unparse(item)) for item in call.args)
+    if not _makes_one_of(call, models):
+        return False
+    if _last(call.func) in ("bfloat16", "double"):
+        return not call.args
+    if _last(call.func) == "to":
+        return any(_WIDE_TYPES.search(ast.unparse(item)) for item in [*call.args, *given.values()])
+    chosen = given.get("torch_dtype", given.get("dtype"))
+    if chosen is None:
+        return False
+    if _last(call.func) == "from_pretrained":
+        return not re.fullmatch(r"None|(torch\.)?(float16|float32|half|float)", ast.unparse(chosen))
+    return _WIDE_TYPES.search(ast.unparse(chosen)) is not None
+
+
+def _makes_one_of(call: ast.Call, models: set[str]) -> bool:
+    """True for a call in the chain that makes a model: `Net().to(device)` in `model = Net().to(device).double()`."""
+    node: ast.AST = call
+    above = parent(node)
+    while (isinstance(above, ast.Attribute) and above.value is node) or (
+        isinstance(above, ast.Call) and above.func is node
+    ):
+        node, above = above, parent(above)
+    if not isinstance(above, ast.Assign) or above.value is not node:
+        return False
+    return any(_last(target) in models for target in above.targets)
+
+
+def _leaves(call: ast.Call) -> bool:
+    """True for `.to("cpu")`, `.to(torch.device("cpu"))` and `.to(torch.bfloat16)`."""
+    text = " ".join(ast.unparse(item) for item in [*call.args, *(keyword.value for keyword in call.keywords)])
+    return "'cpu'" in text or "bfloat16" in text
+
+
+def _stores(file: File, models: set[str]) -> tuple[str, str, int] | None:
+    for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
+        value = getattr(parent(store), "value", None)
+        if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
+            continue  # in place
+        if store.attr == "grad" or (store.attr == "data" and _last(store.value) == "grad"):
+            return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
+        if store.attr == "data" and (_of_parameters(store) or _while_training(store)):
+            return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
+        if store.attr == "requires_grad" and not _is_off(value) and (_of_parameters(store) or _is_part(store, models)):
+            return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", store.lineno
+    return None
+
+
+def _of_parameters(node: ast.AST) -> bool:
+    """True inside of a loop over parameters or modules."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, ast.For):
+            asked = [item.attr for item in ast.walk(node.iter) if isinstance(item, ast.Attribute)]
+            if _PARAMETERS & set(asked) or "param" in ast.unparse(node.iter):
+                return True
+    return False
+
+
+def _deleted(file: File) -> tuple[str, str, int] | None:
+    """`del p.grad`."""
+    for node in file.scan.attributes.get("grad", ()):
+        if isinstance(node.ctx, ast.Del):
+            return "a gradient is replaced", f"{_PACKED}: zero it in place", node.lineno
+    return None
+
+
+def _while_training(node: ast.AST) -> bool:
+    """True inside of a loop with a backward pass."""
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        node = parent(node)
+        if isinstance(node, (ast.For, ast.While)):
+            return any(isinstance(item, ast.Attribute) and item.attr == "backward" for item in ast.walk(node))
+    return False
+
+
+def _on_several_cards(file: File) -> tuple[str, str, int] | None:
+    """Two calls with different numbers of a card."""
+    seen = ""
+    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        if _last(call.func) not in ("to", "cuda", "npu"):
+            continue
+        for item in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            if (found := _CARD.fullmatch(ast.unparse(item))) is not None:
+                number = found[1] or found[2]
+                if seen and number != seen:
+                    return "the program uses several cards", f"{_PACKED}, all on one card", call.lineno
+                seen = number
+    return None
+
+
+def _is_on(node: ast.expr | None) -> bool:
+    """True for an argument that may be true."""
+    return node is not None and not _is_off(node)
+
+
+def _is_off(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and not node.value

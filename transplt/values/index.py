@@ -1,0 +1,156 @@
+"""What a file says to the rest of its project."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from transplt.project.facts import ModuleFacts, ProjectFacts
+from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.scan import Scan, is_property
+from transplt.values.links import BACKEND, DEVICE, Flow, bases_of, export
+from transplt.values.npu_choices import is_portable, mentions_npu
+from transplt.values.reached import destination
+
+#: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
+#: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.
+_SINK = re.compile(
+    rb"(?:\.to\(\s*|torch\.device\(\s*|\b(?:device|map_location|device_type|backend)\s*=\s*"
+    rb"|(?:autocast|GradScaler|Generator|set_default_device|init_process_group|init_device_mesh)\(\s*"
+    rb"|torch\.(?:jit\.)?load\([^,\n]*,\s*)([A-Za-z_][\w.]*)"
+)
+_PLAIN = re.compile(
+    rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int|enabled)$", re.I
+)
+
+
+#: A module that builds or imports CUDA kernels.
+_KERNELS = re.compile(
+    rb"^\s*(?:import|from)\s+(?:triton|cupy|pycuda|flash_attn|flashinfer)\b|from numba import cuda|cpp_extension"
+    rb"|load_inline",
+    re.M,
+)
+
+
+def tells_others(data: bytes, mentions_cuda: bool) -> bool:
+    """False for a file that says nothing which another file's rewrite depends on: it need not be parsed."""
+    if mentions_cuda:
+        return True
+    if b"triton" in data and _KERNELS.search(data):
+        return True
+    if b"torch" not in data and b"device" not in data:
+        return False
+    return any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
+
+
+def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
+    """The facts of a scanned file."""
+    links, marks = export(flow)
+    root = scan.root
+    imports = tuple(
+        sorted(
+            (name, binding.target)
+            for name, bindings in root.bindings.items()
+            for binding in bindings[:1]
+            if binding.kind == "import"
+        )
+    )
+    return ModuleFacts(
+        path=scan.path,
+        module=module_name(scan.path),
+        imports=imports,
+        stars=tuple(sorted(set(root.stars))),
+        defined=tuple(sorted(name for name, found in root.bindings.items() if found[0].kind != "import")),
+        used_from=tuple(sorted(_used_from(scan, flow))),
+        links=links,
+        marks=marks,
+        parameters=_parameters(flow),
+        cuda_methods=_cuda_methods(scan, flow),
+        cuda_data=tuple(sorted(_cuda_data(scan))),
+        flags=tuple(sorted(_flags(scan))),
+        has_kernels=bool(_KERNELS.search(scan.source.utf8)),
+        bases=tuple(sorted(bases_of(flow))),
+        instances=tuple(sorted(_instances(flow))),
+        uses_cuda=b"cuda" in scan.source.utf8.lower(),
+        handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
+    )
+
+
+def _used_from(scan: Scan, flow: Flow) -> set[str]:
+    """Full names that a file takes from other modules; of those it reaches by attributes only the CUDA-bound ones."""
+    used: set[str] = set()
+    for node in scan.imports:
+        if isinstance(node, ast.ImportFrom):
+            base = import_base(scan.path, node)
+            used.update(f"{base}.{alias.name}" for alias in node.names)
+    for name, nodes in scan.attributes.items():
+        if "cuda" in name.lower():
+            used.update(full for node in nodes if (full := flow.names.qualified(node)) is not None)
+    return used
+
+
+def _parameters(flow: Flow) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Parameter names of the functions whose parameters hold devices: callers map positions to them."""
+    found = []
+    for key, names in flow.local_parameters().items():
+        for name in names:
+            if flow.marks_of(f"p:{key}.{name}") & {DEVICE, BACKEND}:
+                found.append((key, names))
+                break
+    return tuple(sorted(found))
+
+
+def _instances(flow: Flow) -> Iterator[tuple[str, str]]:
+    """Module-level names whose only value is a call of a class that may be the project's own."""
+    for name, bindings in flow.scan.root.bindings.items():
+        if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.Name):
+            known = flow.class_named(bindings[0].node)
+            if known is not None:
+                yield f"{flow.module}.{name}", known
+
+
+def _cuda_methods(scan: Scan, flow: Flow) -> tuple[str, ...]:
+    return tuple(
+        sorted(
+            f"{flow.module}.{flow.scope_path(scan.scopes[node])}"
+            for node in scan.functions
+            if node.name in ("cuda", "is_cuda")
+        )
+    )
+
+
+def _cuda_data(scan: Scan) -> set[str]:
+    """Attributes called cuda or is_cuda that the file stores into, and properties called cuda: data, no methods."""
+    stored = {
+        name
+        for name in ("cuda", "is_cuda")
+        if any(isinstance(node.ctx, ast.Store) for node in scan.attributes.get(name, ()))
+    }
+    for scope in scan.scopes.values():
+        if scope.kind == "class":
+            stored |= {
+                name for name in ("cuda", "is_cuda") if any(b.kind == "assign" for b in scope.bindings.get(name, ()))
+            }
+            if any(is_property(binding.node) for binding in scope.bindings.get("cuda", ())):
+                stored.add("cuda")
+    return stored
+
+
+def _flags(scan: Scan) -> set[str]:
+    """Destinations of command line flags that mention cuda."""
+    found = set()
+    for call in scan.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add_argument", "add_option"):
+            name = destination(call)
+            if "cuda" in name:
+                found.add(name)
+    return found
+
+
+def empty_facts(path: str) -> ModuleFacts:
+    """The facts of a file that says nothing to others, or cannot be read."""
+    return ModuleFacts(path, module_name(path))
+
+
+__all__ = ["ModuleFacts", "ProjectFacts", "empty_facts", "facts_of"]

@@ -1,0 +1,178 @@
+"""Where a file chooses between the NPU and CUDA: a condition, a tuple or a pair of definitions that names both."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.syntax.scan import Scan, parent
+from transplt.text.cuda_words import literal_areas
+from transplt.text.source import Source
+
+#: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
+NPU = re.compile(rb"(?<![A-Za-z0-9])npu(?![A-Za-z0-9])|torch_npu|(?<![A-Za-z0-9])hccl(?![A-Za-z0-9])", re.I)
+#: What certainly deals with another accelerator; `args.no_cuda` or `gpu_id` may be the NPU's by now.
+_OTHER = re.compile(
+    rb"\.CUDA\b|torch\.(?:cuda|xpu|mlu|hpu|musa)\b|\bis_(?:torch_)?(?:cuda|xpu|mlu|hpu|musa)(?:_\w+)?\b"
+    rb"|['\"](?:(?:cuda|xpu|mlu|hpu|musa)(?::[^'\"]*)?|nccl)['\"]"
+)
+_NPU_END = re.compile(rb"npu(?![a-z0-9])")
+_NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
+_TRIPLE = (b'"""', b"'''")
+_EXPRESSIONS = (ast.IfExp, ast.BoolOp, ast.Dict, ast.Tuple, ast.List, ast.Set)
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def mentions_npu(utf8: bytes) -> bool:
+    """A quick look at the text, comments included."""
+    lowered = utf8.lower()
+    if b"torch_npu" in lowered or b"hccl" in lowered:
+        return NPU.search(utf8) is not None
+    # `input` holds the word: a pattern that begins with a literal is fast, so the border before it is looked at here.
+    return any(not lowered[match.start() - 1 : match.start()].isalnum() for match in _NPU_END.finditer(lowered))
+
+
+def is_portable(source: Source, scan: Scan) -> bool:
+    """True for a file that chooses between the NPU and CUDA (or another accelerator)."""
+    places = npu_places(source)
+    return bool(places) and chooses(scan, choices(source, scan, places))
+
+
+def npu_places(source: Source) -> list[int]:
+    """Where live code or strings speak of the NPU; docstrings and comments left out."""
+    utf8 = source.utf8
+    found = [match.start() for match in NPU.finditer(utf8)]
+    if not found:
+        return []
+    areas = [
+        (start, end) for start, end, kind in literal_areas(utf8) if kind == "comment" or utf8[end - 3 : end] in _TRIPLE
+    ]
+    return [at for at in found if not any(start <= at < end for start, end in areas)]
+
+
+def chooses(scan: Scan, choices: list[ast.AST]) -> bool:
+    """True when a file decides between the two; a table alone does not, for a migration adds rows to tables."""
+    return _defines_both(scan) or any(not isinstance(choice, ast.Dict) for choice in choices)
+
+
+def _defines_both(scan: Scan) -> bool:
+    """`is_npu_available` and `is_cuda_available` side by side."""
+    names = [node.name for node in (*scan.functions, *scan.classes)]
+    return any(_NPU_NAME.search(name) for name in names) and any("cuda" in name.lower() for name in names)
+
+
+def choices(source: Source, scan: Scan, places: list[int]) -> list[ast.AST]:
+    """The nodes that name the NPU and CUDA as alternatives, found from the places that speak of the NPU."""
+    found: dict[int, ast.AST] = {}
+    for at in places:
+        for node in _around(source, scan.tree, at):
+            if isinstance(node, (ast.If, ast.Match)):
+                heads = _heads(source, node)
+                if NPU.search(heads) and (_OTHER.search(heads) or _other_arm(source, node)):
+                    found[id(node)] = node
+            elif isinstance(node, _EXPRESSIONS):
+                start, end = source.extent(node)
+                if end - start < 4000 and _OTHER.search(source.utf8, start, end):
+                    found[id(node)] = node
+            if isinstance(node, ast.stmt):
+                found.update((id(twin), twin) for twin in _twins(source, node))
+    return list(found.values())
+
+
+def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
+    """Statements of the same block that say for CUDA what this one says for the NPU."""
+    head = _head(source, node)
+    if not NPU.search(head):
+        return []
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent(node), name, None)
+        if isinstance(block, list) and node in block:
+            at = block.index(node)
+            near = block[max(0, at - 3) : at + 4]
+            heads = ((twin, _head(source, twin)) for twin in near)
+            return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
+    return []
+
+
+def _head(source: Source, node: ast.stmt) -> bytes:
+    """The first line of a statement, lowered."""
+    start, end = source.extent(node)
+    return source.utf8[start:end].partition(b"\n")[0].lower().replace(b"nccl", b"hccl")
+
+
+def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
+    """`if npu: ... else: <CUDA>`, and `if npu: return ...` with CUDA's code after it."""
+    if isinstance(node, ast.Match):
+        return False
+    last = node
+    while len(last.orelse) == 1 and isinstance(last.orelse[0], ast.If):
+        last = last.orelse[0]
+    rest = last.orelse or (_after(node) if isinstance(node.body[-1], _LEAVES) else [])
+    return any(_OTHER.search(source.utf8, *source.extent(statement)) for statement in rest)
+
+
+def _after(node: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow one in its block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent(node), name, None)
+        if isinstance(block, list) and node in block:
+            return block[block.index(node) + 1 :]
+    return []
+
+
+def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
+    """The conditions of an if chain; the patterns of a match."""
+    if isinstance(node, ast.Match):
+        constants = [item for case in node.cases for item in ast.walk(case.pattern) if isinstance(item, ast.MatchValue)]
+        return b" ".join(_text(source, item.value) for item in constants)
+    tests = []
+    here: ast.stmt = node
+    while isinstance(here, ast.If):
+        tests.append(_text(source, here.test))
+        here = here.orelse[0] if len(here.orelse) == 1 else ast.Pass()
+    return b" ".join(tests)
+
+
+def _around(source: Source, tree: ast.Module, at: int) -> list[ast.AST]:
+    """The nodes around a byte offset, outermost first."""
+    found: list[ast.AST] = []
+    stack: list[ast.AST] = list(tree.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.expr, ast.stmt)):
+            start, end = source.extent(node)
+            for decorator in getattr(node, "decorator_list", ()):
+                start = min(start, source.extent(decorator)[0])
+            if not start <= at < end:
+                continue
+            found.append(node)
+            stack = []
+        stack += ast.iter_child_nodes(node)
+    return found
+
+
+def sides(source: Source, node: ast.AST) -> list[tuple[int, int]]:
+    """The ranges in which a choice deals with one accelerator or the other: they are handled."""
+    if not isinstance(node, ast.If) or not NPU.search(_heads(source, node)):
+        assert isinstance(node, (ast.expr, ast.stmt))
+        return [source.extent(node)]
+    found = []
+    here = node
+    while True:
+        test = _text(source, here.test)
+        found.append(source.extent(here.test))
+        if _OTHER.search(test) or NPU.search(test):
+            found += [source.extent(item) for item in here.body]
+        if len(here.orelse) != 1 or not isinstance(here.orelse[0], ast.If):
+            break
+        here = here.orelse[0]
+    if here.orelse:
+        found += [source.extent(item) for item in here.orelse]
+    elif isinstance(node.body[-1], _LEAVES) and NPU.search(_text(source, node.test)):
+        found += [source.extent(item) for item in _after(node)]
+    return found
+
+
+def _text(source: Source, node: ast.expr) -> bytes:
+    start, end = source.extent(node)
+    return source.utf8[start:end]
