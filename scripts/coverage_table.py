@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT))
 from scripts import expert_table  # noqa: E402
 from tests import harness  # noqa: E402
 from transplt.rules.pages import load  # noqa: E402
-from transplt.rules.rule import version_key, versions_of  # noqa: E402
+from transplt.rules.rule import versions_of  # noqa: E402
+from transplt.rules.versions import version_key
 from transplt.rules.tables import rules_dir  # noqa: E402
 
 TABLE = ROOT / "docs" / "coverage.md"

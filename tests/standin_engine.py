@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from transplt.finding import Edit, FileResult, Finding, Level, Operation, Span, Status, TokenCount
+from transplt.finding import FileResult, Finding, Level, Operation, Replacement, Span, Status, TokenCount
 from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.settings import Settings
 
@@ -31,7 +31,7 @@ def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectF
         line = data.count(b"\n", 0, at) + 1
         column = at - data.rfind(b"\n", 0, at)
         span = Span(line, column, line, column + len(old), at, at + len(old))
-        edit = Edit(Operation.MODIFY, "torch.cuda", "torch.npu")
+        edit = Replacement(Operation.MODIFY, "torch.cuda", "torch.npu")
         findings.append(Finding(path, span, "NPU101", Level.SAFE, "renamed", "torch.cuda", edit=edit, applied=True))
         at = data.find(old, at + 1)
     if b"cannot parse" in data:

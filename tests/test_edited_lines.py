@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transplt.apply.edited_lines import edited_lines
-from transplt.finding import Edit, Finding, Level, Operation, Span
+from transplt.finding import Finding, Level, Operation, Replacement, Span
 
 
 def edit(line: int, before: str, after: str, applied: bool = True, column: int = 1) -> Finding:
     start = line * 1000 + column
     span = Span(line, column, line + before.count("\n"), 1, start, start + len(before))
-    change = Edit(Operation.MODIFY, before, after)
+    change = Replacement(Operation.MODIFY, before, after)
     return Finding("a.py", span, "NPU101", Level.SAFE, "m", edit=change, applied=applied)
 
 

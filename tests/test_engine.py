@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from tests.harness import migrate
 from tests.test_properties import compiles, expressions, programs, rebuilt
-from transplt.apply import plan as order
+from transplt.apply import plan as planning
 from transplt.apply.engine import ProjectFacts, index_source, migrate_source
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Addition, Work
+from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import FileResult, Level, Status
 from transplt.settings import Settings
 from transplt.text.source import read_source, splice
@@ -200,14 +201,20 @@ SOURCE = b"import torch\na.cuda()\nbad()\nb.cuda()\nbad()\nc.cuda()\n"
 
 
 def inject(monkeypatch: pytest.MonkeyPatch, transform: Callable[[cst.CSTNode], cst.CSTNode | str]) -> None:
-    """A codemod that rewrites each call of `bad`."""
+    """A fixer that rewrites each call of `bad`."""
+    fixer = Fixer("tests.bad", code="NPU101")
 
-    def plan(work: Work) -> None:
-        for call in work.scan.calls:
-            if isinstance(call.func, ast.Name) and call.func.id == "bad":
-                work.changes.append(Change(call, "NPU101", "a bad edit", transform))
+    @fixer.on(ast.Call, last="bad")
+    def bad(work: Work, call: ast.Call) -> Finds:
+        yield Edit(call, "NPU101", "a bad edit", transform)
 
-    monkeypatch.setattr(order, "PLANS", (*order.PLANS, plan))
+    with_fixer(monkeypatch, fixer)
+
+
+def with_fixer(monkeypatch: pytest.MonkeyPatch, fixer: Fixer) -> None:
+    """One more fixer, behind all others."""
+    in_force = planning.in_force
+    monkeypatch.setattr(planning, "in_force", lambda settings: (*in_force(settings), fixer))
 
 
 @pytest.mark.parametrize(
@@ -269,10 +276,13 @@ def test_a_codemod_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch, erro
 
 
 def test_a_line_that_breaks_the_file_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(work: Work) -> None:
-        work.additions.append(Addition(work.scan.tree.body[1], ")", "NPU214", "a bad line"))
+    fixer = Fixer("tests.line", code="NPU214")
 
-    monkeypatch.setattr(order, "PLANS", (*order.PLANS, plan))
+    @fixer.on(ast.Module)
+    def line(work: Work, tree: ast.Module) -> Finds:
+        yield Edit(Beside(tree.body[1], below=True, apart=True), "NPU214", "a bad line", ")")
+
+    with_fixer(monkeypatch, fixer)
     result = migrate_source(SOURCE, "m.py", PLAIN)
     compile(result.data, "m.py", "exec")
     assert result.data == b"import torch\n" + LINE + SOURCE[13:].replace(b"cuda", b"npu")

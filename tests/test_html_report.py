@@ -13,7 +13,7 @@ import pytest
 from tests.browser import Browser, browser, missing
 from transplt.apply.patch import unified_diff
 from transplt.disk.records import FileRecord, RunResult
-from transplt.finding import Edit, Effort, Finding, Level, Operation, Span, TokenCount
+from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span, TokenCount
 from transplt.report.html import automatic_share, page_data, ranked_files, render_html
 from transplt.run.options import Options, make_plan
 from transplt.run.torch_version import TorchTarget
@@ -40,7 +40,7 @@ def run_result(files: int, each: int) -> RunResult:
         path = f"package/module_{number:04}.py"
         old = "".join(f"line_{line} = 'cuda'\n" for line in range(1, each + 2))
         new = old.replace("'cuda'", "'npu'", 1)
-        edit = Edit(Operation.MODIFY, "cuda", "npu")
+        edit = Replacement(Operation.MODIFY, "cuda", "npu")
         findings = [Finding(path, Span(1, 11, 1, 15, 10, 14), "NPU201", Level.SAFE, "string", edit=edit, applied=True)]
         for line in range(2, each + 2):
             code = f"NPU5{line % 7:02}"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from transplt.disk.records import FileRecord, LeftOut, RunResult
-from transplt.finding import Edit, Effort, Finding, Level, Operation, Span, Status, TokenCount
+from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span, Status, TokenCount
 from transplt.report import write_reports
 from transplt.report.cell import MAX_CHARACTERS, cell, visible
 from transplt.report.change_list import COLUMNS as CHANGE_COLUMNS
@@ -37,7 +37,7 @@ def at(line: int, column: int = 1, length: int = 3) -> Span:
 
 
 def edit(path: str, line: int, before: str = "a", after: str = "b", column: int = 1, message: str = "m") -> Finding:
-    change = Edit(Operation.MODIFY, before, after)
+    change = Replacement(Operation.MODIFY, before, after)
     return Finding(path, at(line, column), "NPU101", Level.SAFE, message, edit=change, applied=True)
 
 
@@ -76,7 +76,7 @@ def test_change_list_has_a_row_for_each_applied_edit_in_order() -> None:
         edit("a.py", 10, column=2),
         edit("a.py", 9),
         manual("a.py", 3, "NPU501"),
-        Finding("a.py", at(4), "NPU310", Level.UNSAFE, "not asked for", edit=Edit(Operation.DELETE, "x", "")),
+        Finding("a.py", at(4), "NPU310", Level.UNSAFE, "not asked for", edit=Replacement(Operation.DELETE, "x", "")),
     )
     rows = rows_of(result)
     assert [(row["File"], row["Start Line"], row["Column"]) for row in rows] == [

@@ -7,8 +7,9 @@ import ast
 import pytest
 
 from transplt.syntax.names import Names, imported_by_call
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import parse, read_source
+from transplt.text.source import read_source
 
 
 def meaning(text: str, reexports: dict[str, str] | None = None) -> str | None:

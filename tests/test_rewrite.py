@@ -8,10 +8,12 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from transplt.edits.rewrite import Change, Site, build_sites, findings_of, rewrite_site
+from transplt.edits.edit import Edit
+from transplt.edits.rewrite import Site, build_sites, findings_of, rewrite_site
 from transplt.finding import Operation
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import Source, parse, read_source, splice
+from transplt.text.source import Source, read_source, splice
 from transplt.trees.transform import CannotRewrite
 
 
@@ -24,7 +26,7 @@ def bench(text: str, attr: str = "cuda", transform: Callable[[cst.CSTNode], cst.
     source = read_source(text.encode())
     found = scan(source, parse(source))
     nodes = sorted(found.attributes[attr], key=lambda node: source.extent(node))
-    sites = build_sites(source, [Change(node, "NPU1", "m", transform or rename("npu")) for node in nodes])
+    sites = build_sites(source, [Edit(node, "NPU1", "m", transform or rename("npu")) for node in nodes])
     edits, failures = [], []
     for site in sites:
         _, site_edits, site_failures = rewrite_site(source, site)
@@ -96,8 +98,8 @@ def test_changes_of_one_node_run_in_order() -> None:
     source = read_source(b"x.a\n")
     found = scan(source, parse(source))
     node = found.attributes["a"][0]
-    changes = [Change(node, "NPU1", "one", rename("b")), Change(node, "NPU2", "two", lambda n: "y.c")]
-    (site,) = build_sites(source, changes)
+    planned = [Edit(node, "NPU1", "one", rename("b")), Edit(node, "NPU2", "two", lambda n: "y.c")]
+    (site,) = build_sites(source, planned)
     text, edits, _ = rewrite_site(source, site)
     assert text == "y.c"
     (record,) = findings_of(source, "m.py", edits)
@@ -129,11 +131,11 @@ def test_a_failing_site_keeps_what_was_done_inside() -> None:
     def fail(node: cst.CSTNode) -> cst.CSTNode:
         raise CannotRewrite("no")
 
-    changes = [
-        Change(found.attributes["nccl"][0], "NPU1", "m", fail),
-        Change(found.attributes["cuda"][0], "NPU1", "m", rename("npu")),
+    planned = [
+        Edit(found.attributes["nccl"][0], "NPU1", "m", fail),
+        Edit(found.attributes["cuda"][0], "NPU1", "m", rename("npu")),
     ]
-    (site,) = build_sites(source, changes)
+    (site,) = build_sites(source, planned)
     text, edits, failures = rewrite_site(source, site)
     assert text == "f(x.npu).nccl"
     assert (len(edits), len(failures)) == (1, 1)
@@ -159,7 +161,7 @@ def test_statements(newline: str) -> None:
         names = [alias.with_changes(name=cst.Name("c")) for alias in imported.names]
         return line.with_changes(body=[imported.with_changes(names=names)])
 
-    (site,) = build_sites(source, [Change(found.imports[0], "NPU1", "m", swap)])
+    (site,) = build_sites(source, [Edit(found.imports[0], "NPU1", "m", swap)])
     _, edits, _ = rewrite_site(source, site)
     after = splice(source.utf8, [(e.start, e.end, e.after.encode()) for e in edits]).decode()
     assert after == text.replace("a, b", "c, c")
@@ -178,7 +180,7 @@ def test_operations() -> None:
         return call.with_changes(args=[*call.args, cst.Arg(cst.Name("c"))])
 
     def record(transform: Callable[[cst.CSTNode], cst.CSTNode]) -> tuple[Operation, str, str]:
-        site = Site(found.calls[0], 0, 7, [Change(found.calls[0], "NPU1", "m", transform)])
+        site = Site(found.calls[0], 0, 7, [Edit(found.calls[0], "NPU1", "m", transform)])
         _, edits, _ = rewrite_site(source, site)
         (finding,) = findings_of(source, "m.py", edits)
         assert finding.edit is not None

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from transplt.finding import Effort, Level
-from transplt.rules.rule import ArgSpec, Kind, SkipIf, needs_torch_npu, versions_of
+from transplt.rules.rule import ArgSpec, Kind, SkipIf, needs_torch_npu
 from transplt.rules.rule_set import RuleSet, compile_rules
+from transplt.rules.versions import versions_of
 from transplt.settings import TORCH_VERSIONS, Settings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from tests.test_properties import compiles, programs
 from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, Scope, chain, is_property, parent, scan, statement
-from transplt.text.source import UnreadableSource, parse, read_source
+from transplt.text.source import UnreadableSource, read_source
 
 
 def scanned(text: str, path: str = "m.py") -> Scan:

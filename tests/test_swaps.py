@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from transplt.codemods.help_text import swap_words
-from transplt.text.literals import literals, one_plain_literal
+from transplt.text.lexer import literals, one_plain_literal
 from transplt.trees.swaps import (
     dotted,
     first_argument,

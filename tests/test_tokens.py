@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.text.cuda_words import WORDS, find_tokens, literal_areas, mentions_cuda
+from transplt.text.cuda_words import WORDS, find_tokens, mentions_cuda
+from transplt.text.lexer import lex
 
 
 def where(text: str) -> list[tuple[str, str]]:
@@ -98,16 +99,17 @@ def test_python_reads_the_same_strings_and_comments(text: str) -> None:
         elif token.type in (tokenize.STRING, tokenize.COMMENT) and not depth:
             kind = "string" if token.type == tokenize.STRING else "comment"
             expected.append((offset(token.start), offset(token.end), kind))
-    assert literal_areas(text.encode()) == expected
+    found = [(each.start, each.end, "comment" if each.is_comment else "string") for each in lex(text.encode())]
+    assert found == expected
 
 
 @given(st.text(alphabet="cuda'\"#{}\\\nf\r ", max_size=60))
 def test_the_lexer_ends_and_its_areas_are_apart(text: str) -> None:
     utf8 = text.encode()
     end = 0
-    for start, stop, _ in literal_areas(utf8):
-        assert end <= start < stop <= len(utf8)
-        end = stop
+    for each in lex(utf8):
+        assert end <= each.start < each.end <= len(utf8)
+        end = each.end
     assert len(find_tokens(utf8)) == utf8.lower().count(b"cuda")
 
 

@@ -49,7 +49,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class Replacement:
     """A replacement of the source at `Finding.span` by `after`."""
 
     operation: Operation
@@ -74,7 +74,7 @@ class Finding:
     api: str = ""
     effort: Effort | None = None
     help: str = ""
-    edit: Edit | None = None
+    edit: Replacement | None = None
     applied: bool = False
     ignored: str = ""
 
@@ -115,6 +115,9 @@ class TokenCount:
         )
 
 
+NO_TOKENS = TokenCount()
+
+
 class Status(str, Enum):
     """What became of a file."""
 
@@ -143,7 +146,7 @@ class FileResult:
     path: str
     data: bytes
     findings: tuple[Finding, ...] = ()
-    tokens: TokenCount = TokenCount()
+    tokens: TokenCount = NO_TOKENS
     status: Status = Status.OK
     changed: bool = False
     reasons: tuple[tuple[str, int], ...] = ()

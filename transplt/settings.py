@@ -37,7 +37,7 @@ class Settings:
     950DT); `library` holds names of other projects that need a compiled extension, with its name.
     `entry`, the path of a main file relative to the input, makes the program that it starts distributed; `targets` are
     the models to wrap, as they are spelled (all that train when there are none).
-    `amp` is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings.
+    `amp` is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With `show` edits are shown and not made, as by `check`.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -61,11 +61,19 @@ class Settings:
     amp_flag: bool = False
     combine_ddp: bool = False
     tune: tuple[tuple[str, str], ...] = ()
+    show: bool = False
 
     @property
     def adds_code(self) -> bool:
         """True when an option asks for more than a migration does, also in files that do not name CUDA."""
         return bool(self.entry or self.amp != "off" or self.tune)
+
+    def asks_for(self, theme: str) -> bool:
+        """True for a theme of fixers that was asked for: `distributed`, `amp`, `amp:apex`, `tune:fused-optimizer`."""
+        kind, _, name = theme.partition(":")
+        if kind == "tune":
+            return any(name == each for each, _ in self.tune)
+        return bool(self.entry) if kind == "distributed" else self.amp != "off" and name in ("", self.amp)
 
     def without_themes(self) -> Settings:
         """The same settings for a migration alone."""

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call
-from transplt.finding import Edit, Effort, Finding, Level, Operation, Span
+from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span
 from transplt.report.checked import CheckResult, Item
 from transplt.report.formats import FORMATS, render
 
@@ -23,7 +23,7 @@ SPAN = Span(3, 5, 3, 9, 40, 44)
 def odd_items() -> CheckResult:
     """Findings whose texts hold what formats give a meaning to."""
     nasty = 'a,b:c%d "q" <&> \n\r\x1b[0m ]]> \ud800'.replace("\ud800", "\udcff")
-    edit = Edit(Operation.MODIFY, "cuda\n", "npu\r\n")
+    edit = Replacement(Operation.MODIFY, "cuda\n", "npu\r\n")
     return CheckResult(
         items=(
             Item(Finding("dir/a b,c:%é.py", SPAN, "NPU201", Level.SAFE, nasty, edit=edit), "0" * 32, ((3, "  cuda"),)),

@@ -8,8 +8,9 @@ import pytest
 
 from transplt.analysis.receivers import Receivers
 from transplt.syntax.names import Names
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import parse, read_source
+from transplt.text.source import read_source
 
 
 def is_tensor(source: str) -> bool:

@@ -6,8 +6,9 @@ import ast
 
 import pytest
 
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
-from transplt.text.source import parse, read_source
+from transplt.text.source import read_source
 from transplt.themes.tunings.max_steps import last_steps
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from transplt.analysis.api_uses import Use
 from transplt.analysis.bench import Bench
 from transplt.analysis.verdicts import also, argument
-from transplt.edits.work import Note
+from transplt.edits.edit import Note
 from transplt.finding import Effort, Level
 from transplt.rules.tables import read_table
 from transplt.syntax.scan import FUNCTIONS, parent

@@ -15,7 +15,7 @@ from transplt.analysis import tables
 from transplt.analysis.api_uses import Use, chains
 from transplt.analysis.bench import Bench
 from transplt.analysis.verdicts import runs
-from transplt.edits.work import Note
+from transplt.edits.edit import Note
 from transplt.finding import Level
 from transplt.program.shapes import is_window_roll
 from transplt.rules.tables import read_table

@@ -11,8 +11,9 @@ from transplt.analysis.extensions import owner_of
 from transplt.analysis.project import SupportProject, support_of
 from transplt.analysis.receivers import Receivers
 from transplt.analysis.written import left_over
+from transplt.edits.edit import Note
 from transplt.edits.ignores import Ignores
-from transplt.edits.work import Note, Work, finding_of
+from transplt.edits.work import Work, finding_of
 from transplt.finding import FileResult, FileSupport, Finding, Level
 from transplt.project.facts import ProjectFacts
 from transplt.rules.rule_set import RuleSet

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from transplt.analysis.bench import Bench
-from transplt.edits.work import Note
+from transplt.edits.edit import Note
 from transplt.finding import Level
 from transplt.rules.tables import read_table
 

@@ -14,7 +14,7 @@ from transplt.analysis import tables
 from transplt.analysis.api_uses import Use
 from transplt.analysis.bench import Bench
 from transplt.analysis.tables import Verdict
-from transplt.edits.work import Note
+from transplt.edits.edit import Note
 from transplt.finding import Effort, Level
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import TORCH_VERSIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from transplt.edits.work import Note
+from transplt.edits.edit import Note
 from transplt.finding import Finding
 from transplt.syntax.scan import FUNCTIONS, Scan
 from transplt.text.source import Source

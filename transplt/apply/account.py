@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from transplt.edits.work import Note, Work
+from transplt.edits.edit import Note
+from transplt.edits.work import Work
 from transplt.finding import Effort, Finding, Level, TokenCount
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import Binding
@@ -80,7 +81,7 @@ def settle(
         return Account(TokenCount(comments=len(tokens)), [], ())
     manual: list[Range] = []
     unknown: list[Range] = []
-    ignored: list[Range] = [*work.kept, *own_names(work)]
+    ignored: list[Range] = [*((*each.extent, each.reason) for each in work.kept), *own_names(work)]
     for finding in findings:
         extent = (finding.span.start, finding.span.end)
         if finding.ignored or finding.level is Level.INFO:

@@ -10,9 +10,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from transplt.edits.insertions import Insertion
+from transplt.edits.lines import Placed
 from transplt.finding import Finding
-from transplt.text.cuda_words import literal_areas
+from transplt.text.lexer import lex
 from transplt.text.source import Source
 
 CODE = "NPU407"
@@ -24,13 +24,11 @@ _COOKIE = re.compile(r"coding(?=[:=])")
 _LONGEST = 160
 
 
-def markers(
-    source: Source, findings: Iterable[Finding], edits: Sequence[tuple[int, int, bytes]]
-) -> list[Insertion]:
+def markers(source: Source, findings: Iterable[Finding], edits: Sequence[tuple[int, int, bytes]]) -> list[Placed]:
     """The marker lines for all open findings; `edits` (start, end, new), sorted, are the edits of the output."""
-    areas = [(start, end) for start, end, kind in literal_areas(source.utf8) if kind == "string"]
+    areas = [(each.start, each.end) for each in lex(source.utf8) if not each.is_comment]
     newline = source.newline()
-    placed: dict[tuple[int, str], Insertion] = {}
+    placed: dict[tuple[int, str], Placed] = {}
     for finding in findings:
         if not finding.open:
             continue
@@ -41,8 +39,8 @@ def markers(
         match = _INDENT.match(source.utf8, start)
         indent = match.group().decode() if match else ""
         text = f"{indent}{MARK}{_one_line(finding)}{newline}"
-        placed[line, finding.code] = Insertion(start, text, CODE, f"marker for {finding.code}")
-    return sorted(placed.values(), key=lambda item: (item.offset, item.message))
+        placed[line, finding.code] = Placed(start, start, text, CODE, f"marker for {finding.code}")
+    return sorted(placed.values(), key=lambda item: (item.start, item.message))
 
 
 def _one_line(finding: Finding) -> str:
@@ -53,9 +51,7 @@ def _one_line(finding: Finding) -> str:
     return said if len(said) <= _LONGEST else said[: _LONGEST - 3].rstrip() + "..."
 
 
-def _free_line(
-    source: Source, line: int, areas: list[tuple[int, int]], edits: Sequence[tuple[int, int, bytes]]
-) -> int:
+def _free_line(source: Source, line: int, areas: list[tuple[int, int]], edits: Sequence[tuple[int, int, bytes]]) -> int:
     """The nearest line at or above `line` before which a comment line may stand."""
     while line > 1:
         start = source.line_starts[line - 1]

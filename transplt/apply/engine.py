@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from transplt.analysis.project import add_support, concerns, support_facts
-from transplt.apply.carry_out import carry_out, mentions_literal
+from transplt.apply.carry_out import carry_out
 from transplt.apply.plan import plan
+from transplt.apply.prefilter import worth_a_look
 from transplt.apply.survey import survey
 from transplt.edits.work import Work
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
@@ -15,9 +16,10 @@ from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
 from transplt.syntax.names import Names
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
 from transplt.text.cuda_words import find_tokens
-from transplt.text.source import Source, UnreadableSource, parse, read_source
+from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.values.index import empty_facts, facts_of, tells_others
 from transplt.values.links import build_flow
 from transplt.values.slots import Flow
@@ -36,7 +38,7 @@ __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "sur
 
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
-    mentions_cuda = mentions_literal(data, compile_rules(settings))
+    mentions_cuda = worth_a_look(data, settings)
     if not mentions_cuda:
         _SILENT[path] = hash(data)
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
@@ -106,7 +108,7 @@ def _finished(
 ) -> FileResult:
     rules = compile_rules(settings)
     recalled = _recall(path, data)
-    silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not mentions_literal(data, rules))
+    silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not worth_a_look(data, settings))
     if silent and not settings.adds_code:
         if _readable(data) is not None:
             return _unreadable(data, path)

@@ -1,18 +1,18 @@
 """Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
 
-A file is *portable* when it chooses between CUDA and the NPU (`transplt.values.npu_choices`). A project is when a tenth of its
-CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them is edited but what the
-user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such a choice, and becomes a
-finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a forgotten `.cuda()`) makes no
-choice: it is edited.
+A file is *portable* when it chooses between CUDA and the NPU (transplt/values/npu_choices.py). A project is when a tenth
+of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them is edited
+but what the user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such a choice, and
+becomes a finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a forgotten
+`.cuda()`) makes no choice: it is edited.
 """
 
 from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Note, Work
+from transplt.edits.edit import Edit, Extent, Kept, Note
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.source import Source
@@ -34,38 +34,39 @@ def leave_npu_code(work: Work) -> None:
         return
     where = "file" if places else "project"
     sides = [side for choice in choices for side in npu_choices.sides(work.source, choice)]
-    planned, work.changes = work.changes, []
-    said = [work.source.extent(change.node)[0] for change in planned]
-    work.additions.clear()
-    for change in planned:
-        extent = work.source.extent(change.node)
-        if change.user:
-            work.changes.append(change)
-        elif _inside(extent, sides):
-            work.kept.append((*extent, REASON))
-        elif change.code == "NPU207":
-            work.kept.append((*extent, "text for people"))
-        elif _under_a_cuda_condition(work.source, change.node, said):
-            work.kept.append((*extent, "under a condition that asks for CUDA"))
+    planned = work.rewrites
+    said = [work.source.extent(edit.node)[0] for edit in planned]
+    work.edits = [edit for edit in planned if edit.user]
+    for edit in planned:
+        extent = work.source.extent(edit.node)
+        if edit.user:
+            continue
+        if _inside(extent, sides):
+            work.add(Kept(extent, REASON))
+        elif edit.code == "NPU207":
+            work.add(Kept(extent, "text for people"))
+        elif _under_a_cuda_condition(work.source, edit.node, said):
+            work.add(Kept(extent, "under a condition that asks for CUDA"))
         else:
-            work.notes.append(_left(change, extent, where))
-    work.notes = [note for note in work.notes if note.code == CODE or not _inside(note.extent, sides)]
-    work.kept += [(start, end, REASON) for start, end in sides]
+            work.add(_left(edit, extent, where))
+    work.withdraw_notes(lambda note: note.code != CODE and _inside(note.extent, sides))
+    for side in sides:
+        work.add(Kept(side, REASON))
 
 
-def _left(change: Change, extent: tuple[int, int], where: str) -> Note:
+def _left(edit: Edit, extent: Extent, where: str) -> Note:
     return Note(
         extent,
         CODE,
         Level.MANUAL,
-        f"{change.api or change.message} is for CUDA alone, in a {where} that handles the NPU",
-        change.api,
-        f"if the NPU needs it too, add its case beside it (for an NPU alone: {change.message})",
+        f"{edit.api or edit.message} is for CUDA alone, in a {where} that handles the NPU",
+        edit.api,
+        f"if the NPU needs it too, add its case beside it (for an NPU alone: {edit.message})",
         Effort.LOW,
     )
 
 
-def _inside(extent: tuple[int, int], areas: list[tuple[int, int]]) -> bool:
+def _inside(extent: Extent, areas: list[Extent]) -> bool:
     return any(start <= extent[0] and extent[1] <= end for start, end in areas)
 
 

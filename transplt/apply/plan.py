@@ -1,48 +1,12 @@
-"""The codemods in the order in which they look at a file."""
+"""The fixers in force, and what they find in a file; nothing is rewritten yet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import lru_cache
 
 from transplt.apply import portable
 from transplt.apply.npu_side import leave_npu_code
-from transplt.codemods import (
-    amp,
-    arguments,
-    bare_devices,
-    checkpoints,
-    compile_backends,
-    cuda_paths,
-    data_loader,
-    device_slices,
-    device_tables,
-    distributed,
-    environment,
-    error_text,
-    extensions,
-    foreign_devices,
-    gates,
-    help_text,
-    imports,
-    libraries,
-    local_rank,
-    methods,
-    nvidia_tools,
-    old_packages,
-    own_methods,
-    packages,
-    probes,
-    profiler,
-    reductions,
-    references,
-    saved_states,
-    specify_device,
-    streams,
-    strings,
-    tensor_types,
-    type_strings,
-    whole_objects,
-)
+from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.work import Work
 from transplt.project.facts import ProjectFacts
 from transplt.rules.rule_set import RuleSet
@@ -52,81 +16,41 @@ from transplt.syntax.scan import Scan
 from transplt.text.source import Source
 from transplt.values.slots import Flow
 
-#: In order of rank: the first to claim a node (`Work.take`) has it. User rules, structure, renames, then values.
-PLANS: tuple[Callable[[Work], None], ...] = (
-    profiler.plan,
-    imports.plan,
-    packages.plan,
-    extensions.plan,
-    references.calls_by_last_name,
-    arguments.plan,
-    saved_states.plan,
-    checkpoints.plan,
-    whole_objects.plan,
-    device_tables.plan,
-    specify_device.plan,
-    device_slices.plan,
-    type_strings.plan,
-    amp.plan,
-    data_loader.plan,
-    tensor_types.plan,
-    reductions.plan,
-    gates.plan,
-    streams.plan,
-    distributed.plan,
-    compile_backends.plan,
-    libraries.plan,
-    old_packages.plan,
-    local_rank.plan,
-    probes.plan,
-    references.plan,
-    methods.plan,
-    bare_devices.plan,
-    own_methods.plan,
-    probes.objects,
-    nvidia_tools.plan,
-    environment.plan,
-    error_text.plan,
-    help_text.plan,
-    strings.plan,
-    foreign_devices.plan,
-    cuda_paths.plan,
-)
 
-
-def plan(source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, flow: Flow | None = None) -> Work:
-    """Let every codemod look at a file; nothing is rewritten yet. `flow`: what is known of it without its project."""
-    names = Names(found, project.reexports)
-    work = Work(source, found, names, rules, settings, project, kept_flow=flow)
-    if settings.entry:
-        from transplt.themes.distributed import codemod as many_cards
-
-        many_cards.begin(work)
-    for codemod in PLANS:
-        codemod(work)
-    if work.changes or work.notes:
+def plan(
+    source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, flow: Flow | None = None
+) -> Work:
+    """What fixers find in a file. `flow`: where its values go, as far as that is known without its project."""
+    work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_flow=flow)
+    themes = _themes(settings) if settings.adds_code else ()
+    for fixer in (*(each for each in themes if each.rank < 0), *in_force(settings)):
+        fixer.look(work)
+    if work.edits or work.notes:
         leave_npu_code(work)
-    if settings.adds_code:
-        _themes(work)
+    for fixer in themes:
+        if fixer.rank >= 0:
+            fixer.look(work)
     if settings.style == "portable":
         portable.adapt(work)
     return work
 
 
-def _themes(work: Work) -> None:
-    """What was asked for on top of the migration; each part is imported when it is."""
-    from transplt.edits import writing
+def in_force(settings: Settings) -> tuple[Fixer, ...]:
+    """The fixers of every migration that hold for the torch version, in the order in which they look."""
+    return _holding(settings.torch_version)
 
-    if work.settings.entry:
-        from transplt.themes.distributed import codemod as many_cards
 
-        many_cards.plan(work)
-    if work.settings.amp != "off":
-        from transplt.themes.amp import codemod as mixed_precision
+@lru_cache(maxsize=32)
+def _holding(torch_version: str) -> tuple[Fixer, ...]:
+    return tuple(fixer for fixer in fixers_of("transplt.codemods") if fixer.holds(torch_version))
 
-        mixed_precision.plan(work)
-    if work.settings.tune:
-        from transplt.themes.tunings import codemod as tunings
 
-        tunings.plan(work)
-    writing.finish(work)
+def _themes(settings: Settings) -> tuple[Fixer, ...]:
+    """The fixers of what was asked for on top; each package is imported when it is. Those of a rank below 0 look first."""
+    asked_for = (
+        ("transplt.themes.distributed", bool(settings.entry)),
+        ("transplt.themes.amp", settings.amp != "off"),
+        ("transplt.themes.tunings", bool(settings.tune)),
+    )
+    found = [fixer for package, asked in asked_for if asked for fixer in fixers_of(package)]
+    return tuple(fixer for fixer in found if settings.asks_for(fixer.theme))

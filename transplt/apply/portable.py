@@ -1,6 +1,6 @@
 """The portable style: an edit is made only if the program does on CUDA and on the CPU what it did before.
 
-The codemods plan as for NPUs alone; then each change is either replaced by one that holds everywhere, or becomes a
+The fixers plan as for NPUs alone; then each edit is either replaced by one that holds everywhere, or becomes a
 finding. `torch.accelerator` names exist since torch 2.6 (memory statistics since 2.11, native API lists of
 Ascend/pytorch); from 2.5 on torch loads torch_npu by itself, so no import is added.
 """
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Note, Work
-from transplt.finding import Effort, Level
-from transplt.rules.rule import version_key
+from transplt.edits.edit import Edit
+from transplt.edits.work import Work
+from transplt.rules.versions import version_key
 from transplt.syntax.scan import parent
-from transplt.trees.lazy import cst
+from transplt.trees.expressions import left_side
 
 #: torch.cuda name -> (torch.accelerator name, first torch version).
 ACCELERATOR = {
@@ -44,48 +43,38 @@ _BOTH = "handled for CUDA and NPU alike"
 
 def adapt(work: Work) -> None:
     """Turn planned changes into portable ones or into findings."""
-    planned, work.changes = work.changes, []
-    work.additions.clear()
-    for change in planned:
-        portable = _portable(work, change)
+    planned, work.edits = work.rewrites, []
+    for edit in planned:
+        portable = _portable(work, edit)
         if portable is not None:
-            work.changes.append(portable)
-            work.kept.append((*work.source.extent(portable.node), _BOTH))
+            work.add(portable)
+            work.add(work.keep(portable.node, _BOTH))
         else:
-            work.notes.append(
-                Note(
-                    work.source.extent(change.node),
-                    change.code,
-                    Level.MANUAL,
-                    f"not portable: {change.message} would change what the program does on CUDA",
-                    change.api,
-                    _HELP,
-                    Effort.LOW,
-                )
-            )
+            message = f"not portable: {edit.message} would change what the program does on CUDA"
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=_HELP))
 
 
-def _portable(work: Work, change: Change) -> Change | None:
-    if change.user or change.code in _EVERYWHERE or change.api in _ALIASES:
-        return change
-    if change.api in ACCELERATOR:
-        return _accelerator(work, change)
-    if change.code == "NPU201" and isinstance(change.node, ast.Constant):
-        return _device_string(work, change, change.node)
+def _portable(work: Work, edit: Edit) -> Edit | None:
+    if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
+        return edit
+    if edit.api in ACCELERATOR:
+        return _accelerator(work, edit)
+    if edit.code == "NPU201" and isinstance(edit.node, ast.Constant):
+        return _device_string(work, edit, edit.node)
     return None
 
 
-def _accelerator(work: Work, change: Change) -> Change | None:
+def _accelerator(work: Work, edit: Edit) -> Edit | None:
     """`torch.cuda.x` written out -> `torch.accelerator.y`; not where an existing chain asks for mps or xpu too."""
-    name, since = ACCELERATOR[change.api]
-    node = change.node
+    name, since = ACCELERATOR[edit.api]
+    node = edit.node
     text = work.source.slice(*work.source.extent(node))
     if version_key(work.settings.torch_version) < version_key(since) or not text.startswith("torch.cuda."):
         return None
     if _beside_other_accelerators(work, node):
         return None
     new = f"torch.accelerator.{name}"
-    return Change(node, "NPU260", f"{change.api} -> {new}", lambda _: new, api=change.api)
+    return Edit(node, "NPU260", f"{edit.api} -> {new}", new, api=edit.api)
 
 
 def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
@@ -100,7 +89,7 @@ def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
     return False
 
 
-def _device_string(work: Work, change: Change, node: ast.Constant) -> Change | None:
+def _device_string(work: Work, edit: Edit, node: ast.Constant) -> Edit | None:
     above = parent(node)
     if isinstance(above, ast.Compare):
         return _comparison(work, above, node)
@@ -108,11 +97,11 @@ def _device_string(work: Work, change: Change, node: ast.Constant) -> Change | N
         if work.names.resolve("torch", work.scan.scope_of(node)) != "torch":
             return None
         new = f"{CURRENT}.type"
-        return Change(node, "NPU261", f"device string 'cuda' -> {new}", lambda _: new, api=change.api)
+        return Edit(node, "NPU261", f"device string 'cuda' -> {new}", new, api=edit.api)
     return None
 
 
-def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Change | None:
+def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Edit | None:
     """`d.type == "cuda"` -> `d.type in ("cuda", "npu")`; what is compared must be a type, no full device."""
     if len(compare.ops) != 1 or node.value != "cuda" or not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)):
         return None
@@ -123,11 +112,8 @@ def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Change 
     quote = work.source.slice(*work.source.extent(node))[-1]
     tail = f" {word} ({quote}cuda{quote}, {quote}npu{quote})"
 
-    def rewrite(root: cst.CSTNode) -> str:
-        old = cst.ensure_type(root, cst.Comparison)
-        return cst.Module([]).code_for_node(old.left) + tail
-
-    return Change(compare, "NPU262", f"{left} == 'cuda' -> {left}{tail}", rewrite, api=f"device string {node.value!r}")
+    message = f"{left} == 'cuda' -> {left}{tail}"
+    return Edit(compare, "NPU262", message, left_side(tail), api=f"device string {node.value!r}")
 
 
 def _guarded(work: Work, node: ast.AST) -> bool:

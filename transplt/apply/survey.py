@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from transplt.apply.verify import applies
+from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
-from transplt.edits.rewrite import Change
 from transplt.edits.work import Work, finding_of
-from transplt.finding import Effort, FileResult, Finding, Level
+from transplt.finding import Effort, FileResult, Finding
 
 
 def survey(data: bytes, work: Work) -> FileResult:
     """The findings of a planned file. One whose edit would be made counts as applied; tokens are not counted."""
     ignores = Ignores(work)
-    changes = [change for change in work.changes if not ignores.drop(change)]
+    edits = [edit for edit in work.rewrites if not ignores.drop(edit)]
     findings = [ignores.mark(finding_of(work, note)) for note in [*work.notes, *ignores.dropped]]
-    findings += [ignores.mark(_finding(work, change)) for change in changes]
+    findings += [ignores.mark(_finding(work, edit)) for edit in edits]
     findings.sort(key=Finding.sort_key)
     return FileResult(work.scan.path, data, tuple(findings), changed=any(each.applied for each in findings))
 
 
-def _finding(work: Work, change: Change) -> Finding:
-    made = change.level is Level.SAFE or (change.level is Level.UNSAFE and (work.settings.unsafe_fixes or change.asked))
+def _finding(work: Work, edit: Edit) -> Finding:
+    made = applies(edit, work.settings)
     return Finding(
         path=work.scan.path,
-        span=work.source.span(*work.source.extent(change.node)),
-        code=change.code,
-        level=change.level,
-        message=change.message,
-        api=change.api,
-        effort=None if made else change.effort or Effort.LOW,
-        help=change.help if made or change.help else "applied with --unsafe-fixes",
+        span=work.source.span(*work.source.extent(edit.node)),
+        code=edit.code,
+        level=edit.level,
+        message=edit.message,
+        api=edit.api,
+        effort=None if made else edit.effort or Effort.LOW,
+        help=edit.help if made or edit.help else "applied with --unsafe-fixes",
         applied=made,
     )

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.arguments import shape
-from transplt.codemods.call_edits import lacks, with_keyword, with_named
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.rule import version_key
+from transplt.rules.versions import version_key
+from transplt.syntax.asks import lacks, shape
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
-from transplt.trees.transform import Transform
+from transplt.trees.calls import with_first, with_keyword, with_named
+from transplt.trees.transform import New
+
+fixer = Fixer(__name__, code="NPU121", rank=230, needs=(b"GradScaler", b"fork_rng", b"autocast_enabled"),
+              words=("gradscaler", "autocast_enabled", "fork_rng"))  # fmt: skip
 
 SCALERS = frozenset({"torch.amp.GradScaler", "torch.GradScaler", "torch.amp.grad_scaler.GradScaler"})
 FORK_RNG = frozenset({"torch.random.fork_rng"})
@@ -25,29 +28,55 @@ FORK_RNG = frozenset({"torch.random.fork_rng"})
 CUDA_SCALERS = frozenset({"torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler"})
 #: Functions that take the device first from torch 2.4 on, and how many arguments they have without it.
 STATE = {"torch.is_autocast_enabled": 0, "torch.set_autocast_enabled": 1}
-_WORDS = (b"GradScaler", b"fork_rng", b"autocast_enabled")
 
 
-def plan(work: Work) -> None:
-    """Name the NPU where a call of torch means CUDA by default."""
-    if not any(word in work.source.utf8 for word in _WORDS):
+@fixer.on(ast.Call, name=SCALERS)
+def scaler_without_a_device(work: Work, call: ast.Call) -> Finds:
+    yield from _default_device(work, call, "device", 0)
+
+
+@fixer.on(ast.Call, name=FORK_RNG)
+def random_state_without_a_device(work: Work, call: ast.Call) -> Finds:
+    yield from _default_device(work, call, "device_type", 4)
+
+
+@fixer.on(ast.Call, name=STATE)
+def state_of_autocast(work: Work, call: ast.Call) -> Finds:
+    """`torch.is_autocast_enabled()` is CUDA's state; from torch 2.4 on the device may be named."""
+    full = work.names.qualified(call.func) or ""
+    positional, keywords, starred = shape(call)
+    if starred or keywords or positional != STATE[full]:
         return
-    for call in work.scan.calls:
-        full = work.names.qualified(call.func)
-        if full in SCALERS:
-            _default_device(work, call, full, "device", 0)
-        elif full in FORK_RNG:
-            _default_device(work, call, full, "device_type", 4)
-        elif full in STATE:
-            _state(work, call, full)
-        elif full in ("functools.partial", "partial") and call.args and _is_scaler(work, call.args[0]):
-            _partial(work, call)
-    for node in work.scan.classes:
-        if any(work.names.qualified(base) in CUDA_SCALERS for base in node.bases):
-            _subclass(work, node)
+    if version_key(work.settings.torch_version) >= (2, 4):
+        message = f'{full} without a device means CUDA: "npu" added'
+        yield from _add(work, call, "NPU123", full, message, with_first('"npu"'))
+        return
+    yield work.note(
+        call,
+        "NPU123",
+        f"{full} asks for CUDA's state in this version of torch",
+        api=full,
+        help=f"call torch.npu.{full.rpartition('.')[2]} instead",
+    )
 
 
-def _subclass(work: Work, node: ast.ClassDef) -> None:
+@fixer.on(ast.Call, name=("functools.partial", "partial"))
+def partial_of_a_scaler(work: Work, call: ast.Call) -> Finds:
+    full = work.names.qualified(call.args[0]) if call.args else None
+    positional, keywords, starred = shape(call)
+    if full not in SCALERS or positional > 1 or "device" in keywords or starred:
+        return
+    add = with_keyword("device", '"npu"')
+    yield from _add(work, call, "NPU121", full, f'{full} without a device means CUDA: device="npu" added', add)
+
+
+@fixer.on(ast.ClassDef)
+def scaler_of_the_project(work: Work, node: ast.ClassDef) -> Finds:
+    if any(work.names.qualified(base) in CUDA_SCALERS for base in node.bases):
+        yield from _subclass(work, node)
+
+
+def _subclass(work: Work, node: ast.ClassDef) -> Finds:
     """`super().__init__(scale, growth, backoff, interval, enabled)`: the fifth place is `dynamic` on the NPU."""
     for call in ast.walk(node):
         func = call.func if isinstance(call, ast.Call) else None
@@ -57,19 +86,16 @@ def _subclass(work: Work, node: ast.ClassDef) -> None:
         if getattr(func.value.func, "id", "") == "super" and shape(call)[0] > 4 and work.take(call):
             message = "the fifth argument of torch.npu.amp.GradScaler is dynamic: enabled is given by name"
             api = "torch.cuda.amp.GradScaler"
-            work.changes.append(Change(call, "NPU103", message, with_named(4, "enabled"), api=api))
+            yield Edit(call, "NPU103", message, with_named(4, "enabled"), api=api)
 
 
-def _is_scaler(work: Work, node: ast.expr) -> bool:
-    return work.names.qualified(node) in SCALERS
-
-
-def _default_device(work: Work, call: ast.Call, full: str, keyword: str, index: int) -> None:
+def _default_device(work: Work, call: ast.Call, keyword: str, index: int) -> Finds:
+    full = work.names.qualified(call.func) or ""
     missing = lacks(call, keyword, index)
     if missing is False:
         return
     if missing is None:
-        work.note(
+        yield work.note(
             call,
             "NPU122",
             f"{full} takes CUDA as its device unless the starred arguments name another one",
@@ -77,41 +103,14 @@ def _default_device(work: Work, call: ast.Call, full: str, keyword: str, index: 
             help=f'see that they hold {keyword}="npu"',
         )
         return
-    add = swaps.first_argument('"npu"') if index == 0 else with_keyword(keyword, '"npu"')
-    _add(work, call, "NPU121", full, f'{full} without a device means CUDA: {keyword}="npu" added', add)
+    add = with_first('"npu"') if index == 0 else with_keyword(keyword, '"npu"')
+    yield from _add(work, call, "NPU121", full, f'{full} without a device means CUDA: {keyword}="npu" added', add)
 
 
-def _partial(work: Work, call: ast.Call) -> None:
-    positional, keywords, starred = shape(call)
-    if positional > 1 or "device" in keywords or starred:
-        return
-    full = work.names.qualified(call.args[0]) or ""
-    add = with_keyword("device", '"npu"')
-    _add(work, call, "NPU121", full, f'{full} without a device means CUDA: device="npu" added', add)
-
-
-def _state(work: Work, call: ast.Call, full: str) -> None:
-    """`torch.is_autocast_enabled()` is CUDA's state; from torch 2.4 on the device may be named."""
-    positional, keywords, starred = shape(call)
-    if starred or keywords or positional != STATE[full]:
-        return
-    if version_key(work.settings.torch_version) >= (2, 4):
-        message = f'{full} without a device means CUDA: "npu" added'
-        _add(work, call, "NPU123", full, message, swaps.first_argument('"npu"'))
-        return
-    work.note(
-        call,
-        "NPU123",
-        f"{full} asks for CUDA's state in this version of torch",
-        api=full,
-        help=f"call torch.npu.{full.rpartition('.')[2]} instead",
-    )
-
-
-def _add(work: Work, call: ast.Call, code: str, full: str, message: str, transform: Transform) -> None:
+def _add(work: Work, call: ast.Call, code: str, full: str, message: str, new: New) -> Finds:
     if _beside_other_device(call) or not work.take(call):
         return
-    work.changes.append(Change(call, code, message, transform, api=full, writes_npu=True))
+    yield Edit(call, code, message, new, api=full, writes_npu=True)
 
 
 def _beside_other_device(call: ast.Call) -> bool:

@@ -10,24 +10,22 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.trees import swaps
 
-#: Versions in which an integer means CUDA.
-_CUDA_ONLY = ("2.1", "2.2")
+fixer = Fixer(__name__, code="NPU247", rank=430, versions="<=2.2")
+
 _NUMBERED = re.compile(r"(?:^|_)(?:local_?rank|rank|gpu|gpu_?id|device_?id|dev_?id|device_?index|gpu_?idx)$", re.I)
 _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 
 
-def plan(work: Work) -> None:
-    """Give bare numbers the name of the device, for versions of torch that do not do so themselves."""
-    if work.settings.torch_version not in _CUDA_ONLY:
-        return
-    for call in work.scan.calls:
-        for value in _devices(work, call):
-            _device(work, value)
+@fixer.on(ast.Call)
+def takes_a_number(work: Work, call: ast.Call) -> Finds:
+    """Give bare numbers the name of the device."""
+    for value in _devices(work, call):
+        yield from _device(work, value)
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
@@ -46,19 +44,17 @@ def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def _device(work: Work, value: ast.expr) -> None:
+def _device(work: Work, value: ast.expr) -> Finds:
     if isinstance(value, ast.Constant):
         if type(value.value) is int and work.take(value):
             text = f'"npu:{value.value}"'
-            work.changes.append(
-                Change(
-                    value,
-                    "NPU247",
-                    f"device {value.value} -> {text}",
-                    swaps.whole(text),
-                    help="an integer means a CUDA device up to torch 2.2",
-                    writes_npu=True,
-                )
+            yield Edit(
+                value,
+                "NPU247",
+                f"device {value.value} -> {text}",
+                text,
+                help="an integer means a CUDA device up to torch 2.2",
+                writes_npu=True,
             )
         return
     if isinstance(value, ast.Call):
@@ -68,7 +64,7 @@ def _device(work: Work, value: ast.expr) -> None:
         numbered = bool(_NUMBERED.search(last))
     if numbered:
         shown = work.source.slice(*work.source.extent(value))
-        work.note(
+        yield work.note(
             value,
             "NPU248",
             f"up to torch 2.2 the number {shown} means a CUDA device",

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Level
-from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",))
 
 _MESSAGE = "torch.load without map_location cannot read a file that was saved on a GPU"
 _HELP = "add map_location='cpu' (or the device) where the file may come from a GPU; files saved on an NPU need nothing"
 
 
-def plan(work: Work) -> None:
-    """Say where a file saved on a GPU cannot be read on an NPU."""
-    if b".load(" not in work.source.utf8 or b"torch" not in work.source.utf8:
-        return
-    for node in work.scan.attributes.get("load", ()):
-        call = parent(node)
-        if not isinstance(call, ast.Call) or call.func is not node or _says_where(call):
-            continue
-        if work.names.qualified(node) == "torch.load":
-            work.note(node, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
+@fixer.on(ast.Call, name="torch.load")
+def says_nothing_of_a_device(work: Work, call: ast.Call) -> Finds:
+    if b".load(" in work.source.utf8 and not _says_where(call):
+        yield work.note(call.func, "NPU152", _MESSAGE, level=Level.INFO, api="torch.load", help=_HELP)
 
 
 def _says_where(call: ast.Call) -> bool:

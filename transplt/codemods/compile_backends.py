@@ -7,32 +7,33 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.rule import versions_of
+from transplt.rules.versions import versions_of
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
+from transplt.trees.literals import words_in_literal
+
+fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"cudagraphs",))
 
 _COMPILERS = frozenset({"torch.compile", "torch._dynamo.optimize"})
 
 
-def plan(work: Work) -> None:
-    """Rename the backend where it is an argument of torch.compile."""
-    renamed = swaps.words_in_literal({"cudagraphs": "npugraphs"})
-    for node in work.scan.strings:
-        if node.value == "cudagraphs" and (full := _compiler(work, node)) is not None and work.take(node):
-            if work.settings.torch_version in versions_of(">=2.6"):
-                work.changes.append(
-                    Change(node, "NPU150", "backend 'cudagraphs' -> 'npugraphs'", renamed, api=full, writes_npu=True)
-                )
-            else:
-                work.note(
-                    node,
-                    "NPU151",
-                    "torch_npu has no backend that captures graphs in this version",
-                    api=full,
-                    help="leave the backend out, or use torch_npu for torch 2.6 or newer, which has 'npugraphs'",
-                )
+@fixer.on(ast.Constant)
+def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
+    if node.value != "cudagraphs" or (full := _compiler(work, node)) is None or not work.take(node):
+        return
+    if work.settings.torch_version in versions_of(">=2.6"):
+        new = words_in_literal({"cudagraphs": "npugraphs"})
+        yield Edit(node, "NPU150", "backend 'cudagraphs' -> 'npugraphs'", new, api=full, writes_npu=True)
+    else:
+        yield work.note(
+            node,
+            "NPU151",
+            "torch_npu has no backend that captures graphs in this version",
+            api=full,
+            help="leave the backend out, or use torch_npu for torch 2.6 or newer, which has 'npugraphs'",
+        )
 
 
 def _compiler(work: Work, node: ast.Constant) -> str | None:

@@ -10,14 +10,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.values.reached import FOREIGN
 
-CODE = "NPU270"
+fixer = Fixer(__name__, code="NPU270", rank=610)
+
 #: Findings that mark code which needs CUDA: packages without a form for NPU, kernels, extensions.
 _BOUND = ("NPU246", "NPU510", "NPU512", "NPU55")
 #: Of these codes those whose names are CUDA code wherever they are called, not only where they are imported.
@@ -39,34 +41,32 @@ _OF_OTHERS = re.compile(
 _GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     """Take back the edits of gates whose branch is CUDA-only."""
-    gates = [change for change in work.changes if not change.user and _is_gate(work, change)]
-    if not gates:
-        return
     taken_back: set[int] = set()
-    for change in gates:
-        limit = _LINES_OF_A_TENSOR if change.api == "torch.Tensor.is_cuda" else _LINES
-        branch = _branch(change.node)
-        why = (_cuda_only(work, branch, limit) if branch else "") or _by_name(work, change.node)
+    for edit in [edit for edit in work.rewrites if not edit.user and _is_gate(edit)]:
+        limit = _LINES_OF_A_TENSOR if edit.api == "torch.Tensor.is_cuda" else _LINES
+        branch = _branch(edit.node)
+        why = (_cuda_only(work, branch, limit) if branch else "") or _by_name(work, edit.node)
         if why:
-            taken_back.add(id(change))
-            work.note(
-                change.node,
-                CODE,
+            taken_back.add(id(edit))
+            yield work.note(
+                edit.node,
+                fixer.code,
                 f"this test leads to code that needs CUDA ({why}); it stays, and the NPU takes the other path",
-                api=change.api,
+                api=edit.api,
                 help="see that the other path is right on the NPU; port the CUDA code where its speed is needed",
                 effort=Effort.MEDIUM,
             )
     if taken_back:
-        work.changes = [change for change in work.changes if id(change) not in taken_back]
+        work.withdraw_edits(lambda edit: id(edit) in taken_back)
 
 
-def _is_gate(work: Work, change: Change) -> bool:
-    if change.api in ("torch.cuda.is_available", "torch.Tensor.is_cuda") or change.code == "NPU211":
+def _is_gate(edit: Edit) -> bool:
+    if edit.api in ("torch.cuda.is_available", "torch.Tensor.is_cuda") or edit.code == "NPU211":
         return True
-    return change.api.startswith("device string") and isinstance(parent(change.node), ast.Compare)
+    return edit.api.startswith("device string") and isinstance(parent(edit.node), ast.Compare)
 
 
 def _branch(node: ast.AST) -> list[ast.AST]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -29,7 +30,9 @@ _ENVIRONMENT = re.compile(
     r"CUDA_(?:VISIBLE|LAUNCH|DEVICE|HOME|PATH|CACHE|MODULE|MPS)[A-Z0-9_]*|CUBLAS_WORKSPACE_CONFIG"
     r"|(?:NCCL|NVIDIA|NVTE|TORCH_CUDA|TORCH_NCCL|PYTORCH_CUDA)_[A-Z0-9_]+"
 )
-_ADDRESS = re.compile(r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$")
+_ADDRESS = re.compile(
+    r"://|@[\w.-]+\.\w+|^[\w./-]+(?::[\w.-]+)$|^[\w.-]+/[\w./-]+$|\.(?:py|md|txt|json|ya?ml|so|whl|png|log|html)$"
+)
 _IN_COMMAND = re.compile(r"(?:^|[\s=])(?:cuda|nccl|nvcc|nvidia-smi|nsys|ncu)(?:$|[\s:,])", re.I)
 _CONFIGURATION = re.compile(
     r"^[\s\"'{,]*[\w.-]*(?:device|backend|accelerator)[\"']?\s*[:=]\s*[\"']?(?:cuda|nccl)\b", re.M | re.I
@@ -50,46 +53,51 @@ def is_docstring(node: ast.AST) -> bool:
     return False
 
 
-def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> None:
+def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds:
     """Keep a string for a true reason, or report what it binds the program to."""
     if isinstance(parent(node), ast.Expr):
         if is_docstring(node) and ">>>" in value and "cuda" in value.lower():
-            work.note(node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run")
+            yield work.note(node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run")
         else:
-            work.keep(node, "a docstring" if is_docstring(node) else "text for people")
+            yield work.keep(node, "a docstring" if is_docstring(node) else "text for people")
         return
     kinds = {place.kind for place in found}
     prose = bool(kinds) and kinds <= {"prose", "help"}
     if (_WRITTEN if prose else _SOURCE).search(value):
         help_ = "write the kernel for the NPU, or use its operators"
-        _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
+        yield from _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
     elif prose:
-        work.keep(node, "text for people")
+        yield work.keep(node, "text for people")
     elif _OPERATOR.fullmatch(value):
         help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
-        _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
+        yield from _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
     elif ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value):
-        _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
+        yield from _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
     elif _CONFIGURATION.search(value):
         help_ = "write npu and hccl in it if the program reads it as a configuration"
-        _bound(work, node, "a configuration in a string names CUDA", help_, Effort.LOW)
+        yield from _bound(work, node, "a configuration in a string names CUDA", help_, Effort.LOW)
     elif "kernel" in kinds:
-        _bound(
-            work, node, f"{value!r} says for which device a kernel is",
-            "register a kernel for the NPU (dispatch key PrivateUse1)", Effort.HIGH,
+        yield from _bound(
+            work,
+            node,
+            f"{value!r} says for which device a kernel is",
+            "register a kernel for the NPU (dispatch key PrivateUse1)",
+            Effort.HIGH,
         )
     elif _LIBRARY.search(value):
         help_ = "load the one of CANN that does the same"
-        _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
+        yield from _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
     elif _MACRO.fullmatch(value) and any(note.code in ("NPU550", "NPU554") for note in work.notes):
-        work.keep(node, "a flag of the compiler: the extension is reported")
+        yield work.keep(node, "a flag of the compiler: the extension is reported")
     elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
-        _bound(work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM)
+        yield from _bound(
+            work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM
+        )
     elif _ENVIRONMENT.fullmatch(value) and "key" not in kinds:
         help_ = "name the variable of the NPU if the program reads it"
-        _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
+        yield from _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
     else:
-        work.keep(node, _reason(value, kinds))
+        yield work.keep(node, _reason(value, kinds))
 
 
 def _tag(value: str) -> bool:
@@ -97,8 +105,8 @@ def _tag(value: str) -> bool:
     return "/" in value and not value.startswith(("/", ".", "{", "$", "~")) and "." not in value.rpartition("/")[2]
 
 
-def _bound(work: Work, node: ast.expr, message: str, help_: str, effort: Effort) -> None:
-    work.note(node, "NPU208", message, help=help_, effort=effort)
+def _bound(work: Work, node: ast.expr, message: str, help_: str, effort: Effort) -> Finds:
+    yield work.note(node, "NPU208", message, help=help_, effort=effort)
 
 
 def _reason(value: str, kinds: set[str]) -> str:

@@ -9,41 +9,35 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.rule import versions_of
-from transplt.rules.rule_set import LAST_CUDA_PINNING
+from transplt.syntax.asks import keyword_of
+from transplt.trees.calls import with_keyword
+
+#: The last torch whose DataLoader pins memory for CUDA unless told a device.
+LAST_CUDA_PINNING = "2.6"
+
+fixer = Fixer(__name__, code="NPU124", rank=240, versions=f"<={LAST_CUDA_PINNING}", needs=(b"pin_memory",),
+              words=("pin_memory",))  # fmt: skip
+
+_API = "torch.utils.data.DataLoader"
+_MESSAGE = "DataLoader pins memory for CUDA unless told a device"
 
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
 
 
-def plan(work: Work) -> None:
-    """Name the NPU in loaders that pin memory, for the versions of torch that need it."""
-    if b"pin_memory" not in work.source.utf8:
+@fixer.on(ast.Call, name=LOADERS)
+def pins_for_cuda(work: Work, call: ast.Call) -> Finds:
+    """Name the NPU in a loader that pins memory."""
+    value = keyword_of(call, "pin_memory")
+    if value is None or keyword_of(call, "pin_memory_device") is not None:
         return
-    if work.settings.torch_version not in versions_of(f"<={LAST_CUDA_PINNING}"):
+    if isinstance(value, ast.Constant) and not value.value:
         return
-    for call in work.scan.calls:
-        value = keyword_of(call, "pin_memory")
-        if value is None or keyword_of(call, "pin_memory_device") is not None:
-            continue
-        if isinstance(value, ast.Constant) and not value.value:
-            continue
-        if work.names.qualified(call.func) not in LOADERS:
-            continue
-        if isinstance(value, ast.Constant) and all(k.arg is not None for k in call.keywords):
-            if work.take(call):
-                message = "DataLoader pins memory for CUDA unless told a device"
-                transform = with_keyword("pin_memory_device", '"npu"')
-                work.changes.append(
-                    Change(call, "NPU124", message, transform, api="torch.utils.data.DataLoader", writes_npu=True)
-                )
-        else:
-            work.note(
-                call,
-                "NPU124",
-                "DataLoader pins memory for CUDA unless told a device",
-                api="torch.utils.data.DataLoader",
-                help='pass pin_memory_device="npu" where memory is pinned',
-            )
+    if not isinstance(value, ast.Constant) or any(keyword.arg is None for keyword in call.keywords):
+        help_ = 'pass pin_memory_device="npu" where memory is pinned'
+        yield work.note(call, fixer.code, _MESSAGE, api=_API, help=help_)
+    elif work.take(call):
+        named = with_keyword("pin_memory_device", '"npu"')
+        yield Edit(call, fixer.code, _MESSAGE, named, api=_API, writes_npu=True)

@@ -5,27 +5,29 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
 from transplt.values.kinds import certain_kind, is_kind
 from transplt.values.links import DEVICE, DEVICE_STRING, hint_of
+
+fixer = Fixer(__name__, code="NPU209", rank=210)
 
 _PLURAL = re.compile(r"(?:s|list|ids|names)$", re.I)
 
 
-def plan(work: Work) -> None:
-    """Move constant positions in device strings; runs before `strings`."""
-    for node in work.scan.subscripts:
-        part = node.slice
-        if isinstance(part, ast.Slice) and part.step is None:
-            _slice(work, node, part)
-        elif _number(part) == 5 and isinstance(node.ctx, ast.Load):
-            _index(work, node, part)
+@fixer.on(ast.Subscript)
+def taken_apart(work: Work, node: ast.Subscript) -> Finds:
+    """Move constant positions in a device string."""
+    part = node.slice
+    if isinstance(part, ast.Slice) and part.step is None:
+        yield from _slice(work, node, part)
+    elif _number(part) == 5 and isinstance(node.ctx, ast.Load):
+        yield from _index(work, node, part)
 
 
-def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> None:
+def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> Finds:
     lower, upper = _number(part.lower), _number(part.upper)
     if part.upper is None and lower == 5:
         bound = part.lower
@@ -45,22 +47,26 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> None:
         return
     assert bound is not None
     if not sure:
-        work.note(
-            node, "NPU202", "a device string may be taken apart here by position, and 'npu' is one letter shorter",
+        yield work.note(
+            node,
+            "NPU202",
+            "a device string may be taken apart here by position, and 'npu' is one letter shorter",
             help="if this is a string, write a position one lower",
         )
         return
-    _shift(work, bound)
+    yield from _shift(work, bound)
 
 
-def _index(work: Work, node: ast.Subscript, part: ast.expr) -> None:
+def _index(work: Work, node: ast.Subscript, part: ast.expr) -> Finds:
     if _PLURAL.search(_name(node.value)) or not _spells_a_device(work, node.value):
         return
     if _is_call(node, ("int", "float")):
-        _shift(work, part)
+        yield from _shift(work, part)
     else:
-        work.note(
-            node, "NPU202", "the sixth item of a device is taken; in a string, 'npu:0' has its index one place earlier",
+        yield work.note(
+            node,
+            "NPU202",
+            "the sixth item of a device is taken; in a string, 'npu:0' has its index one place earlier",
             help="if this is a string, write 4 for 5",
         )
 
@@ -77,18 +83,16 @@ def _spells_a_device(work: Work, node: ast.expr) -> bool:
     return any(flow.find(held) == root for held in flow.held)
 
 
-def _shift(work: Work, bound: ast.expr) -> None:
+def _shift(work: Work, bound: ast.expr) -> Finds:
     old = _number(bound)
     if old is None or not work.take(bound):
         return
     new = str(old - 1)
-    work.changes.append(
-        Change(
-            bound,
-            "NPU209",
-            f"position {old} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
-            swaps.whole(new),
-        )
+    yield Edit(
+        bound,
+        "NPU209",
+        f"position {old} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
+        new,
     )
 
 

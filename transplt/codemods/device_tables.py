@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.scan import parent
-from transplt.trees.lazy import cst
+from transplt.trees.displays import with_rows
 from transplt.trees.transform import CannotRewrite
 from transplt.values.kinds import is_kind
 from transplt.values.links import DEVICE, DEVICE_STRING
 from transplt.values.reached import is_map_location, places, store_slots
 
+fixer = Fixer(__name__, code="NPU209", rank=190)
+
 REASON = "the row for CUDA stays beside the one for the NPU"
 
 
-def plan(work: Work) -> None:
-    """Give tables that are looked up by device a row for the NPU; runs before the rules that rename what is in them."""
+@fixer.on(ast.Module)
+def tables_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Give tables that are looked up by device a row for the NPU."""
     seen: set[int] = set()
     for node in work.scan.strings:
         display = _display_of(node)
@@ -26,10 +30,10 @@ def plan(work: Work) -> None:
         rows = [
             (key, value)
             for key, value in zip(display.keys, display.values, strict=True)
-            if key is not None and (text := _text(work, key)).count("cuda") == 1 and DEVICE_STRING.match(_spelled(text))
+            if key is not None and (text := work.text(key)).count("cuda") == 1 and DEVICE_STRING.match(_spelled(text))
         ]
         seen.add(id(display))
-        _table(work, display, rows)
+        yield from _table(work, display, rows)
 
 
 def _display_of(node: ast.Constant) -> ast.Dict | None:
@@ -47,25 +51,19 @@ def _display_of(node: ast.Constant) -> ast.Dict | None:
     return None
 
 
-def _text(work: Work, node: ast.expr) -> str:
-    return work.source.slice(*work.source.extent(node))
-
-
 def _spelled(text: str) -> str:
     """What a literal spells, its prefix and quotes left out."""
     return text.lstrip("rRuUfF").lstrip("\"'")
 
 
-def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]]) -> None:
-    present = {_text(work, key).replace("'", '"') for key in display.keys if key is not None}
+def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]]) -> Finds:
+    present = {work.text(key).replace("'", '"') for key in display.keys if key is not None}
     wanted = [
-        (key, value)
-        for key, value in rows
-        if _text(work, key).replace("'", '"').replace("cuda", "npu", 1) not in present
+        (key, value) for key, value in rows if work.text(key).replace("'", '"').replace("cuda", "npu", 1) not in present
     ]
     for key, value in rows:
         if not any(key is other for other, _ in wanted):
-            _hold(work, key, value)
+            yield from _hold(work, key, value)
     if not wanted or not looked_up_by_device(work, display) or _calls(wanted):
         return  # `strings` says what is left to say of the keys
     if not work.take(display):
@@ -76,27 +74,25 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     for key, value in wanted:
         for part in ast.walk(key):
             work.take(part)
-        work.keep(key, REASON)
-        texts[display.keys.index(key)] = _text(work, value)
-        work.keep(value, REASON)
-    names = ", ".join(_text(work, key) for key, _ in wanted)
-    work.changes.append(
-        Change(
-            display,
-            "NPU209",
-            f"the row {names} of a table by device gets one for the NPU beside it",
-            lambda node: _with_rows(node, {} if loads else texts, set(texts)),
-            writes_npu=True,
-        )
+        yield work.keep(key, REASON)
+        texts[display.keys.index(key)] = work.text(value)
+        yield work.keep(value, REASON)
+    names = ", ".join(work.text(key) for key, _ in wanted)
+    yield Edit(
+        display,
+        "NPU209",
+        f"the row {names} of a table by device gets one for the NPU beside it",
+        with_rows(set(texts), _for_npu, {} if loads else texts),
+        writes_npu=True,
     )
 
 
-def _hold(work: Work, key: ast.expr, value: ast.expr) -> None:
+def _hold(work: Work, key: ast.expr, value: ast.expr) -> Finds:
     """A row for CUDA beside one for the NPU: nothing in it changes."""
     for node in (*ast.walk(key), *ast.walk(value)):
         work.take(node)
-    work.keep(key, REASON)
-    work.keep(value, REASON)
+    yield work.keep(key, REASON)
+    yield work.keep(value, REASON)
 
 
 def _calls(rows: list[tuple[ast.expr, ast.expr]]) -> bool:
@@ -160,43 +156,8 @@ def _lookups(work: Work) -> list[tuple[ast.expr, ast.expr]]:
     return found
 
 
-def _with_rows(node: cst.CSTNode, texts: dict[int, str], places_: set[int]) -> cst.CSTNode:
-    """The display with a row after each of those at the given places; `texts` holds values that stay as they were."""
-    display = cst.ensure_type(node, cst.Dict)
-    elements: list[cst.BaseDictElement] = []
-    for index, element in enumerate(display.elements):
-        if index not in places_:
-            elements.append(element)
-            continue
-        row = cst.ensure_type(element, cst.DictElement)
-        value = _as_it_was(row.value, texts[index]) if index in texts else row.value
-        elements.append(row.with_changes(value=value, comma=_separator(display)))
-        elements.append(row.with_changes(key=_for_npu(row.key)))
-    return display.with_changes(elements=elements)
-
-
-def _as_it_was(value: cst.BaseExpression, text: str) -> cst.BaseExpression:
-    """The value of CUDA's row without the edits inside it: a hole gets its source text, anything else holds none."""
-    if not isinstance(value, cst.Name) or not value.value.startswith("_hole"):
-        return value
-    was = cst.parse_expression(f"({text})")
-    return was.with_changes(lpar=[*value.lpar, *was.lpar[1:]], rpar=[*was.rpar[:-1], *value.rpar])
-
-
-def _for_npu(key: cst.BaseExpression) -> cst.BaseExpression:
-    text = cst.Module([]).code_for_node(key)
-    if text.count("cuda") != 1:
+def _for_npu(key: str) -> str:
+    """The text of the key of the new row."""
+    if key.count("cuda") != 1:
         raise CannotRewrite("the key does not spell the device as one literal")
-    return cst.parse_expression(text.replace("cuda", "npu"))
-
-
-def _separator(display: cst.Dict) -> cst.Comma:
-    """The comma between two rows, laid out as in the rest of the table."""
-    first = display.lbrace.whitespace_after
-    if isinstance(first, cst.ParenthesizedWhitespace):
-        line = first.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
-        return cst.Comma(whitespace_after=first.with_changes(first_line=line, empty_lines=[]))
-    for element in display.elements[:-1]:
-        if isinstance(element.comma, cst.Comma) and isinstance(element.comma.whitespace_after, cst.SimpleWhitespace):
-            return element.comma
-    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return key.replace("cuda", "npu")

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent
-from transplt.trees.transform import Swap
+from transplt.trees.expressions import between
+
+fixer = Fixer(__name__, code="NPU312", rank=320)
 
 _PARALLEL = frozenset(
     {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
@@ -37,13 +40,14 @@ _FSDP = frozenset(
 )
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def parallel_programs(work: Work, tree: ast.Module) -> Finds:
     """Claim uses of DataParallel that run as they are, and report what options of process groups lose."""
     _data_parallel(work)
     if b"device_id" in work.source.utf8:
-        _sharded(work)
+        yield from _sharded(work)
     if "Options" in work.scan.attributes:
-        _options(work)
+        yield from _options(work)
 
 
 def _data_parallel(work: Work) -> None:
@@ -57,7 +61,7 @@ def _data_parallel(work: Work) -> None:
             work.take(node)
 
 
-def _sharded(work: Work) -> None:
+def _sharded(work: Work) -> Finds:
     """`FSDP(..., device_id=torch.cuda.current_device())`: a number there is not said to be one of an NPU."""
     for call in work.scan.calls:
         value = keyword_of(call, "device_id") if call.keywords else None
@@ -70,15 +74,13 @@ def _sharded(work: Work) -> None:
         if module is None or work.names.qualified(module) != "torch" or not work.take(value):
             continue
         torch = work.source.slice(*work.source.extent(module))
-        work.changes.append(
-            Change(
-                value,
-                "NPU312",
-                "device_id of FSDP is a number -> a device",
-                Swap(lambda text, torch=torch: f'{torch}.device("npu", {text})'),  # type: ignore[misc]
-                api="torch.distributed.fsdp.FullyShardedDataParallel",
-                writes_npu=True,
-            )
+        yield Edit(
+            value,
+            "NPU312",
+            "device_id of FSDP is a number -> a device",
+            between(f'{torch}.device("npu", ', ")"),
+            api="torch.distributed.fsdp.FullyShardedDataParallel",
+            writes_npu=True,
         )
 
 
@@ -108,12 +110,12 @@ def _is_type_argument(call: ast.Call, node: ast.AST) -> bool:
     return isinstance(func, ast.Name) and func.id in ("isinstance", "issubclass") and node in call.args[1:]
 
 
-def _options(work: Work) -> None:
+def _options(work: Work) -> Finds:
     for call in work.scan.calls:
         if not isinstance(call.func, ast.Attribute) or work.names.qualified(call.func) not in _OPTIONS:
             continue
         if call.args or call.keywords:
-            work.note(
+            yield work.note(
                 call,
                 "NPU310",
                 "ProcessGroupHCCL.Options takes no arguments when it is made",
@@ -122,14 +124,14 @@ def _options(work: Work) -> None:
             )
         above = parent(call)
         if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
-            _fields(work, above.targets[0].id)
+            yield from _fields(work, above.targets[0].id)
 
 
-def _fields(work: Work, name: str) -> None:
+def _fields(work: Work, name: str) -> Finds:
     for field, help_ in _FIELDS.items():
         for node in work.scan.attributes.get(field, ()):
             if isinstance(node.value, ast.Name) and node.value.id == name:
-                work.note(
+                yield work.note(
                     node,
                     "NPU311",
                     f"ProcessGroupHCCL.Options has no {field}",

@@ -9,16 +9,19 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.environment import Variable, conditional, refused, variables
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.text.literals import one_plain_literal
-from transplt.trees import swaps
-from transplt.trees.lazy import cst
+from transplt.text.lexer import one_plain_literal
+from transplt.trees.calls import renamed_arguments
+from transplt.trees.literals import words_in_literal
 from transplt.values.links import whole_value
 from transplt.values.reached import places
+
+fixer = Fixer(__name__, code="NPU220", rank=520)
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _HOLDER = re.compile(
@@ -35,34 +38,38 @@ _PROCESS = frozenset({"os.system", "os.popen", "os.execvp", "subprocess.run", "s
                       "subprocess.getstatusoutput"})  # fmt: skip
 
 
-def plan(work: Work) -> None:
-    """Decide for each string that is the name of an environment variable, and for such names as keywords."""
+@fixer.on(ast.Constant)
+def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
+    """Decide for a string that is the name of an environment variable, or a command that sets one."""
+    value = str(node.value)
+    if value.isupper() and _ENVIRONMENT_NAME.fullmatch(value) and not isinstance(parent(node), ast.JoinedStr):
+        if id(node) not in work.taken:
+            yield from _name(work, node, value, variables().get(value))
+    elif _SETS.search(value):
+        yield from _command(work, node)
+
+
+@fixer.on(ast.Module)
+def given_by_keyword(work: Work, tree: ast.Module) -> Finds:
+    """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`: names of variables as keywords."""
     known = variables()
-    for node in work.scan.strings:
-        value = node.value
-        assert isinstance(value, str)
-        if value.isupper() and _ENVIRONMENT_NAME.fullmatch(value) and not isinstance(parent(node), ast.JoinedStr):
-            if id(node) not in work.taken:
-                _name(work, node, value, known.get(value))
-        elif _SETS.search(value):
-            _command(work, node)
     if any(pattern.search(work.source.utf8) for pattern in _KEYWORDS):
         for call in work.scan.calls:
             for keyword in call.keywords:
                 if keyword.arg in known and known[keyword.arg].npu:
-                    _keyword(work, call, keyword, known[keyword.arg])
+                    yield from _keyword(work, call, keyword, known[keyword.arg])
 
 
-def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None) -> None:
+def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None) -> Finds:
     certain = names_environment(work, node)
     if variable is None:
         if certain and work.take(node):
-            work.keep(node, "an environment variable of the project's own")
+            yield work.keep(node, "an environment variable of the project's own")
         return
     if not work.take(node):
         return
     if not variable.npu:
-        work.note(
+        yield work.note(
             node,
             "NPU222",
             f"{value} has no effect on NPU",
@@ -70,9 +77,9 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
             help=variable.note if variable.note not in ("", "no counterpart") else "",
         )
     elif not certain and variable.carries == "no":
-        work.keep(node, "the name of a variable that means nothing on NPU, in no place that sets it")
+        yield work.keep(node, "the name of a variable that means nothing on NPU, in no place that sets it")
     elif not certain:
-        work.note(
+        yield work.note(
             node,
             "NPU223",
             f"{value} stands here as the name of an environment variable, perhaps",
@@ -80,36 +87,36 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
             effort=Effort.LOW,
         )
     else:
-        _rename(work, node, variable)
+        yield from _rename(work, node, variable)
 
 
-def _rename(work: Work, node: ast.Constant, variable: Variable) -> None:
+def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
     reason = objection(work, variable, given_value(node))
     if reason and _is_removed(node):
         message = f"{variable.name} is removed from the environment, where it means nothing on NPU"
-        work.note(node, "NPU222", message, level=Level.INFO)
+        yield work.note(node, "NPU222", message, level=Level.INFO)
         return
     if reason:
-        _other_value(work, node, variable, reason)
+        yield from _other_value(work, node, variable, reason)
         return
     text = work.source.slice(*work.source.extent(node))
     if not one_plain_literal(text, [variable.name]):
-        work.note(node, "NPU202", f"{variable.name} is not written as one plain literal", help=f"write {variable.npu}")
-        return
-    work.changes.append(
-        Change(
-            node,
-            "NPU220",
-            f"environment variable {variable.name} -> {variable.npu}",
-            swaps.words_in_literal({variable.name: variable.npu}),
-            api=variable.name,
-            help=variable.note,
+        yield work.note(
+            node, "NPU202", f"{variable.name} is not written as one plain literal", help=f"write {variable.npu}"
         )
+        return
+    yield Edit(
+        node,
+        "NPU220",
+        f"environment variable {variable.name} -> {variable.npu}",
+        words_in_literal({variable.name: variable.npu}),
+        api=variable.name,
+        help=variable.note,
     )
 
 
-def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, reason: str) -> None:
-    work.note(
+def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, reason: str) -> Finds:
+    yield work.note(
         node,
         "NPU221",
         f"{variable.npu}, the counterpart of {variable.name}, does not take this value as it is",
@@ -264,7 +271,7 @@ _ASSIGNMENT = re.compile(r"(?:^|[\s;&])([A-Z][A-Z0-9_]+)=")
 _KEYWORDS = (re.compile(rb"CUDA_[A-Z0-9_]*\s*=(?!=)"), re.compile(rb"NCCL_[A-Z0-9_]*\s*=(?!=)"))
 
 
-def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variable) -> None:
+def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variable) -> Finds:
     """`dict(os.environ, CUDA_VISIBLE_DEVICES="0")`, `os.environ.update(...)`."""
     if variable.npu == variable.name:
         return
@@ -275,7 +282,7 @@ def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variabl
     elif isinstance(func, ast.Attribute) and func.attr in ("update", "dict"):
         certain = is_environment(work, func.value) or bool(call.args and is_environment(work, call.args[0]))
     if not certain:
-        work.note(
+        yield work.note(
             keyword,
             "NPU223",
             f"{variable.name} stands here as the name of an environment variable, perhaps",
@@ -285,31 +292,19 @@ def _keyword(work: Work, call: ast.Call, keyword: ast.keyword, variable: Variabl
         return
     reason = objection(work, variable, keyword.value)
     if reason:
-        _other_value(work, keyword, variable, reason)
+        yield from _other_value(work, keyword, variable, reason)
         return
-    work.changes.append(
-        Change(
-            call,
-            "NPU220",
-            f"environment variable {variable.name} -> {variable.npu}",
-            lambda root: _rename_keyword(root, variable.name, variable.npu),
-            api=variable.name,
-            help=variable.note,
-        )
+    yield Edit(
+        call,
+        "NPU220",
+        f"environment variable {variable.name} -> {variable.npu}",
+        renamed_arguments({variable.name: variable.npu}, {}),
+        api=variable.name,
+        help=variable.note,
     )
 
 
-def _rename_keyword(root: cst.CSTNode, old: str, new: str) -> cst.CSTNode:
-    call = cst.ensure_type(root, cst.Call)
-    args = []
-    for arg in call.args:
-        if arg.keyword is not None and arg.keyword.value == old:
-            arg = arg.with_changes(keyword=arg.keyword.with_changes(value=new))
-        args.append(arg)
-    return call.with_changes(args=args)
-
-
-def _command(work: Work, node: ast.Constant) -> None:
+def _command(work: Work, node: ast.Constant) -> Finds:
     """`os.system("CUDA_VISIBLE_DEVICES=0 python train.py")`: a variable set inside a shell command."""
     above = parent(node)
     outer: ast.expr = above if isinstance(above, ast.JoinedStr) else node
@@ -329,17 +324,15 @@ def _command(work: Work, node: ast.Constant) -> None:
     source = work.source.slice(*work.source.extent(outer))
     if not runs or len(names) > 1 or reason or not one_plain_literal(source, [variable.name]):
         help_ = reason or "; ".join(f"{name} becomes {variables()[name].npu}" for name in names)
-        work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
+        yield work.note(outer, "NPU221", f"a command sets {', '.join(names)}", help=help_, effort=Effort.LOW)
         return
-    work.changes.append(
-        Change(
-            outer,
-            "NPU220",
-            f"environment variable {variable.name} in a command -> {variable.npu}",
-            swaps.words_in_literal({variable.name: variable.npu}),
-            api=variable.name,
-            help=variable.note,
-        )
+    yield Edit(
+        outer,
+        "NPU220",
+        f"environment variable {variable.name} in a command -> {variable.npu}",
+        words_in_literal({variable.name: variable.npu}),
+        api=variable.name,
+        help=variable.note,
     )
 
 
@@ -347,9 +340,11 @@ def _runs(work: Work, node: ast.expr) -> bool:
     """True for (a part of) the command that a call of os or subprocess runs."""
     current: ast.AST = node
     above = parent(current)
-    while isinstance(above, (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple)) or (
-        isinstance(above, ast.Attribute) and above.attr == "format"
-    ) or (isinstance(above, ast.Call) and above.func is current):
+    while (
+        isinstance(above, (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.List, ast.Tuple))
+        or (isinstance(above, ast.Attribute) and above.attr == "format")
+        or (isinstance(above, ast.Call) and above.func is current)
+    ):
         current, above = above, parent(above)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
         reads = _reads(work, above.targets[0])

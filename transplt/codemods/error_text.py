@@ -10,13 +10,19 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.scan import parent
-from transplt.text.literals import one_plain_literal
-from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Swap, Transform
+from transplt.text.lexer import one_plain_literal
+from transplt.trees.displays import with_twin
+from transplt.trees.expressions import compared_with
+from transplt.trees.transform import New
+
+fixer = Fixer(__name__, code="NPU230", rank=530)
+
+_PARTNER = "the NPU's text is looked for beside it"
 
 _MEMORY = re.compile(r"\W*(?:RuntimeError: )?(cuda)(?: runtime)? out of memory\W*(?:tried to allocate\W*)?", re.I)
 _ERROR = re.compile(
@@ -33,26 +39,28 @@ _WORDS = ("cuda", "nccl", "cudnn", "cublas")
 _PURE = frozenset({"str", "repr", "lower", "upper", "strip", "rstrip", "lstrip", "format_exc", "casefold"})
 
 
-def plan(work: Work) -> None:
-    """Look at the strings that hold an error message of CUDA and stand in a comparison."""
-    for node in work.scan.strings:
-        value = node.value
-        assert isinstance(value, str)
-        if id(node) in work.taken or len(value) > 120 or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
-            continue
-        if (matched := _MEMORY.fullmatch(value)) is not None:
-            _memory(work, node, matched.group(1))
-        elif _word_of_memory(work, node):
-            continue
-        elif ((_ERROR.search(value) and _is_needle(node)) or _word_in_error(work, node)) and work.take(node):
-            work.note(
-                node,
-                "NPU231",
-                f"an error message of CUDA is looked for: {value!r}",
-                help="errors of torch_npu and CANN read differently (they carry codes such as ERR00100 or EE9999): "
-                "look for the one that this stands for, besides this text",
-                effort=Effort.LOW,
-            )
+@fixer.on(ast.Constant)
+def looked_for(work: Work, node: ast.Constant) -> Finds:
+    """Look at a string that holds an error message of CUDA and stands in a comparison."""
+    value = str(node.value)
+    if id(node) in work.taken or len(value) > 120 or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
+        return
+    if (matched := _MEMORY.fullmatch(value)) is not None:
+        yield from _memory(work, node, matched.group(1))
+    elif _word_of_memory(work, node) and work.take(node):
+        above = parent(node)
+        assert isinstance(above, ast.Compare)
+        yield work.keep(node, _PARTNER)
+        yield _compared(work, above, work.text(node).replace("CUDA", "NPU").replace("cuda", "npu"))
+    elif ((_ERROR.search(value) and _is_needle(node)) or _word_in_error(work, node)) and work.take(node):
+        yield work.note(
+            node,
+            "NPU231",
+            f"an error message of CUDA is looked for: {value!r}",
+            help="errors of torch_npu and CANN read differently (they carry codes such as ERR00100 or EE9999): "
+            "look for the one that this stands for, besides this text",
+            effort=Effort.LOW,
+        )
 
 
 def _is_needle(node: ast.expr) -> bool:
@@ -99,36 +107,31 @@ def _word_of_memory(work: Work, node: ast.Constant) -> bool:
         return False
     others = [value.left for value in over.values if isinstance(value, ast.Compare) and value is not above]
     memory = any(isinstance(o, ast.Constant) and "out of memory" in str(o.value).lower() for o in others)
-    text = work.source.slice(*work.source.extent(node))
-    if not memory or not _word_in_error(work, node) or not _repeatable(above) or text.lower().count("cuda") != 1:
+    if not memory or not _word_in_error(work, node) or not _repeatable(above):
         return False
-    if isinstance(above.ops[0], ast.In) and work.take(node):
-        work.keep(node, "the NPU's text is looked for beside it")
-        _compare(work, above, text.replace("CUDA", "NPU").replace("cuda", "npu"))
-        return True
-    return False
+    return isinstance(above.ops[0], ast.In) and work.text(node).lower().count("cuda") == 1
 
 
-def _memory(work: Work, node: ast.Constant, word: str) -> None:
+def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
+    """The text of an error when memory runs out: that of the NPU is looked for beside it."""
     above = parent(node)
-    text = work.source.slice(*work.source.extent(node))
-    partner = "the NPU's text is looked for beside it"
+    text = work.text(node)
     plain = one_plain_literal(text, [word])
     new = text.replace(word, "NPU" if word.isupper() else "npu")
     if _has_partner(node):
         if work.take(node):
-            work.keep(node, partner)
+            yield work.keep(node, _PARTNER)
     elif plain and isinstance(above, ast.Compare) and above.left is node and _repeatable(above) and work.take(node):
-        work.keep(node, partner)
-        _compare(work, above, new)
+        yield work.keep(node, _PARTNER)
+        yield _compared(work, above, new)
     elif plain and isinstance(above, ast.List) and node in above.elts and _searched(work, above) and work.take(node):
-        work.keep(node, partner)
-        _row(work, above, text, new)
+        yield work.keep(node, _PARTNER)
+        yield _for_both(above, with_twin(text, new), new)
     elif plain and _starts(node) and work.take(node):
-        work.keep(node, partner)
-        _change(work, node, Swap(lambda text: f"({text}, {new})"), new)
+        yield work.keep(node, _PARTNER)
+        yield _for_both(node, f"({text}, {new})", new)
     elif _is_needle(node) and work.take(node):
-        work.note(
+        yield work.note(
             node,
             "NPU230",
             "the text of CUDA's out of memory error is looked for",
@@ -150,20 +153,9 @@ def _has_partner(node: ast.expr) -> bool:
     return any(isinstance(o, ast.Constant) and isinstance(o.value, str) and "npu" in o.value.lower() for o in others)
 
 
-def _change(work: Work, node: ast.expr, transform: Transform, new: str) -> None:
-    work.changes.append(
-        Change(
-            node,
-            "NPU230",
-            f"{new} is looked for too: what torch_npu says when memory runs out",
-            transform,
-            api="out of memory",
-        )
-    )
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node)
+def _for_both(node: ast.expr, new: New, said: str) -> Edit:
+    message = f"{said} is looked for too: what torch_npu says when memory runs out"
+    return Edit(node, "NPU230", message, new, api="out of memory")
 
 
 # --- "CUDA out of memory" in str(error) ------------------------------------------------------------------------------
@@ -189,19 +181,10 @@ def _repeatable(compare: ast.Compare) -> bool:
     return True
 
 
-def _compare(work: Work, compare: ast.Compare, new: str) -> None:
+def _compared(work: Work, compare: ast.Compare, new: str) -> Edit:
     both = "or" if isinstance(compare.ops[0], ast.In) else "and"
     brackets = not (_stands_alone(compare, both) or _bracketed(work, compare))
-
-    def transform(root: cst.CSTNode) -> str:
-        found = cst.ensure_type(root, cst.Comparison)
-        second = found.with_changes(left=cst.parse_expression(new), lpar=(), rpar=())
-        text = f"{_code(found)} {both} {_code(second)}"
-        if found.lpar:
-            text = f"{_code(found.with_changes(lpar=(), rpar=()))} {both} {_code(second)}"
-        return f"({text})" if brackets or found.lpar else text
-
-    _change(work, compare, transform, new)
+    return _for_both(compare, compared_with(new, both, brackets=brackets), new)
 
 
 def _bracketed(work: Work, node: ast.expr) -> bool:
@@ -243,25 +226,6 @@ def _target_is_needle(work: Work, loop: ast.For | ast.comprehension) -> bool:
         if isinstance(above, ast.Compare) and above.left is read and isinstance(above.ops[0], ast.In):
             return True
     return False
-
-
-def _row(work: Work, display: ast.List, old: str, new: str) -> None:
-    def transform(root: cst.CSTNode) -> cst.CSTNode:
-        found = cst.ensure_type(root, cst.List)
-        rows: list[cst.BaseElement] = []
-        for element in found.elements:
-            if isinstance(element.value, cst.SimpleString) and element.value.value == old:
-                comma = element.comma if isinstance(element.comma, cst.Comma) else None
-                between = comma or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-                rows.append(element.with_changes(comma=between))
-                rows.append(element.with_changes(value=cst.SimpleString(new)))
-            else:
-                rows.append(element)
-        if len(rows) == len(found.elements):
-            raise CannotRewrite("the text was not found in the list")
-        return found.with_changes(elements=rows)
-
-    _change(work, display, transform, new)
 
 
 def _starts(node: ast.expr) -> bool:

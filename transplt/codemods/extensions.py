@@ -8,12 +8,16 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.work import Note, Work
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
 from transplt.syntax.scan import parent
 from transplt.values.reached import FOREIGN
+
+fixer = Fixer(__name__, code="NPU553", rank=130)
 
 _CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
 _SOURCE = re.compile(r"\.cuh?$")
@@ -24,26 +28,33 @@ _COMPILED = "{} looks like an extension compiled for CUDA"
 _REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
 
 
-def plan(work: Work) -> None:
-    """Report what is compiled for CUDA; must run before `strings`, which would rename the device of an operator."""
-    for node in work.scan.imports:
-        for alias in node.names:
-            _import(work, node, alias)
-    for call in work.scan.calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last in ("load", "load_inline") and work.names.qualified(call.func) in _BUILDERS:
-            _build(work, call)
-    for string in work.scan.strings:
-        _string(work, string, str(string.value))
+@fixer.on(ast.Import)
+def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    for alias in node.names:
+        yield from _import(work, node, alias)
+
+
+@fixer.on(ast.Call, name=_BUILDERS)
+def built(work: Work, call: ast.Call) -> Finds:
+    yield from _build(work, call)
+
+
+@fixer.on(ast.Constant)
+def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
+    yield from _string(work, node, str(node.value))
+
+
+@fixer.on(ast.Module)
+def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
     for name in [name for name in work.scan.attributes if "cuda" in name]:
         for attribute in work.scan.attributes[name]:
             if (work.names.qualified(attribute) or "").startswith("torch.ops."):
-                _report(work, attribute, f"the operator {name}")
+                yield from _report(work, attribute, f"the operator {name}")
 
 
-def _report(work: Work, node: ast.expr | ast.alias, what: str) -> None:
+def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
     if work.take(node):
-        work.note(
+        yield work.note(
             node, "NPU553", _COMPILED.format(what), api=what.rpartition(" ")[2], help=_REPLACE, effort=Effort.HIGH
         )
 
@@ -51,11 +62,11 @@ def _report(work: Work, node: ast.expr | ast.alias, what: str) -> None:
 # --- extension modules -----------------------------------------------------------------------------------------------
 
 
-def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Finds:
     if isinstance(node, ast.Import):
         module = alias.name
         if _is_extension(work, module):
-            _report(work, alias, module)
+            yield from _report(work, alias, module)
         return
     base = import_base(work.scan.path, node)
     if _is_extension(work, base) and not node.level:
@@ -63,9 +74,9 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
         end = work.source.extent(alias)[1]
         if work.take(node):
             note = Note((start, end), "NPU553", Level.MANUAL, _COMPILED.format(base), base, _REPLACE, Effort.HIGH)
-            work.notes.append(note)
+            yield note
     elif node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}"):
-        _report(work, alias, alias.name)
+        yield from _report(work, alias, alias.name)
 
 
 def _is_extension(work: Work, module: str) -> bool:
@@ -79,26 +90,26 @@ def _is_extension(work: Work, module: str) -> bool:
     return not any(name in work.project.modules for name in (known, module)) and known not in work.project.defined
 
 
-def _string(work: Work, node: ast.Constant, value: str) -> None:
+def _string(work: Work, node: ast.Constant, value: str) -> Finds:
     call = _call_around(node)
     if call is None:
         if _KERNEL.search(value) and work.take(node):
-            _kernel(work, node)
+            yield from _kernel(work, node)
         return
     func = call.func
     last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
     if last in IMPORT_CALLS and call.args and call.args[0] is node:
         if not value.startswith(".") and _is_extension(work, value):
-            _report(work, node, value)
+            yield from _report(work, node, value)
     elif last == "load_library":
         if _CUDA_PART.search(value):
-            _report(work, node, value)
+            yield from _report(work, node, value)
     elif last == "CUDAExtension":
         if work.take(node):
-            work.keep(node, "part of an extension that is reported")
+            yield work.keep(node, "part of an extension that is reported")
     elif last in _REGISTRARS and value.lower() == "cuda" and _registers(work, func):
         if work.take(node):
-            work.note(
+            yield work.note(
                 node,
                 "NPU555",
                 "an operator is registered for CUDA",
@@ -107,7 +118,7 @@ def _string(work: Work, node: ast.Constant, value: str) -> None:
                 effort=Effort.MEDIUM,
             )
     elif _KERNEL.search(value) and work.take(node):
-        _kernel(work, node)
+        yield from _kernel(work, node)
 
 
 def _call_around(node: ast.AST) -> ast.Call | None:
@@ -133,7 +144,7 @@ def _registers(work: Work, func: ast.expr) -> bool:
 # --- sources built at run time ---------------------------------------------------------------------------------------
 
 
-def _build(work: Work, call: ast.Call) -> None:
+def _build(work: Work, call: ast.Call) -> Finds:
     """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
     for_cuda = any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
         isinstance(node, ast.Constant)
@@ -142,7 +153,7 @@ def _build(work: Work, call: ast.Call) -> None:
         for node in ast.walk(call)
     )
     if for_cuda and work.take(call):
-        work.note(
+        yield work.note(
             call,
             "NPU554",
             "CUDA sources are compiled when the program runs",
@@ -152,5 +163,5 @@ def _build(work: Work, call: ast.Call) -> None:
         )
 
 
-def _kernel(work: Work, node: ast.Constant) -> None:
-    work.note(node, "NPU554", "the source of a CUDA kernel in a string", help=_REPLACE, effort=Effort.HIGH)
+def _kernel(work: Work, node: ast.Constant) -> Finds:
+    yield work.note(node, "NPU554", "the source of a CUDA kernel in a string", help=_REPLACE, effort=Effort.HIGH)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, call_of
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
-from transplt.trees.lazy import cst
+from transplt.trees.expressions import module_named
 from transplt.values.reached import PROSE_CALLS
+
+fixer = Fixer(__name__, code="NPU241", rank=300)
 
 _CAPABILITY = "torch.cuda.get_device_capability"
 _PROPERTIES = "torch.cuda.get_device_properties"
@@ -52,43 +55,47 @@ _TEST_PACKAGES = ("torch.testing._internal", "transformers.testing_utils", "acce
 _TEST_WORDS = ("cuda", "multigpu", "torch_gpu", "multi_gpu", "nccl")
 
 
-def plan(work: Work) -> None:
-    """Look at the gates of a file."""
+@fixer.on(ast.Module)
+def questions_about_the_card(work: Work, tree: ast.Module) -> Finds:
     attributes, names = work.scan.attributes, work.scan.names
-    for last, act in _BY_NAME:
+    for last, look in _BY_NAME:
         for node in [*attributes.get(last, ()), *names.get(last, ())]:
-            act(work, node)
-    for node in attributes.get("hip", ()):
-        _nvidia_only(work, node)
-    for statement in work.scan.imports:
-        _test_helpers(work, statement)
+            yield from look(work, node)
 
 
-def _capability(work: Work, node: ast.expr) -> None:
+@fixer.on(ast.Attribute, last="hip")
+def not_a_card_of_amd(work: Work, node: ast.Attribute) -> Finds:
+    yield from _nvidia_only(work, node)
+
+
+@fixer.on(ast.Import)
+def helpers_of_tests(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
+    yield from _test_helpers(work, statement)
+
+
+def _capability(work: Work, node: ast.expr) -> Finds:
     """A capability that is only printed: the call must not fail, its value does not matter."""
     call = call_of(node)
     if call is None or work.names.qualified(node) != _CAPABILITY:
         return
     if not _only_shown(call):
-        _ampere(work, node, call)
+        yield from _ampere(work, node, call)
     elif isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
         local = work.source.slice(*work.source.extent(node.value))
         if not local.endswith(".cuda"):
             work.taken.discard(id(node))
             return
-        work.changes.append(
-            Change(
-                node,
-                "NPU240",
-                f"{_CAPABILITY} -> torch.npu.get_device_capability (None on NPU; it is only shown)",
-                _to_npu,
-                api=_CAPABILITY,
-                writes_npu=True,
-            )
+        yield Edit(
+            node,
+            "NPU240",
+            f"{_CAPABILITY} -> torch.npu.get_device_capability (None on NPU; it is only shown)",
+            module_named("npu"),
+            api=_CAPABILITY,
+            writes_npu=True,
         )
 
 
-def _ampere(work: Work, node: ast.expr, call: ast.Call) -> None:
+def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     """A test for capability 8.0, the first with bf16: mostly it stands for just that, but only the reader knows."""
     above = parent(call)
     side: ast.expr = call
@@ -104,28 +111,20 @@ def _ampere(work: Work, node: ast.expr, call: ast.Call) -> None:
     text = f"{work.source.slice(*work.source.extent(torch))}.npu.is_bf16_supported()"
     if not answer:
         text = f"(not {text})" if isinstance(parent(above), (ast.UnaryOp, ast.Compare, ast.BinOp)) else f"not {text}"
-    work.changes.append(
-        Change(
-            above,
-            "NPU249",
-            f"a test for compute capability 8.0 -> {text}",
-            swaps.whole(text),
-            level=Level.UNSAFE,
-            api=_CAPABILITY,
-            help=f"if it asks for bf16, write {text} (--unsafe-fixes does); there is no compute capability on NPU",
-            effort=Effort.LOW,
-            writes_npu=True,
-        )
+    yield Edit(
+        above,
+        "NPU249",
+        f"a test for compute capability 8.0 -> {text}",
+        text,
+        level=Level.UNSAFE,
+        api=_CAPABILITY,
+        help=f"if it asks for bf16, write {text} (--unsafe-fixes does); there is no compute capability on NPU",
+        effort=Effort.LOW,
+        writes_npu=True,
     )
 
 
-def _to_npu(root: cst.CSTNode) -> cst.CSTNode:
-    call = cst.ensure_type(root, cst.Attribute)
-    module = cst.ensure_type(call.value, cst.Attribute)
-    return call.with_changes(value=module.with_changes(attr=cst.Name("npu")))
-
-
-def _version(work: Work, node: ast.expr) -> None:
+def _version(work: Work, node: ast.expr) -> Finds:
     """`torch.version.cuda` that is only printed prints None: nothing to do."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, (ast.Attribute, ast.Name)):
         return
@@ -133,7 +132,7 @@ def _version(work: Work, node: ast.expr) -> None:
     if before != "version" or work.names.qualified(node) != "torch.version.cuda":
         return
     if _only_shown(node) and work.take(node):
-        work.note(
+        yield work.note(
             node,
             "NPU240",
             "torch.version.cuda is only shown: it is None on NPU",
@@ -143,14 +142,14 @@ def _version(work: Work, node: ast.expr) -> None:
         )
 
 
-def _cudnn(work: Work, node: ast.expr) -> None:
+def _cudnn(work: Work, node: ast.expr) -> Finds:
     """The version of cuDNN that is only printed."""
     call = call_of(node)
     if call is None or work.names.qualified(node) != "torch.backends.cudnn.version" or not _only_shown(call):
         return
     if work.take(node):
         message = "the version of cuDNN is only shown: it is None on NPU"
-        work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
+        yield work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
 
 
 def _only_shown(node: ast.expr) -> bool:
@@ -193,14 +192,14 @@ def _uses(work: Work, call: ast.Call) -> list[ast.expr]:
     return reads
 
 
-def _properties(work: Work, node: ast.expr) -> None:
+def _properties(work: Work, node: ast.expr) -> Finds:
     call = call_of(node)
     if call is None or work.names.qualified(node) != _PROPERTIES:
         return
     for use in _uses(work, call):
         above = parent(use)
         if isinstance(above, ast.Attribute) and above.attr in _MISSING and not _only_shown(above):
-            work.note(
+            yield work.note(
                 above,
                 "NPU241",
                 f"the properties of an NPU have no {above.attr}",
@@ -210,14 +209,14 @@ def _properties(work: Work, node: ast.expr) -> None:
             )
 
 
-def _chip_name(work: Work, node: ast.expr) -> None:
+def _chip_name(work: Work, node: ast.expr) -> Finds:
     call = call_of(node)
     if call is None or work.names.qualified(node) != _NAME:
         return
     for use in _uses(work, call):
         compared = _compared(use)
         if compared is not None:
-            work.note(
+            yield work.note(
                 compared,
                 "NPU242",
                 "the name of the device is compared with one of NVIDIA or AMD",
@@ -248,7 +247,7 @@ def _compared(node: ast.expr) -> ast.expr | None:
         return None
 
 
-def _nvidia_only(work: Work, node: ast.Attribute) -> None:
+def _nvidia_only(work: Work, node: ast.Attribute) -> Finds:
     """`torch.cuda.is_available() and torch.version.hip is None`: asks for a card of NVIDIA, and would take an NPU."""
     if work.names.qualified(node) != "torch.version.hip":
         return
@@ -263,7 +262,7 @@ def _nvidia_only(work: Work, node: ast.Attribute) -> None:
         if isinstance(above, ast.BoolOp):
             asks = any("is_available" in ast.dump(value) for value in above.values if value is not current)
             if denied and asks and isinstance(above.op, ast.And):
-                work.note(
+                yield work.note(
                     above,
                     "NPU243",
                     "this asks for a GPU that is not AMD's; an NPU passes the test too",
@@ -278,13 +277,13 @@ def _nvidia_only(work: Work, node: ast.Attribute) -> None:
 # --- tests that ask for CUDA -----------------------------------------------------------------------------------------
 
 
-def _test_helpers(work: Work, statement: ast.Import | ast.ImportFrom) -> None:
+def _test_helpers(work: Work, statement: ast.Import | ast.ImportFrom) -> Finds:
     """Helpers of test packages that are false without CUDA: what they guard is skipped and nobody sees it."""
     if not isinstance(statement, ast.ImportFrom) or not (statement.module or "").startswith(_TEST_PACKAGES):
         return
     for alias in statement.names:
         if any(word in alias.name.lower() for word in _TEST_WORDS):
-            work.note(
+            yield work.note(
                 alias,
                 "NPU244",
                 f"{alias.name} asks for CUDA: on NPU the tests that it guards are skipped without a word",

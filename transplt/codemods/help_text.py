@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
+from transplt.trees.literals import in_literals
 from transplt.values.links import BACKEND, DEVICE
 from transplt.values.reached import places
+
+fixer = Fixer(__name__, code="NPU207", rank=540)
 
 _WORD = re.compile(
     r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)(?! (?:[vV]ersion|[Tt]oolkit|[Kk]ernel))"
@@ -24,14 +27,16 @@ _SWITCH = re.compile(
 _NEW = {"CUDA": "NPU", "Cuda": "NPU", "cuda": "npu", "NCCL": "HCCL", "nccl": "hccl"}
 
 
-def plan(work: Work) -> None:
-    """Rewrite the words in `help=` of flags; names of flags stay, and so does text on a choice that stays."""
-    for node in work.scan.strings:
-        if isinstance(node.value, str) and _WORD.search(node.value) and not isinstance(parent(node), ast.JoinedStr):
-            for place in places(work.flow, node):
-                flag = place.other
-                if place.kind == "help" and isinstance(flag, ast.Call) and not _names_a_choice(work, flag):
-                    _rewrite(work, node)
+@fixer.on(ast.Constant)
+def text_of_a_flag(work: Work, node: ast.Constant) -> Finds:
+    """Rewrite the words in `help=` of a flag; names of flags stay, and so does text on a choice that stays."""
+    if not _WORD.search(str(node.value)) or isinstance(parent(node), ast.JoinedStr):
+        return
+    for place in places(work.flow, node):
+        flag = place.other
+        if place.kind == "help" and isinstance(flag, ast.Call) and not _names_a_choice(work, flag) and work.take(node):
+            yield work.keep(node, "names of flags, variables and packages in the text stay")
+            yield Edit(node, "NPU207", "the help of a flag speaks of the NPU", in_literals(swap_words))
 
 
 def _names_a_choice(work: Work, call: ast.Call) -> bool:
@@ -47,13 +52,6 @@ def _names_a_choice(work: Work, call: ast.Call) -> bool:
             if any(not work.flow.marks_of(slot) & {DEVICE, BACKEND} for slot in slots):
                 return True
     return False
-
-
-def _rewrite(work: Work, node: ast.Constant) -> None:
-    if not work.take(node):
-        return
-    work.keep(node, "names of flags, variables and packages in the text stay")
-    work.changes.append(Change(node, "NPU207", "the help of a flag speaks of the NPU", swaps.in_literals(swap_words)))
 
 
 def swap_words(text: str) -> str:

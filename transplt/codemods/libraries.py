@@ -10,26 +10,42 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.call_edits import keyword_of
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.syntax.asks import keyword_of
+
+fixer = Fixer(
+    __name__,
+    code="NPU144",
+    rank=340,
+    words=(
+        "flash_attention_2", "load_in_", "tf32", "8bit", "paged_adamw", "adamw_apex", "half_precision_backend",
+        "fp16_backend", "num_gpus", "enable_xformers",
+    ),
+)  # fmt: skip
 
 _LIGHTNING = ("lightning", "pytorch_lightning", "lightning_fabric")
 _OPTIM = re.compile(r"paged_.*|.*(?:8bit|4bit|bnb).*|adamw_apex_fused")
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Attribute, last="enable_xformers_memory_efficient_attention")
+def attention_of_xformers(work: Work, node: ast.Attribute) -> Finds:
+    yield work.note(
+        node,
+        "NPU146",
+        "the attention of xformers has no NPU kernels",
+        help="call enable_npu_flash_attention() instead (diffusers 0.27 or newer), or leave the call out",
+    )
+
+
+@fixer.on(ast.Module)
+def arguments_of_libraries(work: Work, tree: ast.Module) -> Finds:
     """Report what the arguments of libraries ask of CUDA."""
     utf8 = work.source.utf8
-    for node in work.scan.attributes.get("enable_xformers_memory_efficient_attention", ()):
-        work.note(
-            node,
-            "NPU146",
-            "the attention of xformers has no NPU kernels",
-            help="call enable_npu_flash_attention() instead (diffusers 0.27 or newer), or leave the call out",
-        )
     if b"num_gpus" in utf8 and b"ray" in utf8:
-        _ray(work)
+        yield from _ray(work)
     lightning = b"lightning" in utf8
     if not (lightning or any(word in utf8 for word in _WORDS)):
         return
@@ -38,9 +54,9 @@ def plan(work: Work) -> None:
             continue
         names = {keyword.arg for keyword in call.keywords}
         if names & _ARGUMENTS:
-            _transformers(work, call)
+            yield from _transformers(work, call)
         if lightning and names & {"accelerator", "gpus"}:
-            _lightning(work, call)
+            yield from _lightning(work, call)
 
 
 _ARGUMENTS = frozenset(
@@ -53,12 +69,12 @@ _WORDS = tuple(name.encode() for name in sorted(_ARGUMENTS))
 # --- transformers ----------------------------------------------------------------------------------------------------
 
 
-def _transformers(work: Work, call: ast.Call) -> None:
+def _transformers(work: Work, call: ast.Call) -> Finds:
     for keyword in call.keywords:
         value = keyword.value
         given = value.value if isinstance(value, ast.Constant) else None
         if keyword.arg == "attn_implementation" and given == "flash_attention_2":
-            work.note(
+            yield work.note(
                 keyword,
                 "NPU141",
                 "flash_attention_2 is carried out by torch_npu's fused attention",
@@ -66,7 +82,7 @@ def _transformers(work: Work, call: ast.Call) -> None:
                 help='needs transformers 4.51 or newer (not 4.55.3); "sdpa" works with any version',
             )
         elif keyword.arg == "use_flash_attention_2" and given is True:
-            work.note(
+            yield work.note(
                 keyword,
                 "NPU141",
                 "use_flash_attention_2 asks for the CUDA package flash_attn",
@@ -75,7 +91,7 @@ def _transformers(work: Work, call: ast.Call) -> None:
         elif keyword.arg in ("load_in_8bit", "load_in_4bit") and given is True:
             if isinstance(call.func, ast.Name) and call.func.id == "BitsAndBytesConfig":
                 continue  # reported at its import
-            work.note(
+            yield work.note(
                 keyword,
                 "NPU142",
                 "quantisation by bitsandbytes does not run on NPU",
@@ -83,7 +99,7 @@ def _transformers(work: Work, call: ast.Call) -> None:
                 effort=Effort.MEDIUM,
             )
         elif keyword.arg == "tf32" and given is True and _last(call).endswith(("TrainingArguments", "Config")):
-            work.note(
+            yield work.note(
                 keyword,
                 "NPU143",
                 "transformers refuses tf32=True without an NVIDIA GPU",
@@ -91,14 +107,16 @@ def _transformers(work: Work, call: ast.Call) -> None:
             )
         elif keyword.arg == "optim" and isinstance(given, str) and _OPTIM.fullmatch(given):
             apex = "apex" in given
-            work.note(
+            yield work.note(
                 keyword,
                 "NPU144",
                 f"the optimizer {given!r} needs {'apex' if apex else 'bitsandbytes'}, which has no kernels for NPU",
                 help='use "adamw_torch_npu_fused" or "adamw_torch"',
             )
         elif keyword.arg in ("half_precision_backend", "fp16_backend") and given == "apex":
-            work.note(keyword, "NPU144", "mixed precision by apex", help='use "auto": autocast and GradScaler of torch')
+            yield work.note(
+                keyword, "NPU144", "mixed precision by apex", help='use "auto": autocast and GradScaler of torch'
+            )
 
 
 def _last(call: ast.Call) -> str:
@@ -108,7 +126,7 @@ def _last(call: ast.Call) -> str:
 # --- ray -------------------------------------------------------------------------------------------------------------
 
 
-def _ray(work: Work) -> None:
+def _ray(work: Work) -> Finds:
     """`@ray.remote(num_gpus=1)`: NPUs are a resource of their own, `resources={"NPU": 1}`."""
     if "ray" not in {binding.target.split(".")[0] for found in work.scan.root.bindings.values() for binding in found}:
         return
@@ -117,7 +135,7 @@ def _ray(work: Work) -> None:
             if keyword.arg != "num_gpus" or (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
                 continue
             if work.names.qualified(call.func) in ("ray.remote", "ray.init") or _last(call) == "options":
-                work.note(
+                yield work.note(
                     keyword,
                     "NPU147",
                     "num_gpus asks ray for GPUs",
@@ -128,7 +146,7 @@ def _ray(work: Work) -> None:
 # --- Lightning -------------------------------------------------------------------------------------------------------
 
 
-def _lightning(work: Work, call: ast.Call) -> None:
+def _lightning(work: Work, call: ast.Call) -> Finds:
     if _last(call) not in ("Trainer", "Fabric", "from_argparse_args"):
         return
     full = work.names.qualified(call.func)
@@ -141,7 +159,7 @@ def _lightning(work: Work, call: ast.Call) -> None:
         return
     for node in named:
         work.take(node)
-    work.note(
+    yield work.note(
         call,
         "NPU145",
         "Lightning has no accelerator for NPUs",

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, call_of
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
+from transplt.trees.literals import words_in_literal
+from transplt.trees.names import last_name
 from transplt.values.links import SELF
 from transplt.values.reached import FOREIGN
+
+fixer = Fixer(__name__, code="NPU210", rank=420)
 
 _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
 #: Names under which programs keep their settings.
@@ -22,51 +27,52 @@ _LONGEST_CHAIN = 50
 _OWN_DATA = "data of the project's own: its name stays"
 
 
-def plan(work: Work) -> None:
-    """Rename what hangs on a value; names that resolve to a module are the business of `references`."""
+@fixer.on(ast.Module)
+def what_hangs_on_a_value(work: Work, tree: ast.Module) -> Finds:
+    """Rename what hangs on a value; names that resolve to a module are the business of `rename`."""
     if not any(old in work.scan.attributes for old in _NEW) and not any(s.value in _NEW for s in work.scan.strings):
         return
     other = _other_framework(work)
     for old, new in _NEW.items():
         for node in work.scan.attributes.get(old, ()):
             if other and work.names.qualified(node) is None:
-                work.keep(node, f"{other}'s own {old}")
+                yield work.keep(node, f"{other}'s own {old}")
             else:
-                _attribute(work, node, old, new)
+                yield from _attribute(work, node, old, new)
     for string in work.scan.strings:
         if string.value in _NEW:
-            _named(work, string, str(string.value))
+            yield from _named(work, string, str(string.value))
 
 
-def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
+def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
     if id(node) in work.taken:
         return
     full = work.names.qualified(node)
     if full is not None:
         root = full.split(".")[0]
         if root in FOREIGN:
-            work.keep(node, f"{root}'s own {old}")
+            yield work.keep(node, f"{root}'s own {old}")
             return
         if root == "torch" and work.rules.resolve(full) is not None:
             return  # by its full name
         if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
-            work.keep(node, "a function or module of that name, no method of a tensor")
+            yield work.keep(node, "a function or module of that name, no method of a tensor")
             return
     if root := _foreign_receiver(work, node.value):
-        work.keep(node, f"{root}'s own {old}")
+        yield work.keep(node, f"{root}'s own {old}")
         return
     if not isinstance(node.ctx, ast.Load):
-        work.keep(node, _OWN_DATA)
+        yield work.keep(node, _OWN_DATA)
         return
     if old == "cuda" and call_of(node) is None:
-        _uncalled(work, node)
+        yield from _uncalled(work, node)
         return
     if _own_data(work, node, old):
-        work.keep(node, _OWN_DATA)
+        yield work.keep(node, _OWN_DATA)
         return
     if old == "is_cuda" and _stored(work, old):
         if work.take(node):
-            work.note(
+            yield work.note(
                 node,
                 "NPU217",
                 "`.is_cuda` is an attribute of tensors, and the project stores one of that name too",
@@ -76,7 +82,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
         return
     if base := _foreign_base(work, node):
         if work.take(node):
-            work.note(
+            yield work.note(
                 node,
                 "NPU216",
                 f"super().{old} is that of {base}, which may have no .{new}",
@@ -85,16 +91,16 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> None:
             )
         return
     if work.take(node):
-        work.changes.append(_renamed(node, old, new))
+        yield _renamed(node, old, new)
 
 
-def _renamed(node: ast.Attribute, old: str, new: str) -> Change:
+def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
     brackets = "()" if old == "cuda" else ""
-    return Change(
+    return Edit(
         node,
         "NPU210" if old == "cuda" else "NPU211",
         f".{old}{brackets} -> .{new}{brackets}",
-        swaps.last_name(new),
+        last_name(new),
         api=f"torch.Tensor.{old}",
         writes_npu=True,
     )
@@ -198,12 +204,12 @@ def _receiver(node: ast.Attribute) -> str:
 # --- without a call --------------------------------------------------------------------------------------------------
 
 
-def _uncalled(work: Work, node: ast.Attribute) -> None:
+def _uncalled(work: Work, node: ast.Attribute) -> Finds:
     """`x.cuda` without a call: mostly a flag of the project (`args.cuda`), sometimes a bound method."""
     if _stored(work, "cuda") or _is_condition(node) or _receiver(node) in _SETTINGS:
-        work.keep(node, _OWN_DATA)
+        yield work.keep(node, _OWN_DATA)
     elif work.take(node):
-        work.note(
+        yield work.note(
             node,
             "NPU212",
             "`.cuda` is taken here without being called",
@@ -228,7 +234,7 @@ def _is_condition(node: ast.AST) -> bool:
 # --- getattr(x, "cuda")() --------------------------------------------------------------------------------------------
 
 
-def _named(work: Work, node: ast.Constant, old: str) -> None:
+def _named(work: Work, node: ast.Constant, old: str) -> Finds:
     """`getattr(x, 'cuda')()`, `hasattr(x, 'cuda')`, `operator.methodcaller('cuda')` follow the attribute they name."""
     call = parent(node)
     if not isinstance(call, ast.Call) or node not in call.args or id(node) in work.taken:
@@ -242,10 +248,10 @@ def _named(work: Work, node: ast.Constant, old: str) -> None:
         if full is not None and full.split(".")[0] == "torch":
             moves = last == "getattr" and full == "torch"
         elif _foreign_receiver(work, receiver):
-            work.keep(node, "another library's own cuda")
+            yield work.keep(node, "another library's own cuda")
             return
         elif _stored(work, old) or _receiver_name(receiver) in _SETTINGS:
-            work.keep(node, _OWN_DATA)
+            yield work.keep(node, _OWN_DATA)
             return
         elif last == "getattr":
             moves = call_of(call) is not None or old == "is_cuda"
@@ -257,15 +263,13 @@ def _named(work: Work, node: ast.Constant, old: str) -> None:
     if not moves or text.count(old) != 1 or not work.take(node):
         return
     new = _NEW[old]
-    work.changes.append(
-        Change(
-            node,
-            "NPU218",
-            f"the method named in {last}: {old} -> {new}",
-            swaps.words_in_literal({old: new}),
-            api=f"torch.Tensor.{old}",
-            writes_npu=True,
-        )
+    yield Edit(
+        node,
+        "NPU218",
+        f"the method named in {last}: {old} -> {new}",
+        words_in_literal({old: new}),
+        api=f"torch.Tensor.{old}",
+        writes_npu=True,
     )
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.scan import parent
 from transplt.values.links import whole_value
 from transplt.values.reached import places
+
+fixer = Fixer(__name__, code="NPU245", rank=510)
 
 _COMMAND = re.compile(r"(?:^|[\s/\\;|&`(])nvidia-smi(?:\.exe)?(?=$|[\s;|&`)])")
 _PROVIDER = "CUDAExecutionProvider"
@@ -19,20 +23,18 @@ _HELP = (
 )
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Constant)
+def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
     """Report commands of NVIDIA that are run, and providers that are asked for."""
-    for node in work.scan.strings:
-        value = node.value
-        assert isinstance(value, str)
-        if value == _PROVIDER:
-            _provider(work, node)
-        elif "nvidia-smi" in value:
-            _command(work, node)
+    if node.value == _PROVIDER:
+        yield from _provider(work, node)
+    elif "nvidia-smi" in str(node.value):
+        yield from _command(work, node)
 
 
-def _provider(work: Work, node: ast.Constant) -> None:
+def _provider(work: Work, node: ast.Constant) -> Finds:
     if not isinstance(parent(node), ast.Expr) and work.take(node):
-        work.note(
+        yield work.note(
             node,
             "NPU246",
             f"{_PROVIDER} needs a card of NVIDIA; ONNX Runtime has CANNExecutionProvider for NPUs",
@@ -43,7 +45,7 @@ def _provider(work: Work, node: ast.Constant) -> None:
         )
 
 
-def _command(work: Work, node: ast.Constant) -> None:
+def _command(work: Work, node: ast.Constant) -> Finds:
     above = parent(node)
     outer: ast.expr = above if isinstance(above, ast.JoinedStr) else node
     if not _COMMAND.search(whole_value(outer)) or id(outer) in work.taken or isinstance(parent(outer), ast.Expr):
@@ -51,4 +53,6 @@ def _command(work: Work, node: ast.Constant) -> None:
     kinds = {place.kind for place in places(work.flow, outer)}
     if kinds == {"prose"} or kinds & {"key", "row", "named"} or not work.take(outer):
         return
-    work.note(outer, "NPU245", "nvidia-smi is a program of NVIDIA", api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM)
+    yield work.note(
+        outer, "NPU245", "nvidia-smi is a program of NVIDIA", api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM
+    )

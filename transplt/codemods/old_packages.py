@@ -10,8 +10,12 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU515", rank=350, needs=(b"__version__",))
 
 #: The package -> versions below which it fails, with what is wrong, the worst first.
 _FAILS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
@@ -23,28 +27,26 @@ _FAILS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 
 
-def plan(work: Work) -> None:
-    """Report comparisons such as `timm.__version__ == "0.3.2"`."""
-    if b"__version__" not in work.source.utf8:
+@fixer.on(ast.Compare)
+def version_insisted_on(work: Work, compare: ast.Compare) -> Finds:
+    """Report a comparison such as `timm.__version__ == "0.3.2"` that is asserted."""
+    left, right = compare.left, compare.comparators[0]
+    if not (isinstance(left, ast.Attribute) and left.attr == "__version__" and isinstance(left.value, ast.Name)):
         return
-    for compare in work.scan.compares:
-        left, right = compare.left, compare.comparators[0]
-        if not (isinstance(left, ast.Attribute) and left.attr == "__version__" and isinstance(left.value, ast.Name)):
-            continue
-        wanted = right.value if isinstance(right, ast.Constant) else None
-        if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Eq) or not isinstance(wanted, str):
-            continue
-        package = work.names.qualified(left.value) or ""
-        if package not in _FAILS or not _VERSION.fullmatch(wanted) or not isinstance(parent(compare), ast.Assert):
-            continue
-        version = tuple(int(part) for part in wanted.split("."))
-        wrong = next((what for below, what in _FAILS[package] if version < below), None)
-        if wrong is not None:
-            good = ".".join(map(str, _FAILS[package][-1][0]))
-            work.note(
-                compare,
-                "NPU515",
-                f"the program insists on {package} {wanted}, which {wrong}",
-                api=package,
-                help=f"install {package} {good} or newer and take the assertion out",
-            )
+    wanted = right.value if isinstance(right, ast.Constant) else None
+    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Eq) or not isinstance(wanted, str):
+        return
+    package = work.names.qualified(left.value) or ""
+    if package not in _FAILS or not _VERSION.fullmatch(wanted) or not isinstance(parent(compare), ast.Assert):
+        return
+    version = tuple(int(part) for part in wanted.split("."))
+    wrong = next((what for below, what in _FAILS[package] if version < below), None)
+    if wrong is not None:
+        good = ".".join(map(str, _FAILS[package][-1][0]))
+        yield work.note(
+            compare,
+            fixer.code,
+            f"the program insists on {package} {wanted}, which {wrong}",
+            api=package,
+            help=f"install {package} {good} or newer and take the assertion out",
+        )

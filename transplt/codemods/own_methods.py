@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.work import Addition, Work
+from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.syntax.scan import FUNCTIONS, Scope, is_property, parent
+
+fixer = Fixer(__name__, code="NPU214", rank=440)
 
 _NEW = {"cuda": "npu", "is_cuda": "is_npu"}
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.ClassDef)
+def class_of_the_project(work: Work, node: ast.ClassDef) -> Finds:
     """Put the second name behind each definition; report those that stand under a condition."""
-    for node in work.scan.classes:
-        scope = work.scan.scopes[node]
-        for old, new in _NEW.items():
-            if old in scope.bindings and new not in scope.bindings:
-                _define(work, node, scope, old, new)
+    scope = work.scan.scopes[node]
+    for old, new in _NEW.items():
+        if old in scope.bindings and new not in scope.bindings:
+            yield from _define(work, node, scope, old, new)
 
 
-def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) -> None:
+def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) -> Finds:
     last = scope.bindings[old][-1].node
     if not isinstance(last, FUNCTIONS):
         definition = _assigned_method(last)
@@ -35,9 +39,9 @@ def _define(work: Work, node: ast.ClassDef, scope: Scope, old: str, new: str) ->
         definition = last
     message = f"{node.name} defines {old}; its uses are called {new} now"
     if parent(definition) is node and _alone_on_its_line(work, definition):
-        work.additions.append(Addition(definition, f"{new} = {old}", "NPU214", message))
+        yield Edit(Beside(definition, below=True, apart=True), "NPU214", message, f"{new} = {old}")
     else:
-        work.note(
+        yield work.note(
             definition,
             "NPU215",
             f"{node.name} defines {old} where no line fits behind it; its uses are called {new} now",

@@ -9,21 +9,26 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.work import Note, Work
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Level
 from transplt.rules.rule import Rule
 from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="NPU501", rank=120)
 
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
     """Turn the imports that rules report into findings, one for each rule."""
     groups: dict[str, list[tuple[ast.alias | ast.stmt, Rule, str]]] = {}
     for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
         if _is_own(work, node, api):
-            work.keep(node, "a module of the project's own")
+            yield work.keep(node, "a module of the project's own")
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
@@ -31,13 +36,13 @@ def plan(work: Work) -> None:
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
-            work.notes.append(_note(work, node, rule, api, level, rule.message))
+            yield _note(work, node, rule, api, level, rule.message)
         else:
             message = f"{rule.message}; the program goes on where it cannot be imported"
-            work.notes.append(_note(work, node, rule, api, Level.INFO, message))
+            yield _note(work, node, rule, api, Level.INFO, message)
         for other, _, _ in members:
             if other is not node:
-                work.keep(other, "the package is reported at another import of this file")
+                yield work.keep(other, "the package is reported at another import of this file")
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:

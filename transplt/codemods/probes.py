@@ -9,15 +9,18 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.references import dotted
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, call_of
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.asks import call_of, dotted
 from transplt.syntax.scan import STRING_WORDS, parent
-from transplt.text.literals import one_plain_literal
-from transplt.trees import swaps
+from transplt.text.lexer import one_plain_literal
+from transplt.trees.literals import words_in_literal
 from transplt.values.reached import FOREIGN
+
+fixer = Fixer(__name__, code="NPU232", rank=400)
 
 _FUNCTIONS = ("hasattr", "getattr", "setattr", "delattr")
 _METHODS = ("setattr", "delattr", "object")
@@ -25,47 +28,37 @@ _PATCHED = re.compile(r"((?:\w+\.)+)(torch\.cuda(?:\.\w+)+)")
 _NAME = re.compile(r"(?<![\w.])torch\.cuda(?:\.\w+)+")
 _RUNNERS = frozenset({"skipif", "xfail", "eval", "exec", "timeit", "Timer"})
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Module", "torch.nn.Parameter", "torch.nn.modules.module.Module"})
-_MEMBERS = {"cuda": "npu", "is_cuda": "is_npu"}
+MEMBERS = {"cuda": "npu", "is_cuda": "is_npu"}
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def asked_or_patched(work: Work, tree: ast.Module) -> Finds:
     """Probes and patches of torch's own modules; before the references themselves are renamed."""
-    for call, target, name in _probes(work):
+    for call, target, name in probes_of(work):
         base = work.names.qualified(target)
         if base is not None and (inner := _inner_torch(base)):
             base = inner
         if base is not None and base.split(".")[0] == "torch" and id(name) not in work.taken:
-            _torch(work, call, target, name, base)
-    for node in work.scan.attributes.get("torch", ()):
-        _through_a_module(work, node)
-    for string in work.scan.strings:
-        value = string.value
-        assert isinstance(value, str)
-        if "torch.cuda." not in value:
-            continue
-        if _runs(string):
-            _code(work, string, value)
-        elif ".torch.cuda." in value and (matched := _PATCHED.fullmatch(value)) is not None:
-            _patched(work, string, matched.group(1), matched.group(2))
+            yield from _torch(work, call, target, name, base)
 
 
-def objects(work: Work) -> None:
-    """`hasattr(thing, "cuda")` that nobody could decide; after the methods of tensors have been renamed."""
-    kept = {(start, end) for start, end, _ in work.kept}
-    for _, _, name in _probes(work):
-        old = str(name.value)
-        if old not in _MEMBERS or not work.take(name) or work.source.extent(name) in kept:
-            continue
-        work.note(
-            name,
-            "NPU233",
-            f"an object is asked for its attribute {old!r}",
-            help=f"if it is a tensor or a module, write {_MEMBERS[old]!r}; if it is data of the project, leave it",
-            effort=Effort.LOW,
-        )
+@fixer.on(ast.Attribute, last="torch")
+def through_a_module(work: Work, node: ast.Attribute) -> Finds:
+    yield from _through_a_module(work, node)
 
 
-def _probes(work: Work) -> list[tuple[ast.Call, ast.expr, ast.Constant]]:
+@fixer.on(ast.Constant)
+def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
+    value = str(node.value)
+    if "torch.cuda." not in value:
+        return
+    if _runs(node):
+        yield from _code(work, node, value)
+    elif ".torch.cuda." in value and (matched := _PATCHED.fullmatch(value)) is not None:
+        yield from _patched(work, node, matched.group(1), matched.group(2))
+
+
+def probes_of(work: Work) -> list[tuple[ast.Call, ast.expr, ast.Constant]]:
     """(call, object, name) of every call that takes an object and the name of an attribute."""
     nodes: list[ast.expr] = [node for last in _FUNCTIONS for node in work.scan.names.get(last, ())]
     nodes += [node for last in _METHODS for node in work.scan.attributes.get(last, ())]
@@ -79,42 +72,42 @@ def _probes(work: Work) -> list[tuple[ast.Call, ast.expr, ast.Constant]]:
     return sorted(found, key=lambda item: (item[2].lineno, item[2].col_offset))
 
 
-def _torch(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, base: str) -> None:
+def _torch(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, base: str) -> Finds:
     value = str(name.value)
     worded = any(word in value.lower() for word in STRING_WORDS)
     if not worded and not base.startswith("torch.cuda"):
         return
-    if base in _TENSORS and value in _MEMBERS:
-        _rename(work, name, _MEMBERS[value], writes_npu=True)
+    if base in _TENSORS and value in MEMBERS:
+        yield from _rename(work, name, MEMBERS[value], writes_npu=True)
         return
     full = f"{base}.{value}"
     matched = work.rules.resolve(full)
     if matched is None:
         if worded and base == "torch._C" and work.take(name):
-            work.keep(name, "a private name of torch's CUDA build, which is not there on NPU")
+            yield work.keep(name, "a private name of torch's CUDA build, which is not there on NPU")
         return
     rule, prefix = matched
     if not rule.renames:
-        _unsupported(work, call, target, name, rule, full, worded)
+        yield from _unsupported(work, call, target, name, rule, full, worded)
     elif not (rule.listed and prefix != full):
-        _moved(work, target, name, base, rule.new + full[len(prefix) :])
+        yield from _moved(work, target, name, base, rule.new + full[len(prefix) :])
 
 
 def _unsupported(
     work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, rule: Rule, full: str, worded: bool
-) -> None:
+) -> Finds:
     """A name that has no counterpart: a probe of it fails on NPU as it should, a patch stays with what it patches."""
     func = call.func
     probe = isinstance(func, ast.Name) and (func.id == "hasattr" or (func.id == "getattr" and len(call.args) > 2))
     if probe and not worded:
         return
     if rule.kind is Kind.UNSUPPORTED and work.take(name):
-        work.note_rule(name, rule, full, "named in a string")
+        yield from work.note_rule(name, rule, full, "named in a string")
         if not probe and work.take(target):
-            work.keep(target, "goes with the name beside it, which is reported")
+            yield work.keep(target, "goes with the name beside it, which is reported")
 
 
-def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str) -> None:
+def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str) -> Finds:
     old = str(name.value)
     above, _, last = new.rpartition(".")
     moved = work.rules.resolve(base)
@@ -123,27 +116,25 @@ def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str
         stays = moved[0].new + base[len(moved[1]) :]
     if above == stays:
         if last != old:
-            _rename(work, name, last, writes_npu=needs_torch_npu(new))
+            yield from _rename(work, name, last, writes_npu=needs_torch_npu(new))
         return
     text = _written(work, target, above)
     if not text or not work.take(target):
-        work.note(
+        yield work.note(
             name, "NPU232", f"{base}.{old} becomes {new}, and stands here as a string", help=f"write {new} here"
         )
         work.take(name)
         return
-    work.changes.append(
-        Change(
-            target,
-            "NPU232",
-            f"{base} -> {above}, which holds {last}",
-            swaps.whole(text),
-            api=f"{base}.{old}",
-            writes_npu=needs_torch_npu(above),
-        )
+    yield Edit(
+        target,
+        "NPU232",
+        f"{base} -> {above}, which holds {last}",
+        text,
+        api=f"{base}.{old}",
+        writes_npu=needs_torch_npu(above),
     )
     if last != old:
-        _rename(work, name, last, writes_npu=needs_torch_npu(new))
+        yield from _rename(work, name, last, writes_npu=needs_torch_npu(new))
 
 
 def _written(work: Work, target: ast.expr, module: str) -> str:
@@ -158,23 +149,21 @@ def _written(work: Work, target: ast.expr, module: str) -> str:
     return ""
 
 
-def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> None:
+def _rename(work: Work, node: ast.Constant, new: str, *, writes_npu: bool) -> Finds:
     if not work.take(node):
         return
     old = str(node.value)
     text = work.source.slice(*work.source.extent(node))
     if not one_plain_literal(text, [old]):
-        work.note(node, "NPU202", f"{old!r} is not written as one plain literal", help=f"write {new!r}")
+        yield work.note(node, "NPU202", f"{old!r} is not written as one plain literal", help=f"write {new!r}")
         return
-    work.changes.append(
-        Change(
-            node,
-            "NPU232",
-            f"the name {old!r} in a string -> {new!r}",
-            swaps.words_in_literal({old: new}),
-            api=old,
-            writes_npu=writes_npu,
-        )
+    yield Edit(
+        node,
+        "NPU232",
+        f"the name {old!r} in a string -> {new!r}",
+        words_in_literal({old: new}),
+        api=old,
+        writes_npu=writes_npu,
     )
 
 
@@ -187,7 +176,7 @@ def _inner_torch(full: str) -> str:
     return f"torch.{rest}" if found and full.split(".")[0] not in FOREIGN else ""
 
 
-def _through_a_module(work: Work, node: ast.Attribute) -> None:
+def _through_a_module(work: Work, node: ast.Attribute) -> Finds:
     """`monkeypatch.setattr(utils.torch.cuda, "x", ...)`, `utils.torch.cuda.x`."""
     base = work.names.qualified(node)
     if base is None or base.split(".")[0] in (*FOREIGN, "torch"):
@@ -201,19 +190,17 @@ def _through_a_module(work: Work, node: ast.Attribute) -> None:
     link = links[prefix.count(".")]
     if not rule.renames or (rule.listed and prefix != full) or rule.args is not None:
         if work.take(link):
-            work.note_rule(link, rule, full)
+            yield from work.note_rule(link, rule, full)
     elif rule.new.startswith("torch.") and work.take(link):
         work.take(links[1])
         text = work.source.slice(*work.source.extent(node)) + rule.new[len("torch") :]
-        work.changes.append(
-            Change(
-                link,
-                rule.code,
-                f"{full} -> {rule.new}",
-                swaps.whole(text),
-                api=full,
-                writes_npu=needs_torch_npu(rule.new),
-            )
+        yield Edit(
+            link,
+            rule.code,
+            f"{full} -> {rule.new}",
+            text,
+            api=full,
+            writes_npu=needs_torch_npu(rule.new),
         )
 
 
@@ -231,7 +218,7 @@ def _runs(node: ast.Constant) -> bool:
     return last in _RUNNERS
 
 
-def _code(work: Work, node: ast.Constant, value: str) -> None:
+def _code(work: Work, node: ast.Constant, value: str) -> Finds:
     """`@pytest.mark.skipif("not torch.cuda.is_available()")`."""
     if not work.take(node):
         return
@@ -245,51 +232,44 @@ def _code(work: Work, node: ast.Constant, value: str) -> None:
             pairs[name] = matched[0].new + name[len(matched[1]) :]
     text = work.source.slice(*work.source.extent(node))
     if len(pairs) != 1 or not one_plain_literal(text, list(pairs)):
-        work.note(
+        yield work.note(
             node, "NPU204", "text that is run as code names something of CUDA",
             help="write what stands in its place on the NPU", effort=Effort.LOW,
         )  # fmt: skip
         return
     ((old, new),) = pairs.items()
-    work.changes.append(
-        Change(
-            node,
-            "NPU232",
-            f"{old} in text that is run as code -> {new}",
-            swaps.words_in_literal({old: new}),
-            api=old,
-            writes_npu=needs_torch_npu(new),
-        )
+    yield Edit(
+        node,
+        "NPU232",
+        f"{old} in text that is run as code -> {new}",
+        words_in_literal({old: new}),
+        api=old,
+        writes_npu=needs_torch_npu(new),
     )
 
 
-def _patched(work: Work, node: ast.Constant, module: str, full: str) -> None:
+def _patched(work: Work, node: ast.Constant, module: str, full: str) -> Finds:
     """`@patch("package.module.torch.cuda.is_available")`."""
     if not isinstance(parent(node), (ast.Call, ast.Assign, ast.List, ast.Tuple)) or not work.take(node):
         return
     matched = work.rules.resolve(full)
     if matched is not None and not matched[0].renames:
-        work.note_rule(node, matched[0], full, "named in a string")
+        yield from work.note_rule(node, matched[0], full, "named in a string")
         return
     known = matched is not None and not (matched[0].listed and matched[1] != full)
     text = work.source.slice(*work.source.extent(node))
-    if matched is None or not known or not matched[0].new.startswith("torch.") or not one_plain_literal(
-        text, [full]
-    ):
-        work.note(
+    if matched is None or not known or not matched[0].new.startswith("torch.") or not one_plain_literal(text, [full]):
+        yield work.note(
             node, "NPU204", f"{module + full!r} names something of CUDA in a string",
             help="name what stands in its place on the NPU", effort=Effort.LOW,
         )  # fmt: skip
         return
     new = matched[0].new + full[len(matched[1]) :]
-    work.changes.append(
-        Change(
-            node,
-            "NPU232",
-            f"{full} in the target of a patch -> {new}",
-            swaps.words_in_literal({full: new}),
-            api=full,
-            writes_npu=True,
-        )
+    yield Edit(
+        node,
+        "NPU232",
+        f"{full} in the target of a patch -> {new}",
+        words_in_literal({full: new}),
+        api=full,
+        writes_npu=True,
     )
-

@@ -14,15 +14,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from transplt.codemods.arguments import shape
-from transplt.codemods.call_edits import keyword_of, keyword_replaced
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, call_of
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.rules.rule import Rule, version_key
+from transplt.rules.rule import Rule
 from transplt.rules.rule_set import parse_rules
 from transplt.rules.tables import read_table
+from transplt.rules.versions import version_key
+from transplt.syntax.asks import call_of, keyword_of, shape
 from transplt.syntax.scan import parent
+from transplt.trees.calls import keyword_replaced
+
+fixer = Fixer(__name__, code="NPU130", rank=100, needs=(b"profile", b"cuda_time", b"cuda_memory_usage"))
 
 _PREFIX = "torch.profiler."
 _CUDA = "torch.profiler.ProfilerActivity.CUDA"
@@ -51,37 +55,35 @@ def _rules(version: str) -> dict[str, Rule]:
     return {rule.old: rule for rule in parse_rules(table, "profiler.json", version, user=False)}
 
 
-def plan(work: Work) -> None:
-    """Decide on the profiler of a file; must run before imports and references, which carry the move out."""
-    utf8 = work.source.utf8
-    if b"profile" not in utf8 and b"cuda_time" not in utf8 and b"cuda_memory_usage" not in utf8:
-        return
-    _autograd(work)
+@fixer.on(ast.Module)
+def profiler_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Decide on the profiler of a file; before imports and references, which carry the move out."""
+    yield from _autograd(work)
     columns = [node for node in work.scan.strings if _COLUMN.fullmatch(str(node.value))]
     references = list(_references(work))
     cuda = [node for node, full in references if full == _CUDA]
     calls = [call for node, full in references if full in _PROFILE and (call := call_of(node)) is not None]
     everything = any(keyword_of(call, "activities") is None for call in calls)
     moves = False
-    if cuda or (everything and b"cuda" in utf8):
+    if cuda or (everything and b"cuda" in work.source.utf8):
         why = _obstacle(work, references, calls)
         if not why:
             moves = True
             builtin = replace(work.rules.builtin, names={**work.rules.builtin.names, **_rules(_version(work))})
             work.rules = replace(work.rules, builtin=builtin)
         else:
-            _report(work, cuda, why)
-    _columns(work, columns, moves)
+            yield from _report(work, cuda, why)
+    yield from _columns(work, columns, moves)
 
 
 def _version(work: Work) -> str:
     return work.settings.torch_version
 
 
-def _report(work: Work, cuda: list[ast.expr], why: str) -> None:
+def _report(work: Work, cuda: list[ast.expr], why: str) -> Finds:
     for node in cuda:
         work.take(node)
-        work.note(
+        yield work.note(
             node,
             "NPU131",
             f"the profiler stays torch.profiler, which sees no NPU: {why}",
@@ -183,7 +185,7 @@ def _taker(work: Work, bound: set[str]) -> str | None:
 # --- torch.autograd.profiler ---------------------------------------------------------------------------------------
 
 
-def _autograd(work: Work) -> None:
+def _autograd(work: Work) -> Finds:
     """`torch.autograd.profiler.profile(use_cuda=...)` names its device; `torch.profiler.profile` drops the flag."""
     if b"use_cuda" not in work.source.utf8:
         return
@@ -193,23 +195,28 @@ def _autograd(work: Work) -> None:
             continue
         full = "torch.autograd.profiler.profile"
         if isinstance(value, ast.Constant) and value.value is False:
-            work.keep(next(k for k in call.keywords if k.arg == "use_cuda"), "switched off: no device is profiled")
+            yield work.keep(
+                next(k for k in call.keywords if k.arg == "use_cuda"), "switched off: no device is profiled"
+            )
         elif keyword_of(call, "use_device") is None and work.take(call):
             text = '"npu"'
             if not (isinstance(value, ast.Constant) and value.value is True):
                 text = f'"npu" if {work.source.slice(*work.source.extent(value))} else None'
                 if "\n" in text or not isinstance(value, (ast.Name, ast.Attribute)):
-                    work.note(
-                        call, "NPU131", "use_cuda of the profiler depends on an expression", api=full,
+                    yield work.note(
+                        call,
+                        "NPU131",
+                        "use_cuda of the profiler depends on an expression",
+                        api=full,
                         help='pass use_device="npu" where use_cuda was true, else None',
                     )
                     continue
             message = f"{full}(use_cuda=...) -> use_device={text}"
             transform = keyword_replaced("use_cuda", "use_device", text)
-            work.changes.append(Change(call, "NPU132", message, transform, api=full, writes_npu=True))
+            yield Edit(call, "NPU132", message, transform, api=full, writes_npu=True)
 
 
-def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> None:
+def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> Finds:
     """Names of columns in tables: torch from 2.4 on reads `cuda` in them as the device, whichever it is."""
     old = version_key(_version(work)) < (2, 4)
     help_ = "sort by privateuse1_time_total, or by cpu_time_total"
@@ -217,16 +224,22 @@ def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> None:
         if not work.take(node):
             continue
         if moves:
-            work.note(
-                node, "NPU133", f"{node.value!r} is a column of torch's profiler, not of torch_npu's",
+            yield work.note(
+                node,
+                "NPU133",
+                f"{node.value!r} is a column of torch's profiler, not of torch_npu's",
                 help="torch_npu calls it self_npu_time_total (export_stacks)",
             )
         elif old:
-            work.note(node, "NPU133", f"{node.value!r} is a column of CUDA times in this version of torch", help=help_)
+            yield work.note(
+                node, "NPU133", f"{node.value!r} is a column of CUDA times in this version of torch", help=help_
+            )
         else:
-            work.keep(node, "a column of the profiler's tables: torch means the device by it, whichever it is")
+            yield work.keep(node, "a column of the profiler's tables: torch means the device by it, whichever it is")
     if old:
         for name in _COLUMNS:
             for attribute in work.scan.attributes.get(name, ()):
                 if isinstance(attribute.ctx, ast.Load) and work.take(attribute):
-                    work.note(attribute, "NPU133", f"`.{name}` is a time of CUDA in this version of torch", help=help_)
+                    yield work.note(
+                        attribute, "NPU133", f"`.{name}` is a time of CUDA in this version of torch", help=help_
+                    )

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.codemods.last_value import last_value
-from transplt.edits.work import Note, Work
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.values.last_value import last_value
 from transplt.values.slots import DEVICE, hint_of
+
+fixer = Fixer(__name__, code="NPU314", rank=260, needs=(b"double", b"float64", b"DoubleTensor"))
 
 _REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"})
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
@@ -21,33 +25,26 @@ _DOUBLE = frozenset({"torch.float64", "torch.double"})
 _SAME_TYPE = frozenset({"cuda", "npu", "clone", "contiguous", "detach", "view", "reshape", "requires_grad_"})
 
 
-def plan(work: Work) -> None:
-    """Report float64 tensors on the device that go into a reduction."""
-    utf8 = work.source.utf8
-    if b"reduce" not in utf8 or not (b"double" in utf8 or b"float64" in utf8 or b"DoubleTensor" in utf8):
+@fixer.on(ast.Call, name=(f"torch.distributed.{name}" for name in sorted(_REDUCTIONS)))
+def reduced(work: Work, call: ast.Call) -> Finds:
+    """Report a float64 tensor on the device that goes into a reduction."""
+    given = call.args[0] if call.args else keyword_of(call, "tensor")
+    value = last_value(work.scan, given) if isinstance(given, ast.Name) else given
+    typed = _double(work, value) if value is not None else None
+    last = last_name(call.func)
+    if typed is None or not _on_device(work, value) or last not in _REDUCTIONS:
         return
-    for call in work.scan.calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last not in _REDUCTIONS or work.names.qualified(call.func) != f"torch.distributed.{last}":
-            continue
-        given = call.args[0] if call.args else keyword_of(call, "tensor")
-        value = last_value(work, given) if isinstance(given, ast.Name) else given
-        typed = _double(work, value) if value is not None else None
-        if typed is None or not _on_device(work, value):
-            continue
-        extent = work.source.extent(typed)
-        work.notes[:] = [note for note in work.notes if not (note.code == "NPU127" and _inside(note.extent, extent))]
-        work.notes.append(
-            Note(
-                extent,
-                "NPU314",
-                Level.MANUAL,
-                f"HCCL sums no float64: {last} raises",
-                f"torch.distributed.{last}",
-                "make this tensor float32; only Ascend 950 takes float64",
-                Effort.LOW,
-            )
-        )
+    extent = work.source.extent(typed)
+    work.withdraw_notes(lambda note: note.code == "NPU127" and _inside(note.extent, extent))
+    yield Note(
+        extent,
+        fixer.code,
+        Level.MANUAL,
+        f"HCCL sums no float64: {last} raises",
+        f"torch.distributed.{last}",
+        "make this tensor float32; only Ascend 950 takes float64",
+        Effort.LOW,
+    )
 
 
 def _inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:

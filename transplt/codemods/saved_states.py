@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.scan import parent
+
+fixer = Fixer(__name__, code="", rank=160, needs=(b"get_rng_state",))
 
 _GETTERS = frozenset({"get_rng_state", "get_rng_state_all"})
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Constant)
+def key_of_a_state(work: Work, node: ast.Constant) -> Finds:
     """Keep the key `cuda` of a dict in which random states are gathered."""
-    if b"get_rng_state" not in work.source.utf8:
-        return
-    for node in work.scan.strings:
-        display = parent(node)
-        if isinstance(display, ast.Dict) and _holds_state(display, node) and work.take(node):
-            work.keep(node, "the key of a saved random state: checkpoints are read by it")
+    display = parent(node)
+    if isinstance(display, ast.Dict) and _holds_state(display, node) and work.take(node):
+        yield work.keep(node, "the key of a saved random state: checkpoints are read by it")
 
 
 def _holds_state(display: ast.Dict, key: ast.Constant) -> bool:

@@ -11,18 +11,21 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.rewrite import Change, SiteEdit
-from transplt.edits.work import Addition, Work
+from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.rewrite import Piece
+from transplt.edits.work import Work
+from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.text.literals import literals
-from transplt.trees import swaps
-from transplt.trees.transform import CannotRewrite, Swap
+from transplt.text.lexer import literals
+from transplt.trees.transform import New, refusing
 from transplt.values.kinds import verdict
 from transplt.values.links import DEVICE
 from transplt.values.reached import places
 
+fixer = Fixer(__name__, code="NPU250", rank=200)
+
 NAME = "NPU_DEVICE_ID"
-CODE = "NPU250"
 _INDEXED = re.compile(r"cuda:\d+")
 _LINE = (
     f'{NAME} = int(os.environ.get("LOCAL_RANK") or os.environ.get("ASCEND_DEVICE_ID") '
@@ -31,13 +34,14 @@ _LINE = (
 _SELECT = f"npu.set_device({NAME})"
 
 
-def plan(work: Work) -> None:
-    """Replace fixed indices, and select the card in scripts; runs before strings, methods and references."""
+@fixer.on(ast.Module)
+def fixed_indices(work: Work, tree: ast.Module) -> Finds:
+    """Replace fixed indices; before strings, methods and references."""
     if not work.settings.specify_device:
         return
     if len(indices := _indices(work)) > 1:
         for node in indices.values():
-            work.note(
+            yield work.note(
                 node,
                 "NPU251",
                 "the file places work on several cards by fixed index; -s leaves it alone",
@@ -45,14 +49,10 @@ def plan(work: Work) -> None:
             )
         return
     for node in work.scan.strings:
-        if (
-            isinstance(node.value, str)
-            and _INDEXED.fullmatch(node.value)
-            and not isinstance(parent(node), ast.JoinedStr)
-        ):
-            _string(work, node)
+        if _INDEXED.fullmatch(str(node.value)) and not isinstance(parent(node), ast.JoinedStr):
+            yield from _string(work, node)
     for call in work.scan.calls:
-        _index(work, call)
+        yield from _index(work, call)
 
 
 def _indices(work: Work) -> dict[int, ast.expr]:
@@ -67,47 +67,44 @@ def _indices(work: Work) -> dict[int, ast.expr]:
     return found
 
 
-def _string(work: Work, node: ast.Constant) -> None:
+def _string(work: Work, node: ast.Constant) -> Finds:
     above = parent(node)
     if isinstance(above, ast.Dict) or verdict(work.flow, places(work.flow, node), DEVICE) != DEVICE:
         return
     if any(place.kind == "compare" for place in places(work.flow, node)) or not work.take(node):
         return
-    work.changes.append(
-        Change(
-            node,
-            CODE,
-            f"device string {node.value!r} -> the card that the environment names",
-            Swap(_formatted),
-            api=f"device string {node.value!r}",
-            writes_npu=True,
-            lines=(_LINE,),
-            imports=("os",),
-        )
+    yield Edit(
+        node,
+        fixer.code,
+        f"device string {node.value!r} -> the card that the environment names",
+        _formatted(work, node),
+        api=f"device string {node.value!r}",
+        writes_npu=True,
+        constants=(_LINE,),
+        imports=("os",),
     )
 
 
-def _formatted(text: str) -> str:
-    found = literals(text)
+def _formatted(work: Work, node: ast.Constant) -> New:
+    """`f"npu:{NPU_DEVICE_ID}"` in the quotes of a string; what is no single literal stays as it is."""
+    found = literals(work.text(node))
     if len(found) != 1 or found[0].formatted:
-        raise CannotRewrite("not a plain string")
+        return refusing("not a plain string")
     quote = found[0].quote
     return f"f{quote}npu:{{{NAME}}}{quote}"
 
 
-def _index(work: Work, call: ast.Call) -> None:
+def _index(work: Work, call: ast.Call) -> Finds:
     for node in _fixed(work, call):
         if work.take(node):
-            work.changes.append(
-                Change(
-                    node,
-                    CODE,
-                    "fixed device index -> the card that the environment names",
-                    swaps.whole(NAME),
-                    api=work.names.qualified(call.func) or "torch.Tensor.cuda",
-                    lines=(_LINE,),
-                    imports=("os",),
-                )
+            yield Edit(
+                node,
+                fixer.code,
+                "fixed device index -> the card that the environment names",
+                NAME,
+                api=work.names.qualified(call.func) or "torch.Tensor.cuda",
+                constants=(_LINE,),
+                imports=("os",),
             )
 
 
@@ -130,40 +127,27 @@ def _fixed(work: Work, call: ast.Call) -> list[ast.Constant]:
     return [node for node in every if isinstance(node, ast.Constant) and type(node.value) is int]
 
 
-def select_card(
-    work: Work, edits: list[SiteEdit], lines: list[str], additions: list[Addition]
-) -> tuple[list[str], list[Addition]]:
+def select_card(work: Work, pieces: list[Piece], below: list[str]) -> tuple[list[str], list[Edit]]:
     """Where a script selects its card: first in its main guard, or below the imports of a script without one.
 
-    `lines` (statements below the imports) and `additions` are returned with what has to go in.
+    The statements that go in below the imports (`below` and what is needed), and lines beside others.
     """
     # A script that never says torch, as one that only calls its own modules, has torch_npu from our import.
     select = f"{'torch' if 'torch' in work.scan.root.bindings else 'torch_npu'}.{_SELECT}"
     for node in work.scan.tree.body:
-        if isinstance(node, ast.If) and _is_main_guard(node.test):
+        if isinstance(node, ast.If) and is_main_guard(node):
             said = "the process selects the card that the environment names"
-            return [_LINE], [*additions, Addition(node.body[0], select, CODE, said, before=True)]
-    if any(_runs_on_import(edit) for edit in edits):
-        return [_LINE, select], additions
-    return lines, additions
+            return [_LINE], [Edit(Beside(node.body[0]), fixer.code, said, select)]
+    if any(_runs_on_import(piece) for piece in pieces):
+        return [_LINE, select], []
+    return below, []
 
 
-def _runs_on_import(edit: SiteEdit) -> bool:
-    """True for an edit in a module-level statement that uses the device, as a script without a main guard does."""
-    top: ast.AST = edit.site.node
+def _runs_on_import(piece: Piece) -> bool:
+    """True for a piece of a module-level statement that uses the device, as a script without a main guard does."""
+    top: ast.AST = piece.site.node
     while not isinstance(parent(top), ast.Module):
         top = parent(top)
     if isinstance(top, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)):
         return False
-    return any(change.api == "torch.Tensor.cuda" or change.api.startswith("torch.cuda.set_") for change in edit.changes)
-
-
-def _is_main_guard(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Name)
-        and test.left.id == "__name__"
-        and len(test.comparators) == 1
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value == "__main__"
-    )
+    return any(edit.api == "torch.Tensor.cuda" or edit.api.startswith("torch.cuda.set_") for edit in piece.edits)

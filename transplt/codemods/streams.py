@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
-from transplt.trees import swaps
+from transplt.trees.names import last_name
+
+fixer = Fixer(__name__, code="NPU129", rank=310)
 
 _HANDLES = {"cuda_stream": "npu_stream", "cuda_event": "npu_event"}
 _MAKERS = frozenset(
@@ -27,22 +30,26 @@ _PRIVATE = frozenset(
 )
 
 
-def plan(work: Work) -> None:
-    """Rename handles whose owner is certain; report private functions."""
-    for old, new in _HANDLES.items():
-        for node in work.scan.attributes.get(old, ()):
-            _handle(work, node, old, new)
-    if b"_C" in work.source.utf8:
-        for attr in sorted(work.scan.attributes):
-            if _of_cuda(attr) and attr not in ("cuda", "is_cuda"):
-                for node in work.scan.attributes[attr]:
-                    if work.names.qualified(node.value) == "torch._C":
-                        _private(work, node, attr)
-        for statement in work.scan.imports:
-            if isinstance(statement, ast.ImportFrom) and statement.module == "torch._C":
-                for alias in statement.names:
-                    if _of_cuda(alias.name):
-                        _private(work, alias, alias.name)
+@fixer.on(ast.Attribute, last=tuple(_HANDLES))
+def handle(work: Work, node: ast.Attribute) -> Finds:
+    """Rename a handle whose owner is certain."""
+    yield from _handle(work, node, node.attr, _HANDLES[node.attr])
+
+
+@fixer.on(ast.Module)
+def private_functions(work: Work, tree: ast.Module) -> Finds:
+    if b"_C" not in work.source.utf8:
+        return
+    for attr in sorted(work.scan.attributes):
+        if _of_cuda(attr) and attr not in ("cuda", "is_cuda"):
+            for node in work.scan.attributes[attr]:
+                if work.names.qualified(node.value) == "torch._C":
+                    yield from _private(work, node, attr)
+    for statement in work.scan.imports:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "torch._C":
+            for alias in statement.names:
+                if _of_cuda(alias.name):
+                    yield from _private(work, alias, alias.name)
 
 
 def _of_cuda(name: str) -> bool:
@@ -50,27 +57,25 @@ def _of_cuda(name: str) -> bool:
     return any(word in lowered for word in ("cuda", "nccl", "cudnn"))
 
 
-def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> None:
+def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
     if not isinstance(node.ctx, ast.Load):
         return
     if _is_made_by_torch(work, node.value):
         if work.take(node):
-            work.changes.append(
-                Change(
-                    node,
-                    "NPU105",
-                    f".{old} -> .{new}",
-                    swaps.last_name(new),
-                    api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
-                    writes_npu=True,
-                )
+            yield Edit(
+                node,
+                "NPU105",
+                f".{old} -> .{new}",
+                last_name(new),
+                api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
+                writes_npu=True,
             )
         return
     stored = any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(old, ()))
     if stored or (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
         return  # data of the project's own
     if work.take(node):
-        work.note(
+        yield work.note(
             node,
             "NPU128",
             f"`.{old}` is a CUDA handle if this is a stream or event of torch",
@@ -90,14 +95,14 @@ def _is_made_by_torch(work: Work, node: ast.expr) -> bool:
     return all(isinstance(value, ast.Call) and work.names.qualified(value.func) in _MAKERS for value in values)
 
 
-def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> None:
+def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> Finds:
     if not work.take(node):
         return
     if isinstance(node, ast.Attribute) and _asked_before(node, name):
-        work.keep(node, "the program asks for this private name before it uses it")
+        yield work.keep(node, "the program asks for this private name before it uses it")
         return
     known = f"torch_npu._C.{name.replace('_cuda_', '_npu_')} does the same" if name in _PRIVATE else ""
-    work.note(
+    yield work.note(
         node,
         "NPU129",
         f"torch._C.{name} is a private function of CUDA builds of torch",

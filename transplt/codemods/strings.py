@@ -6,24 +6,28 @@ import ast
 import re
 
 from transplt.codemods.cuda_text import explain
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.rules.rule import Kind
 from transplt.syntax.scan import parent
-from transplt.text.literals import one_plain_literal
-from transplt.trees import swaps
+from transplt.text.lexer import one_plain_literal
+from transplt.trees.literals import words_in_literal
 from transplt.values.kinds import verdict
 from transplt.values.links import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
 from transplt.values.reached import Place, places
+
+fixer = Fixer(__name__, code="NPU201", rank=550)
 
 DOTTED = re.compile(r"torch\.(?:\w+\.)*\w+")
 
 _BEGINS = re.compile(r"cuda(?:$|[:,; ])", re.I)
 
 
-def plan(work: Work) -> None:
-    """Decide for each string that holds a CUDA word and that no other codemod has claimed."""
+@fixer.on(ast.Module)
+def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
+    """Decide for each string that holds a CUDA word and that no other fixer has claimed."""
     if not work.scan.strings:
         return
     flow = work.flow
@@ -36,53 +40,51 @@ def plan(work: Work) -> None:
         seen.add(id(outer))
         value = whole_value(outer)
         if DEVICE_STRING.fullmatch(value):
-            _decide(work, flow, outer, value, DEVICE)
+            yield from _decide(work, flow, outer, value, DEVICE)
         elif value in BACKEND_STRINGS or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
-            _decide(work, flow, outer, value, BACKEND)
+            yield from _decide(work, flow, outer, value, BACKEND)
         elif DOTTED.fullmatch(value):
-            _dotted(work, outer, value)
+            yield from _dotted(work, outer, value)
         else:
-            _other(work, flow, outer, value)
+            yield from _other(work, flow, outer, value)
 
 
-def _decide(work: Work, flow: Flow, node: ast.expr, value: str, wanted: str) -> None:
+def _decide(work: Work, flow: Flow, node: ast.expr, value: str, wanted: str) -> Finds:
     found = places(flow, node)
     said = verdict(flow, found, wanted)
     if said != wanted and value.isupper() and wanted == BACKEND:
-        _other(work, flow, node, value)  # a label or a name as a rule
+        yield from _other(work, flow, node, value)  # a label or a name as a rule
     elif said != wanted:
-        _stays(work, node, value, said, found, wanted)
+        yield from _stays(work, node, value, said, found, wanted)
     elif wanted == DEVICE:
         word = value[:4]
         new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
-        _replace(work, node, "NPU201", f"device string {value!r}", ((word, new),))
+        yield from _replace(work, node, "NPU201", f"device string {value!r}", ((word, new),))
     else:
         word, new = ("NCCL", "HCCL") if value.isupper() else ("nccl", "hccl")
         pairs = ((word, new), ("cuda", "npu")) if "cuda" in value else ((word, new),)
-        _replace(work, node, "NPU301", f"backend {value!r}", pairs)
+        yield from _replace(work, node, "NPU301", f"backend {value!r}", pairs)
 
 
-def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tuple[str, str], ...]) -> None:
+def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tuple[str, str], ...]) -> Finds:
     if not work.take(node):
         return
     text = work.source.slice(*work.source.extent(node))
     if not one_plain_literal(text, [old for old, _ in pairs]):
-        work.note(
+        yield work.note(
             node,
             "NPU202",
             f"{what} is not written as one plain literal",
             help=f"write it as one literal with {pairs[0][1]} in place of {pairs[0][0]}",
         )
         return
-    work.changes.append(
-        Change(
-            node,
-            code,
-            f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}",
-            swaps.words_in_literal(dict(pairs)),
-            api=what,
-            writes_npu=True,
-        )
+    yield Edit(
+        node,
+        code,
+        f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}",
+        words_in_literal(dict(pairs)),
+        api=what,
+        writes_npu=True,
     )
 
 
@@ -100,90 +102,102 @@ _REASONS = {
 }
 
 
-def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], wanted: str) -> None:
+def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], wanted: str) -> Finds:
     """A string that spells a device or a backend and is not rewritten: kept for a reason, or a finding."""
     what = "device" if wanted == DEVICE else "backend"
     code = "NPU203" if wanted == DEVICE else "NPU302"
     if said in _REASONS:
-        work.keep(node, _REASONS[said])
+        yield work.keep(node, _REASONS[said])
     elif said == "row":
-        _row(work, node, value, next(place.other for place in found if place.kind == "row"))
+        yield from _row(work, node, value, next(place.other for place in found if place.kind == "row"))
     elif said == "foreign":
         root = next(place.detail for place in found if place.kind == "foreign")
         if all(place.kind == "foreign" for place in found):
-            work.keep(node, f"{root}'s own name of a device")
+            yield work.keep(node, f"{root}'s own name of a device")
         else:
-            work.note(
-                node, code, f"the string {value!r} reaches {root} beside other code",
+            yield work.note(
+                node,
+                code,
+                f"the string {value!r} reaches {root} beside other code",
                 help=f"give {root} its own name of the device, and torch 'npu'",
             )
     elif said == "kernel":
-        work.note(
-            node, "NPU208", f"{value!r} says for which device an operator's kernel is",
+        yield work.note(
+            node,
+            "NPU208",
+            f"{value!r} says for which device an operator's kernel is",
             help="register a kernel for the NPU ('npu', dispatch key PrivateUse1); another name alone makes none",
             effort=Effort.HIGH,
         )
     elif wanted == DEVICE and not value.islower():
-        work.keep(node, "text: no device is spelled that way")
+        yield work.keep(node, "text: no device is spelled that way")
     else:
-        work.note(
-            node, code, f"the string {value!r} reaches no place that is known to take a {what}",
+        yield work.note(
+            node,
+            code,
+            f"the string {value!r} reaches no place that is known to take a {what}",
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; if it is a name, leave it",
         )
 
 
-def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> None:
+def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:
     if isinstance(display, ast.Dict) and any(isinstance(k, ast.Constant) and k.value == "npu" for k in display.keys):
-        work.keep(node, "the table has a row for npu")
+        yield work.keep(node, "the table has a row for npu")
         return
-    work.note(
-        node, "NPU213", f"a table has a row for {value!r} and none for the NPU",
+    yield work.note(
+        node,
+        "NPU213",
+        f"a table has a row for {value!r} and none for the NPU",
         help="if the table is looked up by device type, add a row for 'npu'; if its keys are names, leave it",
     )
 
 
-def _dotted(work: Work, node: ast.expr, value: str) -> None:
+def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
     """A full name in a string: mock targets, import_module, type names."""
     matched = work.rules.resolve(value)
     above = parent(node)
     if isinstance(above, ast.Expr):
-        work.keep(node, "text for people")
+        yield work.keep(node, "text for people")
         return
     if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
-        work.keep(node, _REASONS["key"])
+        yield work.keep(node, _REASONS["key"])
         return
     if matched is None or not matched[0].renames:
         if matched is not None and not matched[0].renames:
-            work.note_rule(node, matched[0], value, "named in a string")
+            yield from work.note_rule(node, matched[0], value, "named in a string")
         else:
-            work.note(
-                node, "NPU204", f"{value!r} names something of CUDA in a string",
-                help="name what stands in its place on the NPU", effort=Effort.LOW,
+            yield work.note(
+                node,
+                "NPU204",
+                f"{value!r} names something of CUDA in a string",
+                help="name what stands in its place on the NPU",
+                effort=Effort.LOW,
             )
         return
     rule, prefix = matched
     new = rule.new + value[len(prefix) :]
     if rule.listed and prefix != value:
-        work.note(
-            node, "NPU204", f"{value!r} names something of CUDA in a string",
-            help="name what stands in its place on the NPU", effort=Effort.LOW,
+        yield work.note(
+            node,
+            "NPU204",
+            f"{value!r} names something of CUDA in a string",
+            help="name what stands in its place on the NPU",
+            effort=Effort.LOW,
         )
         return
     if not work.take(node):
         return
     old_text = value
     if not one_plain_literal(work.source.slice(*work.source.extent(node)), [old_text]):
-        work.note(node, "NPU202", f"{value!r} is not written as one plain literal", help=f"write {new!r}")
+        yield work.note(node, "NPU202", f"{value!r} is not written as one plain literal", help=f"write {new!r}")
         return
-    work.changes.append(
-        Change(
-            node,
-            "NPU205",
-            f"{value!r} in a string -> {new!r}",
-            swaps.words_in_literal({old_text: new}),
-            api=value,
-            writes_npu=True,
-        )
+    yield Edit(
+        node,
+        "NPU205",
+        f"{value!r} in a string -> {new!r}",
+        words_in_literal({old_text: new}),
+        api=value,
+        writes_npu=True,
     )
 
 
@@ -199,21 +213,23 @@ def _is_own_key(work: Work, node: ast.expr) -> bool:
     return above.func.attr in ("get", "pop", "setdefault") and above.args[:1] == [node]
 
 
-def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> None:
+def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> Finds:
     """Strings that hold a CUDA word among other text."""
     found = places(flow, node)
     short = len(value) < 40 and " " not in value and "cuda" in value
     if short and any(place.kind == "compare" and place.detail == "regex" for place in found):
         if verdict(flow, found, DEVICE) == DEVICE:
-            _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
+            yield from _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
             return
     elif short and _BEGINS.match(value) and _certainly_device(flow, found):
-        work.note(
-            node, "NPU202", f"the string {value!r} reaches a place that takes a device, and is not written as one",
+        yield work.note(
+            node,
+            "NPU202",
+            f"the string {value!r} reaches a place that takes a device, and is not written as one",
             help="write the device of the NPU in its place",
         )
         return
-    explain(work, node, value, found)
+    yield from explain(work, node, value, found)
 
 
 def _certainly_device(flow: Flow, found: list[Place]) -> bool:

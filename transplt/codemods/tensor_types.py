@@ -10,13 +10,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.codemods.imports import statement_separator
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Note, Work
+from transplt.codemods.module import statement_separator
+from transplt.edits.edit import Edit, Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent
-from transplt.trees.transform import CannotRewrite, Swap
+from transplt.trees.transform import refusing
+
+fixer = Fixer(__name__, code="NPU125", rank=250)
 
 _DTYPES = {
     "FloatTensor": "float32",
@@ -37,13 +40,14 @@ class _Default:
     dtype: str
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def types_of_tensors(work: Work, tree: ast.Module) -> Finds:
     """Rewrite default tensor types; say where 64-bit floats go to the device."""
-    _default_types(work)
-    _doubles(work)
+    yield from _default_types(work)
+    yield from _doubles(work)
 
 
-def _default_types(work: Work) -> None:
+def _default_types(work: Work) -> Finds:
     if b"set_default_tensor_type" not in work.source.utf8:
         return
     calls = [call for call in work.scan.calls if work.names.qualified(call.func) == _SET]
@@ -53,11 +57,11 @@ def _default_types(work: Work) -> None:
     certain = all(what is not None and _is_statement(call) for call, what in meant)
     for call, what in meant:
         if certain and what is not None:
-            _rewrite(work, call, what)
+            yield from _rewrite(work, call, what)
             if any(default.device == "npu" for default in what):
-                _legacy_constructors(work)
+                yield from _legacy_constructors(work)
         elif _on_device(work, call, what):
-            _leave(work, call)
+            yield from _leave(work, call)
 
 
 def _on_device(work: Work, call: ast.Call, what: list[_Default] | None) -> bool:
@@ -104,7 +108,7 @@ def _claim(work: Work, call: ast.Call) -> None:
         work.take(node)
 
 
-def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> None:
+def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> Finds:
     statement = parent(call)
     assert isinstance(statement, ast.Expr) and isinstance(call.func, ast.Attribute)
     value = call.args[0] if call.args else call.keywords[0].value
@@ -116,19 +120,17 @@ def _rewrite(work: Work, call: ast.Call, what: list[_Default]) -> None:
     lines = [f"{module}.set_default_dtype({module}.{what[0].dtype})", f"{module}.set_default_device({device})"]
     text = statement_separator(work, statement).join(lines)
     _claim(work, call)
-    work.changes.append(
-        Change(
-            statement,
-            "NPU125",
-            f"{_SET} refuses NPU types -> set_default_dtype and set_default_device",
-            _with_text(text),
-            api=_SET,
-            writes_npu="npu" in device,
-        )
+    yield Edit(
+        statement,
+        "NPU125",
+        f"{_SET} refuses NPU types -> set_default_dtype and set_default_device",
+        refusing("a comment stands inside the statement") if "#" in work.text(statement) else text,
+        api=_SET,
+        writes_npu="npu" in device,
     )
 
 
-def _legacy_constructors(work: Work) -> None:
+def _legacy_constructors(work: Work) -> Finds:
     """`torch.Tensor(...)` made tensors of the default type; it does not follow set_default_device."""
     for node in work.scan.attributes.get("Tensor", ()):
         call = parent(node)
@@ -138,7 +140,7 @@ def _legacy_constructors(work: Work) -> None:
         if isinstance(after, ast.Attribute) and after.attr in ("to", "cuda", "npu", "cpu", "numpy"):
             continue
         if work.take(node):
-            work.note(
+            yield work.note(
                 node,
                 "NPU134",
                 "torch.Tensor(...) does not follow set_default_device: this tensor lies on the CPU now",
@@ -148,20 +150,9 @@ def _legacy_constructors(work: Work) -> None:
             )
 
 
-def _with_text(text: str) -> Swap:
-    """Put a text in the place of a statement; comments inside it would be lost, so it must have none."""
-
-    def apply(old: str) -> str:
-        if "#" in old:
-            raise CannotRewrite("a comment stands inside the statement")
-        return text
-
-    return Swap(apply)
-
-
-def _leave(work: Work, call: ast.Call) -> None:
+def _leave(work: Work, call: ast.Call) -> Finds:
     _claim(work, call)
-    work.note(
+    yield work.note(
         call,
         "NPU126",
         f"{_SET} refuses NPU types",
@@ -173,15 +164,15 @@ def _leave(work: Work, call: ast.Call) -> None:
 # --- 64-bit floats ---------------------------------------------------------------------------------------------------
 
 
-def _doubles(work: Work) -> None:
+def _doubles(work: Work) -> Finds:
     """Say where 64-bit floats are made on the device: few NPU operators take them."""
     for node in work.scan.attributes.get("DoubleTensor", ()):
         if work.names.qualified(node) == "torch.cuda.DoubleTensor" and id(node) not in work.taken:
-            _double(work, node)
+            yield from _double(work, node)
     for node in work.scan.attributes.get("double", ()):
         call = parent(node)
         if isinstance(call, ast.Call) and call.func is node and (_is_cuda_call(node.value) or _goes_on(call)):
-            _double(work, node)
+            yield from _double(work, node)
     for name in ("float64", "double"):
         for node in work.scan.attributes.get(name, ()):
             keyword = parent(node)
@@ -190,7 +181,7 @@ def _doubles(work: Work) -> None:
                 device = keyword_of(call, "device") if isinstance(call, ast.Call) else None
                 on_device = isinstance(device, ast.Constant) and str(device.value).startswith("cuda")
                 if on_device or (isinstance(call, ast.Call) and _goes_on(call)):
-                    _double(work, node)
+                    yield from _double(work, node)
 
 
 def _is_cuda_call(node: ast.expr) -> bool:
@@ -203,8 +194,8 @@ def _goes_on(call: ast.Call) -> bool:
     return isinstance(above, ast.Attribute) and above.attr == "cuda" and isinstance(parent(above), ast.Call)
 
 
-def _double(work: Work, node: ast.Attribute) -> None:
+def _double(work: Work, node: ast.Attribute) -> Finds:
     end = work.source.extent(node)[1]
     extent = (end - len(node.attr), end)
     message = "64-bit floats on the device: many NPU operators do not take them or run them on the CPU"
-    work.notes.append(Note(extent, "NPU127", Level.INFO, message, help=_DOUBLE_HELP))
+    yield Note(extent, "NPU127", Level.INFO, message, help=_DOUBLE_HELP)

@@ -8,23 +8,28 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.imports import local_target
-from transplt.codemods.quoted_types import is_annotation
-from transplt.edits.rewrite import Change
+from transplt.codemods.module import local_target
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.rule import needs_torch_npu
-from transplt.trees import swaps
+from transplt.syntax.annotations import is_annotation
+from transplt.trees.literals import in_literals
+
+fixer = Fixer(__name__, code="NPU404", rank=220)
 
 _MENTION = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.\w+")
-def plan(work: Work) -> None:
-    """Rename what the rules know in each string that stands for a type."""
-    for node in work.scan.strings:
-        value = str(node.value)
-        if "." in value and "cuda" in value and id(node) not in work.taken and is_annotation(node):
-            _annotation(work, node, value)
 
 
-def _annotation(work: Work, node: ast.Constant, value: str) -> None:
+@fixer.on(ast.Constant)
+def type_in_a_string(work: Work, node: ast.Constant) -> Finds:
+    """Rename what the rules know in a string that stands for a type."""
+    value = str(node.value)
+    if "." in value and "cuda" in value and id(node) not in work.taken and is_annotation(node):
+        yield from _annotation(work, node, value)
+
+
+def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
     pairs: dict[str, str] = {}
     writes = False
     for match in _MENTION.finditer(value):
@@ -35,7 +40,7 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> None:
         rule, prefix = matched
         if not rule.renames:
             work.take(node)
-            work.note_rule(node, rule, full, "named in an annotation")
+            yield from work.note_rule(node, rule, full, "named in an annotation")
             return
         new = None
         if not rule.listed or prefix == full:
@@ -43,29 +48,29 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> None:
         if new is None:
             work.take(node)
             help_ = "name what stands in its place on the NPU"
-            work.note(node, "NPU405", f"the annotation names {full}", api=full, help=help_)
+            yield work.note(node, "NPU405", f"the annotation names {full}", api=full, help=help_)
             return
         if new != match.group():
             pairs[match.group()] = new
             writes = writes or needs_torch_npu(new)
-    work.keep(node, "a type by its local name")
+    yield work.keep(node, "a type by its local name")
     if not pairs or not work.take(node):
         return
     text = work.source.slice(*work.source.extent(node))
     if any(text.count(old) != value.count(old) for old in pairs):
-        work.note(node, "NPU202", f"{value!r} is not written as one plain literal", help="rename the type by hand")
+        yield work.note(
+            node, "NPU202", f"{value!r} is not written as one plain literal", help="rename the type by hand"
+        )
         return
     for old, new in pairs.items():
         text = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new, text)
-    work.changes.append(
-        Change(
-            node,
-            "NPU404",
-            "annotation: " + ", ".join(f"{old} -> {new}" for old, new in pairs.items()),
-            swaps.in_literals(lambda _: text, several=False),
-            api=next(iter(pairs)),
-            writes_npu=writes,
-        )
+    yield Edit(
+        node,
+        "NPU404",
+        "annotation: " + ", ".join(f"{old} -> {new}" for old, new in pairs.items()),
+        in_literals(lambda _: text, several=False),
+        api=next(iter(pairs)),
+        writes_npu=writes,
     )
 
 

@@ -13,32 +13,32 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TypeGuard
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.codemods.last_value import last_value
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.rule import versions_of
 from transplt.rules.tables import read_table
+from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.values.last_value import last_value
 
-_SINCE = ">=2.6"
+fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b".save",))
+
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
 _HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     """Report `torch.save` of dicts that hold such objects, and of the objects themselves."""
-    utf8 = work.source.utf8
-    if b".save" not in utf8 or b"weights_only=False" in utf8 or b"weights_only = False" in utf8:
-        return
-    if work.settings.torch_version not in versions_of(_SINCE):
+    if b"weights_only=False" in work.source.utf8 or b"weights_only = False" in work.source.utf8:
         return
     for call in _saves(work):
         saved = call.args[0] if call.args else keyword_of(call, "obj")
         objects = [value for value in _parts(work, saved) if _is_object(work, value)] if saved is not None else []
         if objects:
-            names = dict.fromkeys(work.source.slice(*work.source.extent(value)) for value in objects)
+            names = dict.fromkeys(work.text(value) for value in objects)
             message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(names)}"
-            work.note(objects[0], "NPU154", message, api="torch.save", help=_HELP)
+            yield work.note(objects[0], fixer.code, message, api="torch.save", help=_HELP)
 
 
 def _saves(work: Work) -> Iterator[ast.Call]:
@@ -61,7 +61,7 @@ def _saves(work: Work) -> Iterator[ast.Call]:
 
 def _parts(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
     """The values of a dict that is saved, or what is saved itself."""
-    found = last_value(work, saved) if isinstance(saved, ast.Name) else saved
+    found = last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved
     if isinstance(found, ast.Dict):
         yield from found.values
     elif isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == "dict":
@@ -74,7 +74,7 @@ def _is_object(work: Work, value: ast.expr) -> bool:
     """True for a name whose attributes say that it is no tensor, container, number or text."""
     reads: list[ast.expr]
     if isinstance(value, ast.Name):
-        if _is_plain(last_value(work, value)):
+        if _is_plain(last_value(work.scan, value)):
             return False
         scope = work.scan.scope_of(value)
         reads = [each for each in work.scan.names.get(value.id, ()) if work.scan.scope_of(each) is scope]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transplt.finding import FileSupport, Finding, Status, TokenCount
+from transplt.finding import NO_TOKENS, FileSupport, Finding, Status, TokenCount
 from transplt.settings import Settings, TorchTarget
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
@@ -29,7 +29,7 @@ class FileRecord:
     kind: str
     sha256: str
     findings: tuple[Finding, ...] = ()
-    tokens: TokenCount = TokenCount()
+    tokens: TokenCount = NO_TOKENS
     status: Status = Status.OK
     changed: bool = False
     edited_lines: tuple[int, ...] = ()
@@ -86,7 +86,7 @@ class RunResult:
 
     @property
     def tokens(self) -> TokenCount:
-        return sum((record.tokens for record in self.files), TokenCount())
+        return sum((record.tokens for record in self.files), NO_TOKENS)
 
     @property
     def prose(self) -> int:

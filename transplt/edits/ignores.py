@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Addition, Note, Work
+from transplt.edits.edit import Beside, Edit, Note
+from transplt.edits.work import Work
 from transplt.finding import Finding, Level
-from transplt.text.cuda_words import literal_areas
+from transplt.text.lexer import lex
 
 _IGNORE = re.compile(rb"#\s*transplt:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
 
@@ -22,11 +22,11 @@ class Ignores:
         self.dropped: list[Note] = []
         utf8 = work.source.utf8
         if b"transplt:" in utf8:
-            for start, end, kind in literal_areas(utf8):
-                if kind != "comment" or not (found := _IGNORE.search(utf8, start, end)):
+            for each in lex(utf8):
+                if not each.is_comment or not (found := _IGNORE.search(utf8, each.start, each.end)):
                     continue
                 codes = (found.group(1) or b"").decode().replace(",", " ").split()
-                self.lines[work.source.position(start)[0]] = tuple(codes)
+                self.lines[work.source.position(each.start)[0]] = tuple(codes)
         self.file = work.settings.ignored_codes(work.scan.path)
 
     def reason(self, code: str, line: int, end_line: int) -> str:
@@ -38,25 +38,24 @@ class Ignores:
                 return "ignored by a comment"
         return ""
 
-    def drop(self, change: Change) -> bool:
-        """True for a change that is switched off: a finding says so, and its words count as ignored."""
+    def drop(self, edit: Edit) -> bool:
+        """True for an edit that is switched off: a finding says so, and its words count as ignored.
+
+        Lines that a theme asked for hold together with its other edits, and stay.
+        """
         if not self.lines and not self.file:
             return False
-        node = change.node
-        reason = self.reason(change.code, node.lineno, node.end_lineno or node.lineno)
+        if edit.rewrites:
+            node, level, api = edit.node, edit.level, edit.api
+        elif isinstance(edit.where, Beside) and not edit.group:
+            node, level, api = edit.where.node, Level.SAFE, ""
+        else:
+            return False
+        reason = self.reason(edit.code, node.lineno, node.end_lineno or node.lineno)
         if reason:
-            extent = self.work.source.extent(node)
-            self.dropped.append(Note(extent, change.code, change.level, change.message, change.api, ignored=reason))
-        return bool(reason)
-
-    def drop_addition(self, addition: Addition) -> bool:
-        """True for a line that is not to go in; a finding says so."""
-        node = addition.beside
-        reason = self.reason(addition.code, node.lineno, node.end_lineno or node.lineno)
-        if reason:
-            extent = self.work.source.extent(node)
-            place = (extent[0], extent[0])
-            self.dropped.append(Note(place, addition.code, Level.SAFE, addition.message, ignored=reason))
+            start, end = self.work.source.extent(node)
+            extent = (start, end) if edit.rewrites else (start, start)
+            self.dropped.append(Note(extent, edit.code, level, edit.message, api, ignored=reason))
         return bool(reason)
 
     def mark(self, finding: Finding) -> Finding:

@@ -1,93 +1,71 @@
-"""Sites to edits, on the smallest piece of source in which something changes.
+"""Edits of existing code, each on the smallest piece of source in which something changes.
 
-A change belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold changes of their own, or
-that are long, are replaced by placeholder names (holes). The changes of that node run on the skeleton: those that
-`transplt.trees.swaps` can say on its text, the others on the root of what LibCST parses it to. The result is compared with
-the skeleton segment by segment, so that an edit is the smallest span that differs. Inner sites are rewritten first;
-their text goes back into the holes.
+An edit belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold edits of their own, or that are
+long, are replaced by placeholder names (holes). The edits of that node run on the skeleton (transplt.trees). The result is
+compared with the skeleton segment by segment, so that a piece is the smallest span that differs. Inner sites are rewritten
+first; their text goes back into the holes.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from transplt.finding import Edit, Effort, Finding, Level, Operation
+from transplt.edits.edit import Edit
+from transplt.finding import Finding, Operation, Replacement
 from transplt.syntax.scan import parent
-from transplt.text.source import Source
-from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Swap, Transform
+from transplt.text.source import Source, splice
+from transplt.trees.transform import CannotRewrite, rewritten
 
-#: Operands longer than this many bytes are holes: no codemod looks into them.
+#: Operands longer than this many bytes are holes: no transform looks into them.
 HOLE_BYTES = 60
 #: Sites with more sites around them than this are left to a person; each costs a frame and a copy of its text.
 DEEPEST = 100
 _WORD = re.compile(r"\w")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+_Node = ast.expr | ast.stmt | ast.arg
 
 
-@dataclass(slots=True)
-class Change:
-    """One rule that applies to one node. `asked` says that an option of its own (-sim) asked for an unsafe change.
-
-    `writes_npu` says that the output needs `import torch_npu`; `imports` are further modules it needs, `lines` are
-    statements it needs below the imports.
-    """
-
-    node: ast.expr | ast.stmt
-    code: str
-    message: str
-    transform: Transform
-    level: Level = Level.SAFE
-    api: str = ""
-    help: str = ""
-    effort: Effort | None = None
-    writes_npu: bool = False
-    user: bool = False
-    asked: bool = False
-    imports: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Site:
-    """All changes of one node, in the order in which they run."""
+    """All edits of one node, in the order in which they run."""
 
-    node: ast.expr | ast.stmt
+    node: _Node
     start: int
     end: int
-    changes: list[Change]
+    edits: list[Edit]
     children: list[Site] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class SiteEdit:
-    """A minimal replacement of bytes `start`..`end` by `after`, with the changes that made it."""
+@dataclass(slots=True, eq=False)
+class Piece:
+    """A minimal replacement of bytes `start`..`end` by `after`, with the edits that made it."""
 
     start: int
     end: int
     after: str
-    changes: list[Change]
+    edits: list[Edit]
     site: Site
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Failure:
-    """A site whose changes could not be carried out."""
+    """A site whose edits could not be carried out."""
 
     site: Site
     reason: str
 
 
-def build_sites(source: Source, changes: list[Change]) -> list[Site]:
-    """Outermost sites, sorted, each with the sites nested in it. Changes of one node share a site."""
+def build_sites(source: Source, edits: Sequence[Edit]) -> list[Site]:
+    """Outermost sites, sorted, each with the sites nested in it. Edits of one node share a site."""
     by_node: dict[int, Site] = {}
-    for change in changes:
-        start, end = source.extent(change.node)
-        site = by_node.setdefault(id(change.node), Site(change.node, start, end, []))
-        site.changes.append(change)
+    for edit in edits:
+        start, end = source.extent(edit.node)
+        site = by_node.setdefault(id(edit.node), Site(edit.node, start, end, []))
+        site.edits.append(edit)
     ordered: list[Site] = []
     for _, same in groupby(sorted(by_node.values(), key=_extent), key=_extent):
         group = list(same)
@@ -114,57 +92,73 @@ def _depth(node: ast.AST) -> int:
     return depth
 
 
-def rewrite_site(source: Source, site: Site, depth: int = 0) -> tuple[str, list[SiteEdit], list[Failure]]:
-    """New text of a site with its nested sites, the minimal edits (absolute offsets), and what failed.
+def rewrite_site(
+    source: Source, site: Site, *, show: bool = False, depth: int = 0
+) -> tuple[str, list[Piece], list[Failure]]:
+    """New text of a site with its nested sites, the minimal pieces (absolute offsets), and what failed.
 
-    `depth` is the number of sites around this one.
+    `show`: see `transplt.trees.transform.rewritten`. `depth` is the number of sites around this one.
     """
     if depth > DEEPEST:
         return source.slice(site.start, site.end), [], [Failure(site, "nested too deeply")]
-    edits: list[SiteEdit] = []
     failures: list[Failure] = []
     inner_text: dict[int, str] = {}
-    inner_edits: dict[int, list[SiteEdit]] = {}
+    every_inner: list[Piece] = []
     for child in site.children:
-        text, child_edits, child_failures = rewrite_site(source, child, depth + 1)
+        text, pieces, child_failures = rewrite_site(source, child, show=show, depth=depth + 1)
         inner_text[id(child)] = text
-        inner_edits[id(child)] = child_edits
+        every_inner += pieces
         failures += child_failures
     holes = _holes(source, site)
     old_parts, spans = _segments(source, site, holes)
     fills = [_fill(source, hole, site.children, inner_text) for hole in holes]
     names = [f"_hole{index}_" for index in range(len(holes))]
     skeleton = _join(old_parts, names)
+    news = [edit.new for edit in site.edits]
+    apart = any(edit.apart for edit in site.edits)
+    steps = [skeleton]
     try:
-        changed = _transform(site, skeleton)
+        for some in [[new] for new in news] if apart else [news]:
+            steps.append(rewritten(steps[-1], some, type(site.node), show=show))
     except CannotRewrite as error:
         failures.append(Failure(site, str(error)))
-        changed = skeleton
-    except Exception as error:  # a codemod must never cost more than its site
+        steps = [skeleton]
+    except Exception as error:  # a transform must never cost more than its site
         failures.append(Failure(site, f"{type(error).__name__}: {error}".splitlines()[0]))
-        changed = skeleton
-    every_inner = [edit for child in site.children for edit in inner_edits[id(child)]]
+        steps = [skeleton]
+    changed = steps[-1]
     if changed == skeleton:
         return _join(old_parts, fills), every_inner, failures
-    new_parts = _split(changed, names)
+    parts = [_split(step, names) for step in steps]
+    new_parts = parts[-1]
     if new_parts is not None:
-        edits = _segment_edits(site, old_parts, new_parts, spans)
-        edits += every_inner
-        edits.sort(key=lambda edit: edit.start)
-        return _join(new_parts, fills), edits, failures
+        pieces = _segment_pieces(site, parts, spans) + every_inner
+        pieces.sort(key=lambda piece: piece.start)
+        return _join(new_parts, fills), pieces, failures
     new_text = changed
     for name, fill in zip(names, fills, strict=True):
         new_text = new_text.replace(name, fill)
     old_text = source.slice(site.start, site.end)
-    edits = _one_edit(site, old_text, new_text, [c for edit in every_inner for c in edit.changes])
-    return new_text, edits, failures
+    inner = [edit for piece in every_inner for edit in piece.edits]
+    return new_text, _one_piece(site, old_text, new_text, inner), failures
+
+
+def rendered(source: Source, node: ast.expr, edits: Sequence[Edit]) -> str:
+    """The text of an expression with those of some edits that lie inside of it."""
+    start, end = source.extent(node)
+    inside = [edit for edit in edits if start <= source.extent(edit.node)[0] and source.extent(edit.node)[1] <= end]
+    pieces = [piece for site in build_sites(source, inside) for piece in rewrite_site(source, site)[1]]
+    spliced = sorted((piece.start - start, piece.end - start, piece.after.encode()) for piece in pieces)
+    return splice(source.utf8[start:end], spliced).decode()
 
 
 def _holes(source: Source, site: Site) -> list[ast.expr]:
     """The operands of a site that its changes do not get to see, in source order."""
     child_spans = [(child.start, child.end) for child in site.children]
+    wanted = {source.extent(node) for edit in site.edits for node in edit.holes}
     holes: list[ast.expr] = []
-    stack: list[ast.AST] = list(ast.iter_child_nodes(site.node)) if isinstance(site.node, ast.expr) else []
+    simple = isinstance(site.node, (ast.expr, ast.Expr, ast.Assign, ast.Return))
+    stack: list[ast.AST] = list(ast.iter_child_nodes(site.node)) if simple else []
     while stack:
         node = stack.pop()
         if isinstance(node, (ast.keyword, ast.Starred, ast.Slice, ast.GeneratorExp, ast.comprehension, ast.arguments)):
@@ -181,7 +175,10 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
         if start < site.start or end > site.end or start >= end:
             continue
         holds_site = any(start <= a and b <= end for a, b in child_spans)
-        if holds_site or end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)):
+        long = end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp))
+        if (start, end) not in wanted and any(start <= a and b <= end for a, b in wanted):
+            stack.extend(ast.iter_child_nodes(node))
+        elif holds_site or long or (start, end) in wanted:
             holes.append(node)
     holes.sort(key=lambda node: source.extent(node)[0])
     return holes
@@ -237,66 +234,38 @@ def _split(text: str, names: list[str]) -> list[str] | None:
     return parts
 
 
-def _transform(site: Site, skeleton: str) -> str:
-    is_statement = isinstance(site.node, ast.stmt)
-    current: cst.CSTNode | str = skeleton
-    for change in site.changes:
-        transform = change.transform
-        if isinstance(transform, Swap):
-            current = transform.apply(_text(current, skeleton))
-            continue
-        if isinstance(current, str):
-            current = cst.parse_statement(current + "\n") if is_statement else _parse_expression(current)
-        current = transform(current)
-    text = _text(current, skeleton)
-    if not is_statement:
-        _check_expression(text)
-    return text.rstrip("\r\n") if is_statement else text
-
-
-def _text(current: cst.CSTNode | str, skeleton: str) -> str:
-    """The source of what a skeleton has become, with its line ends."""
-    if isinstance(current, str):
-        return current
-    found = _NEWLINE.search(skeleton)
-    return cst.Module([], default_newline=found.group() if found else "\n").code_for_node(current)
-
-
-def _check_expression(text: str) -> None:
-    """An edit that only together with another one makes sense to the parser would get past the check of the file."""
-    try:
-        parsed = ast.parse(f"({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise CannotRewrite(f"the new text is no expression: {error}") from None
-    if isinstance(parsed, ast.Tuple) and not parsed.elts and "(" not in text:
-        raise CannotRewrite("the new text is empty")
-
-
-def _parse_expression(text: str) -> cst.BaseExpression:
-    node = cst.parse_expression(f"({text})")
-    return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
-
-
-def _segment_edits(
-    site: Site, old: list[str], new: list[str], spans: list[tuple[int, int]]
-) -> list[SiteEdit]:
-    """One edit for each segment that differs."""
-    edits = []
-    for before, after, (start, _) in zip(old, new, spans, strict=True):
+def _segment_pieces(site: Site, parts: Sequence[list[str] | None], spans: list[tuple[int, int]]) -> list[Piece]:
+    """One piece for each segment that differs. `parts` are the segments after each step, the old ones first."""
+    old, new = parts[0], parts[-1]
+    assert old is not None and new is not None
+    pieces = []
+    for index, (start, _) in enumerate(spans):
+        before, after = old[index], new[index]
         if before == after:
             continue
         head, tail = _trim(before, after)
         begin = start + len(before[:head].encode())
         end = start + len(before[: len(before) - tail].encode())
-        edits.append(SiteEdit(begin, end, after[head : len(after) - tail], site.changes, site))
-    return edits
+        pieces.append(Piece(begin, end, after[head : len(after) - tail], _edits_of(site, parts, index), site))
+    return pieces
 
 
-def _one_edit(site: Site, before: str, after: str, inner: list[Change]) -> list[SiteEdit]:
+def _edits_of(site: Site, parts: Sequence[list[str] | None], index: int) -> list[Edit]:
+    """The edits that a piece is recorded with: all of its node, but those apart only where they changed it."""
+    if len(parts) != len(site.edits) + 1:
+        return site.edits
+    return [
+        edit
+        for edit, before, after in zip(site.edits, parts, parts[1:], strict=False)
+        if not edit.apart or before is None or after is None or before[index] != after[index]
+    ]
+
+
+def _one_piece(site: Site, before: str, after: str, inner: list[Edit]) -> list[Piece]:
     head, tail = _trim(before, after)
     begin = site.start + len(before[:head].encode())
     end = site.start + len(before[: len(before) - tail].encode())
-    return [SiteEdit(begin, end, after[head : len(after) - tail], [*site.changes, *inner], site)]
+    return [Piece(begin, end, after[head : len(after) - tail], [*site.edits, *inner], site)]
 
 
 def _trim(before: str, after: str) -> tuple[int, int]:
@@ -323,28 +292,28 @@ def _splits_word_end(before: str, after: str, tail: int) -> bool:
     return any(tail < len(text) and _WORD.match(text[len(text) - tail - 1]) for text in (before, after))
 
 
-def findings_of(source: Source, path: str, edits: list[SiteEdit]) -> list[Finding]:
-    """One record per edit; several changes of one edit give it their codes' first and all messages."""
+def findings_of(source: Source, path: str, pieces: Sequence[Piece]) -> list[Finding]:
+    """One record for each piece; several edits of one piece give it the first one's code and all messages."""
     records = []
-    for edit in edits:
-        first = edit.changes[0]
-        messages = list(dict.fromkeys(change.message for change in edit.changes))
-        before = source.slice(edit.start, edit.end)
+    for piece in pieces:
+        first = piece.edits[0]
+        messages = dict.fromkeys(edit.message for edit in piece.edits)
+        before = source.slice(piece.start, piece.end)
         operation = Operation.MODIFY
         if not before:
             operation = Operation.INSERT
-        elif not edit.after:
+        elif not piece.after:
             operation = Operation.DELETE
         records.append(
             Finding(
                 path=path,
-                span=source.span(edit.start, edit.end),
+                span=source.span(piece.start, piece.end),
                 code=first.code,
                 level=first.level,
                 message="; ".join(messages),
                 api=first.api,
                 help=first.help,
-                edit=Edit(operation, before, edit.after),
+                edit=Replacement(operation, before, piece.after),
                 applied=True,
             )
         )

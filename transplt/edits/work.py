@@ -1,68 +1,33 @@
-"""One file on the bench: what codemods read, and where they put what they decide."""
+"""One file on the bench: what fixers read, and what they have found so far."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Edit, Found, Kept, Note
 from transplt.finding import Effort, Finding, Level
 from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
+from transplt.syntax.asks import last_name
 from transplt.syntax.names import Names
-from transplt.syntax.scan import Binding, Scan, parent
+from transplt.syntax.scan import Binding, Scan
 from transplt.text.source import Source
-from transplt.values.links import Flow, build_flow
-
-if TYPE_CHECKING:
-    from transplt.edits.insertions import Deletion, Insertion
-    from transplt.edits.layout import Layout
-
-
-@dataclass(slots=True)
-class Note:
-    """A finding without an edit. `extent` is the byte range it speaks of."""
-
-    extent: tuple[int, int]
-    code: str
-    level: Level
-    message: str
-    api: str = ""
-    help: str = ""
-    effort: Effort | None = None
-    ignored: str = ""
-
-
-@dataclass(slots=True)
-class Addition:
-    """A line of code that goes in beside a statement, at its indentation: after it, or before it."""
-
-    beside: ast.stmt
-    text: str
-    code: str
-    message: str
-    before: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NewImport:
-    """What an import statement that goes in is for."""
-
-    code: str
-    message: str
-    level: Level
+from transplt.values.links import build_flow
+from transplt.values.slots import Flow
 
 
 @dataclass(slots=True)
 class Work:
-    """A scanned file with the rules in force; codemods append to `changes` and `notes`.
+    """A scanned file with the rules in force.
 
-    `kept` are byte ranges whose CUDA words stay for a reason (a name of the project's own, prose, other libraries).
-    `renamed` maps import bindings to the local name they get. `packages` are imports that rules report; `packages`
-    of the codemods makes findings of them.
+    A fixer yields edits, notes and reasons; `edits`, `notes` and `kept` are those of the fixers before it, and its own so far. The
+    rest is what fixers tell each other: nodes that are `taken`, import bindings that are `renamed` to another local name,
+    `packages` whose imports rules report, names that are new to the file, and what a theme keeps between two visits.
     """
 
     source: Source
@@ -71,32 +36,39 @@ class Work:
     rules: RuleSet
     settings: Settings
     project: ProjectFacts
-    changes: list[Change] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    kept: list[tuple[int, int, str]] = field(default_factory=list)
-    renamed: dict[Binding, str] = field(default_factory=dict)
+    kept: list[Kept] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
-    additions: list[Addition] = field(default_factory=list)
+    renamed: dict[Binding, str] = field(default_factory=dict)
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
-    insertions: list[Insertion] = field(default_factory=list)  # lines and indentation, in order
-    deletions: list[Deletion] = field(default_factory=list)
-    layout: Layout | None = None  # new lines of several themes; see transplt.edits.writing
-    new_imports: dict[str, NewImport] = field(default_factory=dict)
     new_names: set[str] = field(default_factory=set)
-    bench: Any = None  # what transplt.themes.distributed keeps between its two visits
-    kept_flow: Flow | None = None  # worked out before the project was known
+    between_visits: dict[str, Any] = field(default_factory=dict)
+    known_flow: Flow | None = None  # worked out before the project was known
     _flow: Flow | None = None
+    _by_name: dict[str, list[tuple[int, ast.Call]]] | None = None
+    _by_last: dict[str, list[tuple[int, ast.Call]]] | None = None
 
     @property
     def flow(self) -> Flow:
-        """Where the values of this file go; built when a codemod first asks."""
+        """Where the values of this file go; built when a fixer first asks."""
         if self._flow is None:
-            kept = self.kept_flow
-            if kept is not None and self.project.known:
-                self._flow = kept.join(self.names, self.project)
+            if self.known_flow is not None and self.project.known:
+                self._flow = self.known_flow.join(self.names, self.project)
             else:
                 self._flow = build_flow(self.scan, self.names, self.project)
         return self._flow
+
+    # --- what fixers say ---------------------------------------------------------------------------------------------
+
+    def add(self, found: Found) -> None:
+        """Take down what a fixer yields."""
+        if isinstance(found, Edit):
+            self.edits.append(found)
+        elif isinstance(found, Note):
+            self.notes.append(found)
+        else:
+            self.kept.append(found)
 
     def note(
         self,
@@ -108,52 +80,79 @@ class Work:
         api: str = "",
         help: str = "",
         effort: Effort | None = Effort.LOW,
-    ) -> None:
-        """Say something about a node without changing it."""
+    ) -> Note:
+        """Something to say about a node without changing it."""
         if level in (Level.INFO, Level.UNKNOWN):
             effort = None if level is Level.INFO else effort
-        self.notes.append(Note(self.source.extent(node), code, level, message, api, help, effort))
+        return Note(self.source.extent(node), code, level, message, api, help, effort)
 
-    def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> None:
-        """Report what a rule says about a node; nothing for a package that the project itself defines."""
+    def note_rule(self, node: ast.expr | ast.stmt | ast.alias, rule: Rule, api: str, extra: str = "") -> list[Note]:
+        """What a rule says about a node; nothing for a package that the project itself defines."""
         if rule.imports_only and not rule.user and self.defines_package(rule.old):
-            return
+            return []
         if rule.imports_only and isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)):
             self.packages.append((node, rule, api))
-            return
+            return []
         message = f"{rule.message}; {extra}" if extra else rule.message
         level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
         effort = rule.effort or (Effort.MEDIUM if level is Level.MANUAL else None)
-        self.notes.append(Note(self.source.extent(node), rule.code, level, message, api, rule.help, effort))
+        return [Note(self.source.extent(node), rule.code, level, message, api, rule.help, effort)]
 
-    def defines_package(self, name: str) -> bool:
-        """True when the project has a package or a top-level module of that name, also below a folder such as src."""
-        return name.partition(".")[0] in self.project.packages
+    def keep(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str) -> Kept:
+        """Why the CUDA words of a node stay as they are."""
+        return Kept(self.source.extent(node), reason)
 
-    def keep(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str) -> None:
-        """Leave the CUDA words of a node as they are, for a reason."""
-        start, end = self.source.extent(node)
-        self.kept.append((start, end, reason))
+    # --- what fixers tell each other ---------------------------------------------------------------------------------
 
     def take(self, node: ast.AST) -> bool:
-        """Claim a node: True the first time, False when a rule of higher rank has claimed it."""
+        """Claim a node: True the first time, False when a fixer of lower rank has claimed it."""
         if id(node) in self.taken:
             return False
         self.taken.add(id(node))
         return True
 
+    def withdraw_notes(self, unwanted: Callable[[Note], bool]) -> None:
+        """Take back what was said and is not true any more."""
+        self.notes = [note for note in self.notes if not unwanted(note)]
 
-def call_of(node: ast.AST) -> ast.Call | None:
-    """The call whose callee is `node`, else None."""
-    above = parent(node)
-    return above if isinstance(above, ast.Call) and above.func is node else None
+    def withdraw_edits(self, unwanted: Callable[[Edit], bool]) -> None:
+        """Take back edits that are not to be made after all."""
+        self.edits = [edit for edit in self.edits if not unwanted(edit)]
 
+    # --- what fixers ask ---------------------------------------------------------------------------------------------
 
-def is_dotted(node: ast.AST) -> bool:
-    """True for `a` and `a.b.c`: read twice, they give the same without doing anything."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
+    def calls_by_name(self, names: Iterable[str]) -> list[ast.Call]:
+        """The calls of some full names, in the order of the scan."""
+        if self._by_name is None:
+            self._by_name = {}
+            for index, call in enumerate(self.scan.calls):
+                full = self.names.qualified(call.func)
+                if full is not None:
+                    self._by_name.setdefault(full, []).append((index, call))
+        found = [item for name in names for item in self._by_name.get(name, ())]
+        return [call for _, call in sorted(found, key=lambda item: item[0])]
+
+    def calls_by_last_name(self, names: Iterable[str]) -> list[ast.Call]:
+        """The calls of some last names, in the order of the scan."""
+        if self._by_last is None:
+            self._by_last = {}
+            for index, call in enumerate(self.scan.calls):
+                self._by_last.setdefault(last_name(call.func), []).append((index, call))
+        found = [item for name in names for item in self._by_last.get(name, ())]
+        return [call for _, call in sorted(found, key=lambda item: item[0])]
+
+    @property
+    def rewrites(self) -> list[Edit]:
+        """The edits of existing code so far."""
+        return [edit for edit in self.edits if edit.rewrites]
+
+    def text(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg) -> str:
+        """The source text of a node."""
+        return self.source.slice(*self.source.extent(node))
+
+    def defines_package(self, name: str) -> bool:
+        """True when the project has a package or a top-level module of that name, also below a folder such as src."""
+        return name.partition(".")[0] in self.project.packages
 
 
 def finding_of(work: Work, note: Note) -> Finding:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from transplt.files.advice import advise
 from transplt.files.kind import FileKind
-from transplt.finding import Finding, Level, Span, TokenCount
+from transplt.finding import NO_TOKENS, Finding, Level, Span, TokenCount
 from transplt.settings import TorchTarget
 from transplt.text.cuda_words import WORDS, mentions_cuda
 
@@ -37,7 +37,7 @@ class OtherFile:
 
     kind: FileKind
     findings: tuple[Finding, ...] = ()
-    tokens: TokenCount = TokenCount()
+    tokens: TokenCount = NO_TOKENS
     prose: int = 0
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import Names
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent, scan
-from transplt.text.source import Source, UnreadableSource, parse, read_source
+from transplt.text.source import Source, UnreadableSource, read_source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).

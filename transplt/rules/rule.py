@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
 from transplt.finding import Effort, Level
-from transplt.settings import TORCH_VERSIONS
 
 
 class Kind(str, Enum):
@@ -114,46 +112,3 @@ def needs_torch_npu(name: str) -> bool:
     """True when a qualified name exists only after `import torch_npu`."""
     root, *parts = name.split(".")
     return root == "torch_npu" or (root == "torch" and any(part == "npu" or "hccl" in part.lower() for part in parts))
-
-
-_CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
-
-
-def version_key(version: str) -> tuple[int, int]:
-    """`"2.10"` -> `(2, 10)`. Raises ValueError for anything but major.minor."""
-    major, minor = version.split(".")
-    return int(major), int(minor)
-
-
-def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
-    """The torch versions (minors that transplt knows) a `versions` value names; None means all.
-
-    `spec` is a specifier such as `">=2.1,!=2.8"` or a list of minors. Raises ValueError when it cannot be read.
-    """
-    if spec is None:
-        return frozenset(TORCH_VERSIONS)
-    if not isinstance(spec, str):
-        wrong = [item for item in spec if item not in TORCH_VERSIONS]
-        if wrong:
-            raise ValueError(f"{wrong[0]!r} is not one of {', '.join(TORCH_VERSIONS)}")
-        return frozenset(spec)
-    chosen = set(TORCH_VERSIONS)
-    for clause in spec.split(","):
-        match = _CLAUSE.fullmatch(clause)
-        if match is None:
-            raise ValueError(f"{clause.strip()!r} is not a comparison such as >=2.1 or !=2.8")
-        operator, wanted = match[1], (int(match[2]), int(match[3]))
-        chosen = {version for version in chosen if _compare(version_key(version), operator, wanted)}
-    return frozenset(chosen)
-
-
-def _compare(have: tuple[int, int], operator: str, wanted: tuple[int, int]) -> bool:
-    if operator == "==":
-        return have == wanted
-    if operator == "!=":
-        return have != wanted
-    if operator == ">=":
-        return have >= wanted
-    if operator == "<=":
-        return have <= wanted
-    return have > wanted if operator == ">" else have < wanted

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from transplt.rules.json_lines import JsonError, JsonPath, parse, show_path
-from transplt.rules.rule import Kind, versions_of
+from transplt.rules.rule import Kind
 from transplt.rules.tables import read_table
+from transplt.rules.versions import versions_of
 
 _TYPES = {
     "object": "an object {...}",

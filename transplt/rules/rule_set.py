@@ -23,23 +23,16 @@ from functools import lru_cache
 from typing import Any
 
 from transplt.finding import Effort, Level
-from transplt.rules.rule import ArgSpec, Kind, Rule, SkipIf, versions_of
+from transplt.rules.rule import ArgSpec, Kind, Rule, SkipIf
 from transplt.rules.rule_file import RuleFileError, load_user_rules
 from transplt.rules.tables import read_table, rules_dir
+from transplt.rules.versions import versions_of
 from transplt.settings import Settings
 
 __all__ = ["RuleFileError", "RuleSet", "Table", "compile_rules", "load_user_rules", "parse_rules"]
 
 #: What marks a file as CUDA-bound whatever the rules say.
 BASE_LITERALS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti", "cpp_extension")
-#: What codemods look for in files that may not name CUDA: calls whose device is CUDA unless said otherwise
-#: (codemods/amp.py), and arguments of libraries that ask for a CUDA-bound part of them (codemods/libraries.py).
-CODEMOD_LITERALS = (
-    "gradscaler", "autocast_enabled", "fork_rng", "flash_attention_2", "load_in_", "tf32", "8bit", "paged_adamw",
-    "adamw_apex", "half_precision_backend", "fp16_backend", "num_gpus", "enable_xformers",
-)
-#: The last torch whose DataLoader pins memory for CUDA unless told a device.
-LAST_CUDA_PINNING = "2.6"
 
 _USER_CODES = {Kind.ARGS: "NPU001", Kind.FUNC: "NPU002", Kind.MODULE: "NPU003", Kind.UNSUPPORTED: "NPU004"}
 
@@ -139,9 +132,7 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
             if similar or not rule.similar:
                 user.add(rule)
     known = read_table("support/modules.json")
-    pins = versions_of(f"<={LAST_CUDA_PINNING}")
-    more = (*CODEMOD_LITERALS, *(("pin_memory",) if torch_version in pins else ()))
-    return RuleSet(user, builtin, _literals(more, user, builtin), _roots(user, builtin), frozenset(known["modules"]))
+    return RuleSet(user, builtin, _literals(user, builtin), _roots(user, builtin), frozenset(known["modules"]))
 
 
 def _similar(table: Table, old: str, rule: Rule, wanted: bool) -> None:
@@ -244,13 +235,13 @@ def _skip_if(entry: dict[str, Any]) -> SkipIf:
     )
 
 
-def _literals(more: tuple[str, ...], *tables: Table) -> tuple[bytes, ...]:
+def _literals(*tables: Table) -> tuple[bytes, ...]:
     """A small set of literals one of which is in every file that a rule can touch.
 
     A file can only refer to a qualified name when each part of it stands somewhere in the file, in an import at least.
     `torch` is in too many files to be of use.
     """
-    found = {*BASE_LITERALS, *more}
+    found = set(BASE_LITERALS)
     names = {rule.old.lower() for table in tables for rule in table}
     for name in sorted(names, key=lambda text: (len(text), text)):
         if not any(known in name for known in found):

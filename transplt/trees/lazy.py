@@ -3,7 +3,7 @@
     from transplt.trees.lazy import cst
 
 To mypy `cst` is the module itself. Nothing of it may be used while a module is imported: no default values, constants
-or base classes made of it. Most files never need it, see `transplt.trees.swaps`.
+or base classes made of it. What writes no edit never pays for it.
 """
 
 from __future__ import annotations

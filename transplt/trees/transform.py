@@ -1,25 +1,115 @@
-"""What an edit does to the text of its node."""
+"""What an edit does to the text of its node: a new text, or a function from one small LibCST tree to another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from transplt.trees.lazy import cst
 
+#: Gets the LibCST root of a site (an expression, a SimpleStatementLine, the Parameters of one parameter), with its long
+#: operands as placeholder names, and returns the new root, or its source text.
+Transform = Callable[["cst.CSTNode"], "cst.CSTNode | str"]
+
 
 class CannotRewrite(Exception):
-    """A codemod met a form that it does not handle; the site becomes a manual finding."""
+    """A transform met a form that it does not handle; the site becomes a manual finding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
-    """An edit of a node's own text, for which no tree has to be made: skeleton in, its new text out."""
+class OfText:
+    """An edit that finds its trees in the text of the node itself: the literals of a string (transplt.trees.literals)."""
 
-    apply: Callable[[str], str]
+    write: Callable[[str], str]
+    #: The same without trees, for `check`, which shows edits and makes none; None where only trees can tell.
+    show: Callable[[str], str | None]
 
 
-#: Gets the LibCST root of the skeleton (an expression, or the SimpleStatementLine of an import) and returns the new
-#: root, or its source text.
-TreeTransform = Callable[["cst.CSTNode"], "cst.CSTNode | str"]
-Transform = Swap | TreeTransform
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A transform whose outcome can be shown without a tree: for `check`, which writes nothing (transplt.trees.shown)."""
+
+    tree: Transform
+    show: Callable[[str], str | None]
+
+    def __call__(self, node: cst.CSTNode) -> cst.CSTNode | str:
+        return self.tree(node)
+
+
+#: What an edit of existing code is: another text for the whole node, or a transform.
+New = str | OfText | Transform
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+def refusing(reason: str) -> Transform:
+    """A transform that leaves the node as it is, for a reason."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        raise CannotRewrite(reason)
+
+    return transform
+
+
+def code(node: cst.CSTNode) -> str:
+    """The source text of a tree."""
+    return cst.Module([]).code_for_node(node)
+
+
+def rewritten(text: str, news: Sequence[New], kind: type[ast.AST], *, show: bool = False) -> str:
+    """The text of a node of that kind after some edits, one after the other.
+
+    With `show` no tree is made where an edit can be shown without one. CannotRewrite: the node stays as it is.
+    """
+    current: cst.CSTNode | str = text
+    for new in news:
+        if isinstance(new, str):
+            current = new
+        elif isinstance(new, OfText):
+            before = text_of(current, text)
+            shown = new.show(before) if show else None
+            current = new.write(before) if shown is None else shown
+        else:
+            shown = new.show(text_of(current, text)) if show and isinstance(new, Shown) else None
+            current = new(_tree(current, kind)) if shown is None else shown
+    after = text_of(current, text)
+    if issubclass(kind, ast.stmt):
+        return after.rstrip("\r\n")
+    if issubclass(kind, ast.expr):
+        _check(after)
+    return after
+
+
+def _tree(current: cst.CSTNode | str, kind: type[ast.AST]) -> cst.CSTNode:
+    if not isinstance(current, str):
+        return current
+    if issubclass(kind, ast.stmt):
+        return cst.parse_statement(current + "\n")
+    if issubclass(kind, ast.arg):
+        return cst.ensure_type(cst.parse_statement(f"def _({current}): pass"), cst.FunctionDef).params
+    return expression(current)
+
+
+def expression(text: str) -> cst.BaseExpression:
+    """The tree of an expression, which may go over several lines."""
+    node = cst.parse_expression(f"({text})")
+    return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
+
+
+def text_of(current: cst.CSTNode | str, before: str) -> str:
+    """The source of what a node has become, with the line ends that it had."""
+    if isinstance(current, str):
+        return current
+    found = _NEWLINE.search(before)
+    return cst.Module([], default_newline=found.group() if found else "\n").code_for_node(current)
+
+
+def _check(text: str) -> None:
+    """An edit that only together with another one makes sense to the parser would get past the check of the file."""
+    try:
+        parsed = ast.parse(f"({text}\n)", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CannotRewrite(f"the new text is no expression: {error}") from None
+    if isinstance(parsed, ast.Tuple) and not parsed.elts and "(" not in text:
+        raise CannotRewrite("the new text is empty")

@@ -6,7 +6,7 @@ import ast
 import re
 
 from transplt.syntax.scan import Scan, parent
-from transplt.text.cuda_words import literal_areas
+from transplt.text.lexer import lex
 from transplt.text.source import Source
 
 #: What speaks of the NPU. `_` counts as a border: `is_npu_available`, `self.is_npu`.
@@ -44,9 +44,7 @@ def npu_places(source: Source) -> list[int]:
     found = [match.start() for match in NPU.finditer(utf8)]
     if not found:
         return []
-    areas = [
-        (start, end) for start, end, kind in literal_areas(utf8) if kind == "comment" or utf8[end - 3 : end] in _TRIPLE
-    ]
+    areas = [(each.start, each.end) for each in lex(utf8) if each.is_comment or utf8[each.end - 3 : each.end] in _TRIPLE]
     return [at for at in found if not any(start <= at < end for start, end in areas)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from transplt.finding import Edit, Effort, Operation
+from transplt.finding import Effort, Operation, Replacement
 from transplt.report.cell import visible
 from transplt.report.checked import CheckResult, Item
 
@@ -109,7 +109,7 @@ def _block(item: Item, color: bool) -> Iterator[str]:
         yield f"{pad} = help: {visible(finding.help)}{effort}"
 
 
-def _edit(edit: Edit) -> str:
+def _edit(edit: Replacement) -> str:
     before, after = visible(edit.before), visible(edit.after.rstrip("\r\n"))
     if edit.operation is Operation.INSERT:
         return f"insert: {after}"

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.syntax.names import Names
+from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
-from transplt.text.source import UnreadableSource, parse, read_source
+from transplt.text.source import UnreadableSource, read_source
 from transplt.themes.amp.connected import importers, reached
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from transplt.program.program import LOADERS, File, Function, Program
+from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.distributed.bench import Bench
 
@@ -65,15 +66,6 @@ def _ended(file: File, first: ast.stmt, body: list[ast.stmt], *, guard: bool = F
             return Start(file, first, None, guard=guard)
         return Start(file, first, last, last_exits=True, guard=guard)
     return Start(file, first, last, guard=guard)
-
-
-def is_main_guard(node: ast.stmt) -> bool:
-    """True for `if __name__ == "__main__":`."""
-    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
-        return False
-    both = [node.test.left, node.test.comparators[0]]
-    names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in both)
-    return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
 
 
 def _is_definition(node: ast.stmt) -> bool:

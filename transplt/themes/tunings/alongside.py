@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transplt.program.program import Program, imported_paths
-from transplt.themes.distributed.start import is_main_guard
+from transplt.syntax.asks import is_main_guard
 
 
 def files_alongside(program: Program) -> dict[str, frozenset[str]]:

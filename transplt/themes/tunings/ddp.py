@@ -17,7 +17,7 @@ import re
 from transplt.codemods.call_edits import lacks
 from transplt.edits.writing import Writer
 from transplt.program.program import File, Program, Slot, enclosing_function
-from transplt.rules.rule import versions_of
+from transplt.rules.versions import versions_of
 from transplt.settings import Settings
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.tunings.edits import add_keyword

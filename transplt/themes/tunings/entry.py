@@ -11,8 +11,8 @@ import re
 from transplt.edits.work import Work
 from transplt.edits.writing import Writer
 from transplt.program.program import imported_paths
+from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.distributed.start import is_main_guard
 from transplt.themes.tunings.optimizers import ON_CARD
 from transplt.themes.tunings.reach import program_around, reach_of
 from transplt.themes.tunings.spelling import torch_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.codemods.arguments import without_argument
+from transplt.codemods.args import without_argument
 from transplt.edits.writing import Writer
 from transplt.program.program import File, Program, enclosing_function
 from transplt.themes.tunings.optimizers import Made, Optimizers, optimizers_around

@@ -13,8 +13,8 @@ from transplt.codemods.data_loader import LOADERS
 from transplt.edits.writing import Writer
 from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
-from transplt.rules.rule import versions_of
 from transplt.rules.rule_set import LAST_CUDA_PINNING
+from transplt.rules.versions import versions_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.tunings.copies import copies_of
 from transplt.themes.tunings.edits import add_keyword

@@ -8,47 +8,40 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.arguments import carry_over, shape
-from transplt.codemods.imports import local_target
-from transplt.edits.rewrite import Change
+from transplt.codemods.args import carry_over
+from transplt.codemods.module import local_target
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.scan import Binding, parent
-from transplt.trees import swaps
+from transplt.syntax.asks import dotted
+from transplt.syntax.scan import Binding
+from transplt.trees.names import dotted as dotted_name
+
+fixer = Fixer(__name__, code="NPU002", rank=410)
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def references(work: Work, tree: ast.Module) -> Finds:
     """Rename every reference that resolves to a name the rules know."""
     for name in sorted(work.scan.names):
-        nodes = work.scan.names[name]
         seen: dict[int, str | None] = {}
-        for node in nodes:
+        for node in work.scan.names[name]:
             scope = work.scan.scope_of(node)
             key = id(scope)
             if key not in seen:
                 seen[key] = work.names.resolve(name, scope)
             base = seen[key]
             if base is not None and (work.renamed or base.split(".", 1)[0] in work.rules.roots):
-                _reference(work, node, base)
+                yield from _reference(work, node, base)
 
 
-def dotted(node: ast.AST) -> list[ast.expr]:
-    """A Name and the Attributes stacked on it, innermost first: `a`, `a.b`, `a.b.c`."""
-    assert isinstance(node, ast.expr)
-    found: list[ast.expr] = [node]
-    above = parent(node)
-    while isinstance(above, ast.Attribute) and above.value is found[-1]:
-        found.append(above)
-        above = parent(above)
-    return found
-
-
-def _reference(work: Work, name: ast.Name, base: str) -> None:
+def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     links = dotted(name)
     attrs = [node.attr for node in links if isinstance(node, ast.Attribute)]
     full = ".".join([base, *attrs])
-    binding = _import_binding(work, name)
+    binding = import_binding(work, name)
     held = local_target(work, binding, base) if binding is not None else _alias_target(work, base)
     local = work.renamed.get(binding, name.id) if binding is not None else name.id
     if binding is None and base != held and len(links) == 1:
@@ -58,7 +51,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> None:
     matched = user or work.rules.builtin.resolve(full)
     if matched is None:
         if local != name.id:
-            _rename_root(work, name, local)
+            yield from _rename_root(work, name, local)
         return
     rule, prefix = matched
     depth = prefix.count(".") - base.count(".")
@@ -67,31 +60,31 @@ def _reference(work: Work, name: ast.Name, base: str) -> None:
         # What stands behind a name given by assignment is reported where it is assigned.
         told = depth == 0 and binding is None and base != name.id
         if not rule.imports_only and depth >= 0 and not told and id(links[depth]) not in work.taken:
-            work.note_rule(links[depth], rule, full)
+            yield from work.note_rule(links[depth], rule, full)
         if local != name.id:
-            _rename_root(work, name, local)
+            yield from _rename_root(work, name, local)
         return
     if depth == 0 and binding is not None and isinstance(binding.node, ast.Import) and name.id == base:
         # `import apex`: the import binds the module's own name, which the uses have to follow.
-        if carry_over(work, rule, name, full) and work.take(name):
-            _follow(work, rule, name, target, full)
+        if (yield from carry_over(work, rule, name, full)) and work.take(name):
+            yield from _follow(work, rule, name, target, full)
         return
     if depth < 0 or (depth == 0 and binding is not None):
         # The import itself carries the new name; arguments may still have to change.
         if depth == 0:
-            carry_over(work, rule, links[0], full)
+            yield from carry_over(work, rule, links[0], full)
         if local != name.id:
-            _rename_root(work, name, local)
+            yield from _rename_root(work, name, local)
         return
     if _unknown_member(rule, prefix, full):
-        _report_member(work, rule, links, full, prefix, base)
+        yield from _report_member(work, rule, links, full, prefix, base)
         return
     node = links[depth]
-    if not carry_over(work, rule, node, full):
+    if not (yield from carry_over(work, rule, node, full)):
         return
     if not work.take(node):
         return
-    _rename(work, rule, node, name, local, held, base, prefix, target, full)
+    yield from _rename(work, rule, node, name, local, held, base, prefix, target, full)
 
 
 def _target(work: Work, rule: Rule, prefix: str, user: bool) -> str | None:
@@ -114,9 +107,9 @@ def _unknown_member(rule: Rule, prefix: str, full: str) -> bool:
     return rule.kind is Kind.MODULE and rule.listed and full != prefix
 
 
-def _report_member(work: Work, rule: Rule, links: list[ast.expr], full: str, prefix: str, base: str) -> None:
+def _report_member(work: Work, rule: Rule, links: list[ast.expr], full: str, prefix: str, base: str) -> Finds:
     depth = min(prefix.count(".") - base.count(".") + 1, len(links) - 1)
-    work.note(
+    yield work.note(
         links[depth],
         "NPU601",
         f"{full} is not in the tables of torch.cuda names",
@@ -138,7 +131,7 @@ def _rename(
     prefix: str,
     target: str,
     full: str,
-) -> None:
+) -> Finds:
     suffix = prefix[len(base) :]
     writes_npu = needs_torch_npu(target)
     imports: tuple[str, ...] = ()
@@ -148,39 +141,35 @@ def _rename(
         text = local + target[len(held) :]
     else:
         text = target
-        imports = _needed_import(work, target, name)
+        imports = needed_import(work, target, name)
     if text == work.source.slice(*work.source.extent(node)):
         return
-    work.changes.append(
-        Change(
-            node,
-            rule.code,
-            _say(rule, full, target + full[len(prefix) :]),
-            swaps.dotted(text),
-            level=rule.level,
-            api=full,
-            help=rule.help,
-            writes_npu=writes_npu,
-            user=rule.user,
-            asked=rule.similar,
-            imports=imports,
-        )
+    yield Edit(
+        node,
+        rule.code,
+        _say(rule, full, target + full[len(prefix) :]),
+        dotted_name(text),
+        level=rule.level,
+        api=full,
+        help=rule.help,
+        writes_npu=writes_npu,
+        user=rule.user,
+        asked=rule.similar,
+        imports=imports,
     )
 
 
-def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> None:
-    work.changes.append(
-        Change(
-            name,
-            rule.code,
-            _say(rule, full, target + full[len(name.id) :]),
-            swaps.dotted(target),
-            level=rule.level,
-            api=full,
-            writes_npu=needs_torch_npu(target),
-            user=rule.user,
-            asked=rule.similar,
-        )
+def _follow(work: Work, rule: Rule, name: ast.Name, target: str, full: str) -> Finds:
+    yield Edit(
+        name,
+        rule.code,
+        _say(rule, full, target + full[len(name.id) :]),
+        dotted_name(target),
+        level=rule.level,
+        api=full,
+        writes_npu=needs_torch_npu(target),
+        user=rule.user,
+        asked=rule.similar,
     )
 
 
@@ -189,20 +178,18 @@ def _say(rule: Rule, old: str, new: str) -> str:
     return f"{old} -> {new}{note}"
 
 
-def _rename_root(work: Work, name: ast.Name, local: str) -> None:
+def _rename_root(work: Work, name: ast.Name, local: str) -> Finds:
     if work.take(name):
-        work.changes.append(
-            Change(
-                name,
-                "NPU401",
-                f"{name.id} is imported as {local} now",
-                swaps.whole(local),
-                api=name.id,
-            )
+        yield Edit(
+            name,
+            "NPU401",
+            f"{name.id} is imported as {local} now",
+            local,
+            api=name.id,
         )
 
 
-def _import_binding(work: Work, name: ast.Name) -> Binding | None:
+def import_binding(work: Work, name: ast.Name) -> Binding | None:
     """The import that gives a name its value; the main one when an except clause holds a double."""
     found = work.names.lookup(name.id, work.scan.scope_of(name))
     if found is None:
@@ -222,55 +209,7 @@ def _alias_target(work: Work, base: str) -> str:
     return rule.new + base[len(prefix) :]
 
 
-def calls_by_last_name(work: Work) -> None:
-    """The user's renames without dots: they match the last name of a call."""
-    table = work.rules.user.last_names
-    if not table:
-        return
-    for call in work.scan.calls:
-        func = call.func
-        last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        rule = table.get(last)
-        if rule is None or (rule.skip_if is not None and rule.skip_if.holds(*shape(call))):
-            continue
-        if isinstance(func, ast.Name) and _import_binding(work, func) in work.renamed:
-            continue  # the import brings the new name
-        if carry_over(work, rule, func, last) and work.take(func):
-            _rename_call(work, rule, func, last)
-
-
-def _rename_call(work: Work, rule: Rule, func: ast.expr, last: str) -> None:
-    text = rule.new
-    imports: tuple[str, ...] = ()
-    if "." in rule.new:
-        imports = _needed_import(work, rule.new, func)
-    elif isinstance(func, ast.Attribute):
-        # The module in front of the user's name follows its own rule: torch.cuda.synchronize -> torch.npu.<new>.
-        full = work.names.qualified(func.value)
-        moved = work.rules.builtin.modules.get(full) if full is not None else None
-        if moved is not None and isinstance(func.value, ast.Attribute):
-            text = f"{moved.new}.{rule.new}"
-        else:
-            text = f"{work.source.slice(*work.source.extent(func.value))}.{rule.new}"
-            if not text.replace(".", "").isidentifier():
-                text = ""
-    work.changes.append(
-        Change(
-            func,
-            rule.code,
-            f"{last} -> {text or rule.new}",
-            swaps.dotted(text) if text else swaps.last_name(rule.new),
-            level=rule.level,
-            api=last,
-            user=True,
-            asked=rule.similar,
-            imports=imports,
-            writes_npu=text.startswith(("torch.npu", "torch_npu")),
-        )
-    )
-
-
-def _needed_import(work: Work, target: str, where: ast.expr) -> tuple[str, ...]:
+def needed_import(work: Work, target: str, where: ast.expr) -> tuple[str, ...]:
     """The module to import so that a dotted name works where it is written; none when its root is bound."""
     root = target.split(".")[0]
     if root == "torch_npu" or "." not in target:

@@ -1,56 +1,41 @@
-"""Lines that go in: `import torch_npu`, modules that a user's rule needs, `npu = cuda` in a class."""
+"""Imports that go in: where `import torch_npu` stands, where those that a theme asked for do, and constants below them."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from transplt.edits.rewrite import SiteEdit
-from transplt.edits.work import Addition, Work
-from transplt.finding import Level
+from transplt.edits.edit import AtTop, Edit
+from transplt.edits.lines import Placed, first_line, lead_of, line_start, placed
+from transplt.edits.work import Work
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.text.source import Source
 
 TORCH_NPU = "import torch_npu  # noqa: F401"
+#: The code of an import that edits need.
+CODE = "NPU403"
 _STANDARD = sys.stdlib_module_names | {"distutils", "imp", "tomllib"}  # the same under every Python
 #: Calls that only keep what they are given.
 _HOLDERS = frozenset("dict add_argument add_option list tuple set field Field get getenv setdefault str".split())
+#: What a new line holds when it needs torch_npu.
+_NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.|autocast\(\"npu\"")
 
 
-@dataclass(frozen=True, slots=True)
-class Insertion:
-    """Text to put in at a byte offset (always a line start, or the end of the file)."""
-
-    offset: int
-    text: str
-    code: str
-    message: str
-    level: Level = Level.SAFE
-
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """The bytes of a statement that go out, with what stands there then (nothing, or `pass`)."""
-
-    start: int
-    end: int
-    text: str
-    code: str
-    message: str
-    level: Level = Level.SAFE
-
-
-def needs_torch_npu(work: Work, edits: list[SiteEdit]) -> bool:
+def needs_torch_npu(work: Work, applied: Iterable[Edit]) -> bool:
     """True when what was written into a file runs there only after `import torch_npu`.
 
     A file that merely holds settings (`backend = "hccl"`, `dict(device="npu")`, `add_argument(default="npu")`) and
     imports nothing but the standard library hands its strings to others, who import torch.
     """
-    nodes = [change.node for edit in edits for change in edit.changes if change.writes_npu]
-    if not nodes:
-        return False
-    return _uses_packages(work) or any(not _is_setting(node) for node in nodes)
+    nodes = [edit.node for edit in applied if edit.writes_npu]
+    return bool(nodes) and (_uses_packages(work) or any(not _is_setting(node) for node in nodes))
+
+
+def names_npu(lines: Iterable[Placed]) -> bool:
+    """True when a line that goes in needs torch_npu."""
+    return any(_NPU_NAME.search(line.text) for line in lines)
 
 
 def _uses_packages(work: Work) -> bool:
@@ -79,21 +64,20 @@ def _is_setting(node: ast.AST) -> bool:
     return True
 
 
-def import_insertions(source: Source, scan: Scan, modules: list[str], moved: set[int]) -> list[Insertion]:
-    """Where to import `modules` (torch_npu among them). `moved` holds ids of statements that name the NPU now."""
+def needed_imports(source: Source, scan: Scan, modules: list[str], moved: set[int]) -> list[Placed]:
+    """Imports of `modules` (torch_npu among them) where they are missing. `moved`: ids of statements that name the NPU now."""
     wanted = [module for module in modules if not _imported(scan, module)]
     if not wanted:
         return []
     body = scan.tree.body
     place = _inner_place(source, body, moved)
     if place is None:
-        place = _line_after(source, body, _before_uses(body, _after(body, moved), moved))
-    offset, lead, indent = place
+        place = (_line_below(source, body, _before_uses(body, _after(body, moved), moved)), "")
+    offset, indent = place
     newline = source.newline()
     lines = [TORCH_NPU if module == "torch_npu" else f"import {module}" for module in wanted]
-    text = lead + "".join(indent + line + newline for line in lines)
-    message = "import " + ", ".join(wanted)
-    return [Insertion(offset, text, "NPU403", message)]
+    text = lead_of(source, offset) + "".join(indent + line + newline for line in lines)
+    return [Placed(offset, offset, text, CODE, f"import {', '.join(wanted)}")]
 
 
 def _imported(scan: Scan, module: str) -> bool:
@@ -129,7 +113,7 @@ def is_type_checking(test: ast.expr) -> bool:
     return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")) == "TYPE_CHECKING"
 
 
-def _inner_place(source: Source, body: list[ast.stmt], moved: set[int]) -> tuple[int, str, str] | None:
+def _inner_place(source: Source, body: list[ast.stmt], moved: set[int]) -> tuple[int, str] | None:
     """A place inside `if available: import torch`, when that is the first import of torch; None for any other."""
     for node in body:
         if _imports_torch(node) or isinstance(node, ast.Try):
@@ -145,8 +129,7 @@ def _inner_place(source: Source, body: list[ast.stmt], moved: set[int]) -> tuple
                     indent = source.utf8[start : start + inner.col_offset].decode()
                     if indent.strip():
                         return None
-                    offset, lead, _ = _line_after(source, node.body, node.body.index(inner))
-                    return offset, lead, indent
+                    return _line_below(source, node.body, node.body.index(inner)), indent
     return None
 
 
@@ -214,49 +197,16 @@ def _head(body: list[ast.stmt]) -> int:
     return head
 
 
-def _line_after(source: Source, body: list[ast.stmt], index: int) -> tuple[int, str, str]:
-    """Start of the line after a statement and all that shares its last line, what to write before it, no indent."""
+def _line_below(source: Source, body: list[ast.stmt], index: int) -> int:
+    """Start of the line below a statement and all that shares its last line; above the first statement for -1."""
     if index < 0:
-        return _first_line(source, body), "", ""
+        return line_start(source, first_line(body[0])) if body else len(source.utf8)
     while index + 1 < len(body) and body[index + 1].lineno == body[index].end_lineno:
         index += 1
-    end_line = body[index].end_lineno or 1
-    if end_line < len(source.line_starts):
-        return source.line_starts[end_line], "", ""
-    return len(source.utf8), "" if source.utf8.endswith((b"\n", b"\r")) else source.newline(), ""
+    return line_start(source, (body[index].end_lineno or 1) + 1)
 
 
-def _first_line(source: Source, body: list[ast.stmt]) -> int:
-    """Where the head of a file without docstring ends: above the first statement, below the comments at the top."""
-    if not body:
-        return len(source.utf8)
-    first = body[0]
-    return source.line_starts[_first_line_of(first) - 1]
-
-
-def _first_line_of(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def line_insertion(source: Source, addition: Addition) -> Insertion:
-    """An added statement on a line of its own beside another statement, at the same indentation."""
-    node = addition.beside
-    start = source.line_starts[_first_line_of(node) - 1]
-    indent = source.utf8[start : start + node.col_offset].decode()
-    newline = source.newline()
-    if addition.before:
-        return Insertion(start, f"{indent}{addition.text}{newline}", addition.code, addition.message)
-    end_line = node.end_lineno or node.lineno
-    if end_line < len(source.line_starts):
-        offset, lead = source.line_starts[end_line], ""
-    else:
-        offset = len(source.utf8)
-        lead = "" if source.utf8.endswith((b"\n", b"\r")) else newline
-    return Insertion(offset, f"{lead}{newline}{indent}{addition.text}{newline}", addition.code, addition.message)
-
-
-def constants_insertion(source: Source, scan: Scan, lines: list[str], code: str) -> Insertion:
+def constants(source: Source, scan: Scan, lines: list[str], code: str) -> Placed:
     """Module-level statements below the imports at the head of the file."""
     body = scan.tree.body
     last = _head(body)
@@ -265,20 +215,65 @@ def constants_insertion(source: Source, scan: Scan, lines: list[str], code: str)
             last = index
         elif index > _head(body) and not isinstance(node, (ast.Try, ast.If)):
             break
-    offset, lead, _ = _line_after(source, body, last)
+    offset = _line_below(source, body, last)
     newline = source.newline()
-    text = lead + newline + "".join(line + newline for line in lines)
-    return Insertion(offset, text, code, f"{lines[0].split(' = ')[0]} from the environment")
+    text = lead_of(source, offset) + newline + "".join(line + newline for line in lines)
+    return Placed(offset, offset, text, code, f"{lines[0].split(' = ')[0]} from the environment")
 
 
-def joined(insertions: list[Insertion]) -> list[Insertion]:
-    """One insertion for each offset: what goes in at one place is one record, in the order given."""
-    by_offset: dict[int, Insertion] = {}
-    for item in insertions:
-        first = by_offset.get(item.offset)
-        if first is not None:
-            messages = dict.fromkeys([*first.message.split("; "), item.message])
-            level = item.level if first.level is Level.SAFE else first.level
-            item = Insertion(item.offset, first.text + item.text, first.code, "; ".join(messages), level)
-        by_offset[item.offset] = item
-    return list(by_offset.values())
+# --- imports that a theme asked for ----------------------------------------------------------------------------------
+
+
+def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
+    """The imports of edits `AtTop`: those of the standard library among their like, the others below the last of torch."""
+    wanted: dict[str, Edit] = {}
+    for edit in edits:
+        if isinstance(edit.where, AtTop):
+            wanted.setdefault(str(edit.new), edit)
+    if not wanted:
+        return []
+    body, newline = scan.tree.body, source.newline()
+    heads = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom)) and not _is_future(node)]
+    if not heads:
+        at = next((node for node in body if not _is_docstring(node) and not _is_future(node)), None)
+        offset = line_start(source, at.lineno) if at else len(source.utf8)
+        text = "".join(f"{line}{newline}" for line in sorted(wanted))
+        return [placed(wanted[min(wanted)], offset, text + newline)]
+    standard = sorted(line for line in wanted if _is_standard(line))
+    found = [
+        placed(wanted[line], _among_standard(source, heads, line.partition(" ")[2]), f"{line}{newline}")
+        for line in standard
+    ]
+    others = sorted((line for line in wanted if line not in standard), key=lambda line: (line[:4] != "impo", line))
+    last = ([node for node in heads if _imports_torch(node)] or heads)[-1]
+    offset = line_start(source, (last.end_lineno or last.lineno) + 1)
+    for line in others:
+        lead = lead_of(source, offset) if line == others[0] else ""
+        found.append(placed(wanted[line], offset, f"{lead}{line}{newline}"))
+    return found
+
+
+def _is_standard(line: str) -> bool:
+    """True for `import module` of the standard library."""
+    words = line.split()
+    return len(words) == 2 and words[1].split(".")[0] in _STANDARD
+
+
+def _among_standard(source: Source, heads: Sequence[ast.Import | ast.ImportFrom], module: str) -> int:
+    """Where `import module` goes among plain imports of the standard library, in the order of the alphabet."""
+    plain = []
+    for node in heads:
+        if isinstance(node, ast.Import) and node.names[0].name.split(".")[0] in _STANDARD:
+            plain.append(node)
+    after = next((node for node in plain if node.names[0].name > module), None)
+    if after is not None or not plain:
+        return line_start(source, (after or heads[0]).lineno)
+    return line_start(source, (plain[-1].end_lineno or plain[-1].lineno) + 1)
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)

@@ -9,16 +9,21 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.codemods.arguments import accepts
-from transplt.codemods.quoted_types import is_annotation
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, call_of
+from transplt.codemods.args import accepts
+from transplt.edits.edit import Decides, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
+from transplt.syntax.annotations import is_annotation
+from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import Binding, Scope, parent
 from transplt.text.cuda_words import mentions_cuda
-from transplt.trees import swaps
+from transplt.trees.names import modules_imported, names_imported
+from transplt.trees.transform import New
+
+fixer = Fixer(__name__, code="NPU003", rank=110)
 
 
 def local_target(work: Work, binding: Binding, base: str) -> str:
@@ -48,19 +53,19 @@ def _renamed(work: Work, rule: Rule, prefix: str) -> str | None:
     return rule.new
 
 
-def plan(work: Work) -> None:
-    """Rewrite the import statements; must run before references, which follow the names chosen here."""
-    for node in work.scan.imports:
-        if isinstance(node, ast.Import):
-            _plain(work, node)
-        else:
-            _from(work, node)
+@fixer.on(ast.Import)
+def import_statement(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    """Rewrite an import statement; before references, which follow the names chosen here."""
+    if isinstance(node, ast.Import):
+        yield from _plain(work, node)
+    else:
+        yield from _from(work, node)
 
 
 # --- import a.b as c ---------------------------------------------------------------------------------------------
 
 
-def _plain(work: Work, node: ast.Import) -> None:
+def _plain(work: Work, node: ast.Import) -> Finds:
     new_names: dict[int, str] = {}
     first: Rule | None = None
     level = Level.SAFE
@@ -74,15 +79,15 @@ def _plain(work: Work, node: ast.Import) -> None:
         rule, prefix = matched
         new = _renamed(work, rule, prefix)
         if new is None:
-            work.note_rule(alias, rule, alias.name)
+            yield from work.note_rule(alias, rule, alias.name)
             continue
         target = new + alias.name[len(prefix) :]
         text = _plain_text(work, alias, target)
         if text is None and len(node.names) == 1:
-            work.changes.append(_from_instead(node, alias, rule, target))
+            yield _from_instead(node, alias, rule, target)
             return
         if text is None:
-            work.note(
+            yield work.note(
                 alias,
                 rule.code,
                 f"{alias.name} is no module in torch_npu that could be imported under a name",
@@ -96,30 +101,28 @@ def _plain(work: Work, node: ast.Import) -> None:
         said.append(f"{alias.name} -> {text.split(' as ')[0]}")
     if first is not None:
         writes = any(needs_torch_npu(text.split(" as ")[0]) for text in new_names.values())
-        work.changes.append(
-            Change(
-                node,
-                first.code,
-                f"import {', '.join(said)}",
-                swaps.modules_imported({index: text.split(" as ")[0] for index, text in new_names.items()}),
-                level=level,
-                api=node.names[min(new_names)].name,
-                writes_npu=writes,
-                user=first.user,
-                asked=first.similar,
-            )
+        yield Edit(
+            node,
+            first.code,
+            f"import {', '.join(said)}",
+            modules_imported({index: text.split(" as ")[0] for index, text in new_names.items()}),
+            level=level,
+            api=node.names[min(new_names)].name,
+            writes_npu=writes,
+            user=first.user,
+            asked=first.similar,
         )
 
 
-def _from_instead(node: ast.Import, alias: ast.alias, rule: Rule, target: str) -> Change:
+def _from_instead(node: ast.Import, alias: ast.alias, rule: Rule, target: str) -> Edit:
     """`import torch.cuda.nvtx as n` -> `from torch.npu import mstx as n`: the target is an object, no module."""
     module, _, name = target.rpartition(".")
     text = f"from {module} import {name}" + (f" as {alias.asname}" if alias.asname != name else "")
-    return Change(
+    return Edit(
         node,
         rule.code,
         f"import {alias.name} -> {target}",
-        swaps.whole(text),
+        text,
         level=rule.level,
         api=alias.name,
         help=rule.help,
@@ -157,7 +160,7 @@ class _Moved:
     member: bool = False
 
 
-def _from(work: Work, node: ast.ImportFrom) -> None:
+def _from(work: Work, node: ast.ImportFrom) -> Finds:
     if node.level:
         return
     base = import_base(work.scan.path, node)
@@ -167,10 +170,11 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
     moved: list[_Moved] = []
     notes = len(work.notes)
     for alias in node.names:
-        moved.append(_move(work, node, alias, base, scope))
-    if len(work.notes) > notes:
+        moved.append((yield from _move(work, node, alias, base, scope)))
+    said_of_names = work.notes[notes:]
+    if said_of_names:
         # What is said of a name that cannot move is said of the module in front of it too.
-        work.notes[notes].extent = (work.source.extent(node)[0], work.notes[notes].extent[1])
+        said_of_names[0].extent = (work.source.extent(node)[0], said_of_names[0].extent[1])
     changed = [item for item in moved if item.rule is not None]
     if not changed:
         return
@@ -184,37 +188,35 @@ def _from(work: Work, node: ast.ImportFrom) -> None:
     writes = any(needs_torch_npu(f"{item.module}.{item.name}") for item in changed)
     differs = dict.fromkeys(item.rule.differs for item in changed if item.rule is not None and item.rule.differs)
     modules = list(dict.fromkeys(item.module for item in moved))
-    if len(work.notes) > notes:
+    if said_of_names:
         # What needs a person goes first: a marker above the statement then stands above its line.
         modules.sort(key=lambda module: any(item.module == module and item.rule is not None for item in moved))
     indent = statement_separator(work, node)
     if len(modules) == 1 and not moved[0].member:
         names = [None if item.rule is None else (item.name, item.asname) for item in moved]
-        transform = swaps.names_imported(moved[0].module, names)
+        new: New = names_imported(moved[0].module, names)
     else:
-        transform = swaps.whole(_split(moved, modules, indent))
-    work.changes.append(
-        Change(
-            node,
-            rule.code,
-            f"from {base} import: {', '.join(said)}" + "".join(f" ({text})" for text in differs),
-            transform,
-            level=rule.level,
-            api=f"{base}.{node.names[moved.index(changed[0])].name}",
-            help=rule.help,
-            writes_npu=writes,
-            user=rule.user,
-            asked=rule.similar,
-        )
+        new = _split(moved, modules, indent)
+    yield Edit(
+        node,
+        rule.code,
+        f"from {base} import: {', '.join(said)}" + "".join(f" ({text})" for text in differs),
+        new,
+        level=rule.level,
+        api=f"{base}.{node.names[moved.index(changed[0])].name}",
+        help=rule.help,
+        writes_npu=writes,
+        user=rule.user,
+        asked=rule.similar,
     )
 
 
-def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope) -> _Moved:
+def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: Scope) -> Decides[_Moved]:
     stays = _Moved(base, alias.name, alias.asname, None)
     if alias.name == "*":
         star = work.rules.resolve(base)
         if star is not None and star[0].renames:
-            work.note(
+            yield work.note(
                 node,
                 "NPU402",
                 f"`from {base} import *`: the names it brings are not known",
@@ -223,7 +225,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
                 effort=Effort.LOW,
             )
         elif star is not None:
-            work.note_rule(node, star[0], base)
+            yield from work.note_rule(node, star[0], base)
         return stays
     full = f"{base}.{alias.name}"
     local = alias.asname or alias.name
@@ -237,12 +239,12 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         rule, prefix = matched
         new = _renamed(work, rule, prefix)
         if new is None:
-            work.note_rule(alias, rule, full)
+            yield from work.note_rule(alias, rule, full)
             if by_user is None:
                 return stays
             target, rule = full, by_user
         elif rule.kind is Kind.MODULE and rule.listed and prefix != full:
-            work.note(
+            yield work.note(
                 alias,
                 "NPU601",
                 f"{full} is not in the tables of torch.cuda names",
@@ -253,7 +255,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
             )
             return stays
         elif rule.otherwise is not None and prefix == full and not _similar_fits(work, rule, local, scope):
-            work.note_rule(alias, rule.otherwise, full)
+            yield from work.note_rule(alias, rule.otherwise, full)
             return stays
         else:
             target = new + full[len(prefix) :]
@@ -282,7 +284,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         return _Moved(module, name, None, rule)
     if binding is not None:
         work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
-    work.keep(alias, "the local name of an import stays: it is used where it cannot be followed")
+    yield work.keep(alias, "the local name of an import stays: it is used where it cannot be followed")
     return _Moved(module, name, local, rule)
 
 
@@ -355,9 +357,7 @@ def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
             lines.append(f"from {package} import {holder}")
             lines += [f"{item.asname} = {holder}.{item.name}" for item in items]
             continue
-        names = [
-            item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items
-        ]
+        names = [item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items]
         lines.append(f"from {module} import {', '.join(names)}")
     return separator.join(lines)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.work import Work
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import Scan, parent
 
 
-def last_value(work: Work, name: ast.Name) -> ast.expr | None:
+def last_value(scan: Scan, name: ast.Name) -> ast.expr | None:
     """The value of the nearest plain assignment above; None when something else binds the name there, or nothing does.
 
     Branches and loops are not looked at: the nearest one in the text counts.
     """
-    bindings = work.scan.scope_of(name).bindings.get(name.id, ())
+    bindings = scan.scope_of(name).bindings.get(name.id, ())
     above = [each.node for each in bindings if getattr(each.node, "lineno", name.lineno) < name.lineno]
     nearest = max(above, key=lambda node: getattr(node, "lineno", 0), default=None)
     holder = parent(nearest) if isinstance(nearest, ast.Name) else None

@@ -1,0 +1,173 @@
+"""Whether an output holds: it compiles where the input did, and the built-in rules change nothing in it again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from transplt.apply.outcome import Outcome, apply_edits
+from transplt.apply.plan import plan
+from transplt.apply.prefilter import worth_a_look
+from transplt.edits.edit import Beside, Edit, Note
+from transplt.edits.groups import GROUPS, Group
+from transplt.edits.work import Work
+from transplt.finding import Effort, Level
+from transplt.rules.rule_set import compile_rules
+from transplt.settings import Settings
+from transplt.syntax.parse import parse
+from transplt.syntax.scan import scan
+from transplt.text.source import Source, UnreadableSource, read_source
+
+
+def applies(edit: Edit, settings: Settings) -> bool:
+    """True for an edit that is made; the others are offered."""
+    if edit.level is Level.SAFE:
+        return True
+    return edit.level is Level.UNSAFE and (settings.unsafe_fixes or edit.asked)
+
+
+def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
+    """The outcome of as many edits as hold together, and what is said of those that were taken back."""
+    outcome = apply_edits(work, wanted)
+    notes: list[Note] = []
+    for group in GROUPS if work.settings.adds_code else ():
+        if any(edit.group == group.name for edit in wanted) and (why := _broken(work, outcome, wanted)):
+            wanted = [edit for edit in wanted if edit.group != group.name]
+            notes.append(_group_taken_back(work, group, why))
+            outcome = apply_edits(work, wanted)
+    if outcome.spliced and _broken(work, outcome, wanted):
+        outcome, taken_back = _by_halving(work, wanted)
+        notes += taken_back
+    return outcome, notes
+
+
+def refused(source: Source, tree: ast.Module | None) -> str:
+    """Why Python does not compile a file, empty when it does; `tree` is what it parsed to, if that is known."""
+    try:
+        compile(tree or source.text, "<source>", "exec", dont_inherit=True)
+    except RecursionError:
+        # A tree of Python objects is walked recursively; from the text the limit is higher.
+        try:
+            compile(source.text, "<source>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            return f"{type(error).__name__}: {error}"
+    except (SyntaxError, ValueError, MemoryError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _broken(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> str:
+    """Why the output of a file must not be written, empty when it may be. `applied` are the edits it holds."""
+    settings = replace(work.settings, user_rules=())
+    try:
+        source = read_source(outcome.data)
+        if not worth_a_look(outcome.data, settings) and not refused(source, None):
+            return ""  # nothing is left for a rule to act on
+        tree = parse(source)
+    except UnreadableSource as error:
+        return error.reason
+    if (reason := refused(source, tree)) and not refused(work.source, work.scan.tree):
+        return reason
+    settings = replace(work.settings.without_themes(), user_rules=())
+    again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)
+    left_out = _left_out(work, outcome, applied)
+    more = [
+        edit
+        for edit in again.rewrites
+        if applies(edit, settings) and (edit.code, source.extent(edit.node)[0]) not in left_out
+    ]
+    if not more:
+        return ""
+    beside = [edit for edit in again.edits if not edit.rewrites]
+    if apply_edits(again, [*more, *beside]).data == outcome.data:
+        return ""
+    return f"a second run would change it again: {more[0].message}"
+
+
+def _left_out(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> set[tuple[str, int]]:
+    """Codes and places in the output of the edits that were switched off or taken back: they would come again."""
+    failed = [failure.site for failure in outcome.failures]
+    for site in failed:
+        failed += site.children
+    done = {id(edit) for edit in applied} - {id(edit) for site in failed for edit in site.edits}
+    places = sorted((work.source.extent(edit.node)[0], edit.code) for edit in work.rewrites if id(edit) not in done)
+    found: set[tuple[str, int]] = set()
+    shift = index = 0
+    for start, code in places:
+        while index < len(outcome.spliced) and outcome.spliced[index][1] <= start:
+            before, end, new = outcome.spliced[index]
+            shift += len(new) - (end - before)
+            index += 1
+        found.add((code, start + shift))
+    return found
+
+
+# --- taking back -----------------------------------------------------------------------------------------------------
+
+
+def _by_halving(work: Work, edits: Sequence[Edit]) -> tuple[Outcome, list[Note]]:
+    """Keep as many edits as hold together, by halving; report the others."""
+    single = [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group]
+    rest = [edit for edit in edits if not edit.rewrites]
+    notes: list[Note] = []
+    if single and (why := _broken_by_lines(work, rest)):
+        notes += [_taken_back(work, edit, why) for edit in single]
+        rest = [edit for edit in rest if edit not in single]
+    by_node: dict[int, list[Edit]] = {}
+    for edit in edits:
+        if edit.rewrites:
+            by_node.setdefault(id(edit.node), []).append(edit)
+    kept: list[Edit] = []
+
+    def settle(groups: list[list[Edit]]) -> None:
+        trial = [edit for group in groups for edit in group]
+        wanted = [*kept, *trial, *rest]
+        why = _broken(work, apply_edits(work, wanted), wanted)
+        if not why:
+            kept.extend(trial)
+        elif len(groups) == 1:
+            notes.extend(_taken_back(work, edit, why) for edit in trial)
+        else:
+            half = len(groups) // 2
+            settle(groups[:half])
+            settle(groups[half:])
+
+    if by_node:
+        settle(list(by_node.values()))
+    return apply_edits(work, [*kept, *rest]), notes
+
+
+def _broken_by_lines(work: Work, lines: Sequence[Edit]) -> str:
+    """Why the file breaks by the lines that go in alone, empty when it does not."""
+    try:
+        source = read_source(apply_edits(work, lines).data)
+    except UnreadableSource as error:
+        return error.reason
+    reason = refused(source, None)
+    return reason if reason and not refused(work.source, work.scan.tree) else ""
+
+
+def _group_taken_back(work: Work, group: Group, why: str) -> Note:
+    start = work.source.extent(work.scan.tree.body[0])[0]
+    help_ = f"{group.instead}, and report it as a defect of transplt"
+    message = f"taken back: everything that {group.what} ({why})"
+    return Note((start, start), "NPU992", Level.MANUAL, message, help=help_, effort=Effort.HIGH)
+
+
+def _taken_back(work: Work, edit: Edit, why: str) -> Note:
+    if edit.rewrites:
+        extent, instead = work.source.extent(edit.node), "make this change by hand"
+    else:
+        assert isinstance(edit.where, Beside)
+        start = work.source.extent(edit.where.node)[0]
+        extent, instead = (start, start), f"write `{edit.new}` by hand"
+    return Note(
+        extent,
+        "NPU992",
+        Level.MANUAL,
+        f"taken back: {edit.message} ({why})",
+        edit.api,
+        f"{instead}, and report it as a defect of transplt",
+        Effort.LOW,
+    )

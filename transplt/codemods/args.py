@@ -1,0 +1,125 @@
+"""Arguments of calls: the users' ArgsModifyRule, and what has to change in a call whose name moves."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Decides, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.finding import Effort, Level
+from transplt.rules.rule import ArgSpec, Rule
+from transplt.syntax.asks import call_of, has_effects, last_name, shape
+from transplt.trees.calls import renamed_arguments
+from transplt.trees.departures import argument_replaced
+
+fixer = Fixer(__name__, code="NPU001", rank=150)
+
+
+def accepts(rule: Rule, call: ast.Call) -> bool:
+    """True when the rule's new name can take the arguments of a call."""
+    given = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(*given):
+        return False
+    return rule.args is None or not _rejects(rule.args, call)
+
+
+def _rejects(spec: ArgSpec, call: ast.Call) -> bool:
+    """True when a call cannot be carried over; `**options` brings no positional argument that would need a name."""
+    positional, keywords, starred = shape(call)
+    by_place = not (spec.rename or spec.reject or spec.positional_max is not None)
+    if by_place and not any(isinstance(arg, ast.Starred) for arg in call.args):
+        starred = False
+    return spec.rejects(positional, keywords, starred)
+
+
+def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> Decides[bool]:
+    """Adapt the arguments of the call of `func`; False when that cannot be done (reported, nothing may change)."""
+    call = call_of(func)
+    spec = rule.args
+    if call is None:
+        return True
+    if not accepts(rule, call) and rule.otherwise is not None:
+        yield from work.note_rule(func, rule.otherwise, full, spec.message if spec is not None else "")
+        return False
+    positional, keywords, starred = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
+        return False
+    if spec is None:
+        return True
+    if _rejects(spec, call):
+        yield work.note(
+            func,
+            "NPU505",
+            spec.message or f"the arguments of this {full} call have no counterpart in {rule.new}",
+            api=full,
+            help=rule.help or f"write the call of {rule.new} by hand",
+            effort=Effort.LOW,
+        )
+        return False
+    names = dict(spec.rename)
+    wanted = {index: name for index, name in spec.name_positional if index < positional}
+    if keywords & names.keys() or wanted:
+        yield Edit(
+            call,
+            rule.code,
+            f"arguments of {full} renamed for {rule.new}",
+            renamed_arguments(names, dict(spec.name_positional)),
+            level=rule.level,
+            api=full,
+            asked=rule.similar,
+        )
+    return True
+
+
+@fixer.on(ast.Call)
+def named_by_a_rule(work: Work, call: ast.Call) -> Finds:
+    """Apply the argument rules to a call that they name, the user's first."""
+    full = work.names.qualified(call.func) or ""
+    last = last_name(call.func)
+    done: set[int] = set()
+    for table in (work.rules.user, work.rules.builtin):
+        for rule in (*table.args.get(full, ()), *table.last_args.get(last, ())):
+            if rule.arg_idx not in done and _applies(call, rule):
+                done.add(rule.arg_idx)
+                yield from _change_argument(work, call, rule, full or last)
+
+
+def _applies(call: ast.Call, rule: Rule) -> bool:
+    positional, keywords, starred = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
+        return False
+    return rule.arg_idx < positional or bool(rule.arg_keyword and rule.arg_keyword in keywords)
+
+
+def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds:
+    positional = shape(call)[0]
+    if 0 <= rule.arg_idx < positional:
+        old: ast.expr = call.args[rule.arg_idx]
+    else:
+        old = next(k.value for k in call.keywords if k.arg == rule.arg_keyword)
+    if rule.new and work.source.slice(*work.source.extent(old)) == rule.new:
+        return
+    if has_effects(old):
+        yield work.note(
+            old,
+            rule.code,
+            f"the replaced argument of {full} has effects (a call, await, yield or :=) that no longer happen",
+            level=Level.MANUAL,
+            api=full,
+            help="check that the program does not need what the old argument did",
+            effort=Effort.LOW,
+        )
+    becomes = f"-> {rule.new}" if rule.new else "deleted"
+    what = f"argument {rule.arg_idx} of {full} {becomes}"
+    yield Edit(
+        call,
+        rule.code,
+        what,
+        argument_replaced(rule.arg_idx, rule.arg_keyword, rule.new),
+        level=rule.level,
+        api=full,
+        user=rule.user,
+        asked=rule.similar,
+        writes_npu="torch.npu" in rule.new or "torch_npu" in rule.new,
+    )

@@ -1,0 +1,128 @@
+"""What a fixer yields: an edit, a note about a place, or a reason why words of CUDA stay."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from transplt.finding import Effort, Level
+from transplt.trees.transform import New
+
+_T = TypeVar("_T")
+
+#: A byte range of the source: the offsets of its first byte and of the one behind its last.
+Extent = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """Lines of their own beside a statement, at its indentation, outside of what is put around that statement there.
+
+    `above_comments`: above the comments right above the statement too. `apart`: with an empty line between.
+    """
+
+    node: ast.stmt
+    below: bool = False
+    above_comments: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """A header (`if ...:`) above neighbouring statements, which move one level in."""
+
+    first: ast.stmt
+    last: ast.stmt
+
+
+@dataclass(frozen=True, slots=True)
+class AtTop:
+    """An import among the others at the top of the file, unless another edit has asked for the same line."""
+
+
+#: What an edit changes. A node gets the text that its transform makes; a byte range gets another text.
+Where = ast.expr | ast.stmt | ast.arg | Extent | Beside | Around | AtTop
+
+
+@dataclass(slots=True, eq=False)
+class Edit:
+    """One change of a file: at `where`, `new` stands there then (for lines: the lines, without indentation).
+
+    `group`: all edits of one name are applied together, or taken back together when the output does not hold. `asked`: an
+    option of its own asked for an unsafe edit. `writes_npu`: the output needs `import torch_npu`; `imports` are further modules
+    it needs, `constants` statements it needs below the imports. `holes` are operands that the transform leaves as they are.
+    `apart`: of the pieces that the edits of one node change, its record names those that it changes itself.
+    """
+
+    where: Where
+    code: str
+    message: str
+    new: New
+    level: Level = Level.SAFE
+    api: str = ""
+    help: str = ""
+    effort: Effort | None = None
+    theme: str = ""
+    group: str = ""
+    user: bool = False
+    asked: bool = False
+    writes_npu: bool = False
+    imports: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    holes: tuple[ast.expr, ...] = ()
+    apart: bool = False
+
+    @property
+    def node(self) -> ast.expr | ast.stmt | ast.arg:
+        """The node whose text changes; only for an edit of existing code."""
+        assert isinstance(self.where, (ast.expr, ast.stmt, ast.arg))
+        return self.where
+
+    @property
+    def rewrites(self) -> bool:
+        """True for an edit of existing code; lines, imports and byte ranges are none."""
+        return isinstance(self.where, (ast.expr, ast.stmt, ast.arg))
+
+
+@dataclass(slots=True, eq=False)
+class Note:
+    """A finding without an edit. `extent` is the byte range it speaks of."""
+
+    extent: Extent
+    code: str
+    level: Level
+    message: str
+    api: str = ""
+    help: str = ""
+    effort: Effort | None = None
+    ignored: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """CUDA words in a byte range that stay, for a reason: a name of the project's own, prose, another library's."""
+
+    extent: Extent
+    reason: str
+
+
+Found = Edit | Note | Kept
+#: What a fixer's functions yield; those that also decide something return it.
+Finds = Iterator[Found]
+Decides = Generator[Found, None, _T]
+
+__all__ = [
+    "Around",
+    "AtTop",
+    "Beside",
+    "Decides",
+    "Edit",
+    "Extent",
+    "Finds",
+    "Found",
+    "Kept",
+    "Note",
+    "Where",
+]

@@ -1,0 +1,133 @@
+"""A fixer: what it looks for, in which files and for which versions, and the functions that look.
+
+    fixer = Fixer(__name__, code="NPU124", versions="<=2.6", words=("pin_memory",))
+
+    @fixer.on(ast.Call, name="torch.utils.data.DataLoader")
+    def pins_for_cuda(work: Work, call: ast.Call) -> Finds:
+        yield Edit(call, fixer.code, "...", ...)
+
+It registers itself: a module in the package of its kind is found by its place alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+from transplt.edits.edit import Found
+from transplt.edits.work import Work
+from transplt.rules.versions import versions_of
+from transplt.syntax.scan import Scan
+
+_F = TypeVar("_F", bound=Callable[..., Iterable[Found]])
+_REGISTERED: dict[str, list[Fixer]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    function: Callable[[Work, Any], Iterable[Found]]
+    kind: type[ast.AST]
+    names: frozenset[str]
+    last: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Fixer:
+    """One fixer, named after its module.
+
+    `code` is the one it mostly speaks with. `versions` are the torch versions it holds for (all by default), `needs` texts one
+    of which a file must hold, `words` texts that make a file worth a look even where it names no CUDA. `theme` says what has to
+    be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every migration).
+
+    Fixers look in the order of their `rank`, and of their names where that is the same; of several that want a node the first
+    one gets it (`Work.take`): 100 user rules and structure, 200 imports and calls, 300 gates and libraries, 400 names,
+    500 values and text, 600 what needs the outcome of all others.
+    """
+
+    module: str
+    code: str
+    rank: int = 350
+    versions: str = ""
+    needs: tuple[bytes, ...] = ()
+    words: tuple[str, ...] = ()
+    theme: str = ""
+    visits: list[_Visit] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _REGISTERED.setdefault(self.module.rpartition(".")[0], []).append(self)
+
+    @property
+    def name(self) -> str:
+        return self.module.rpartition(".")[2]
+
+    def on(
+        self, kind: type[ast.AST], *, name: str | Iterable[str] = (), last: str | Iterable[str] = ()
+    ) -> Callable[[_F], _F]:
+        """Register a function for the nodes of a kind, in the order of the scan.
+
+        ast.Call: all calls, those of the full names `name`, or those of the last names `last`. ast.Attribute, ast.Name: those of
+        the names `last`. ast.Constant: strings that hold a CUDA word. ast.Import: import statements of both kinds.
+        ast.FunctionDef: also asynchronous ones. ast.Module: once for the file.
+        """
+        names = frozenset((name,) if isinstance(name, str) else name)
+        last_names = (last,) if isinstance(last, str) else tuple(last)
+
+        def register(function: _F) -> _F:
+            self.visits.append(_Visit(function, kind, names, last_names))
+            return function
+
+        return register
+
+    def holds(self, torch_version: str) -> bool:
+        """True for a version of torch that this fixer speaks of."""
+        return not self.versions or torch_version in versions_of(self.versions)
+
+    def look(self, work: Work) -> None:
+        """Let the fixer look at a file."""
+        if self.needs and not any(word in work.source.utf8 for word in self.needs):
+            return
+        for visit in self.visits:
+            for node in _nodes(work, visit):
+                for found in visit.function(work, node):
+                    work.add(found)
+
+
+def _nodes(work: Work, visit: _Visit) -> Iterable[ast.AST]:
+    """The nodes of a file that a visit is for; they may change while it goes on."""
+    scan, kind = work.scan, visit.kind
+    if kind is ast.Module:
+        return (scan.tree,)
+    if kind is ast.Call and visit.names:
+        return work.calls_by_name(visit.names)
+    if kind is ast.Call and visit.last:
+        return work.calls_by_last_name(visit.last)
+    if kind is ast.Attribute:
+        return [node for name in visit.last for node in scan.attributes.get(name, ())]
+    if kind is ast.Name:
+        return [node for name in visit.last for node in scan.names.get(name, ())]
+    return _LISTED[kind](scan)
+
+
+_LISTED: dict[type[ast.AST], Callable[[Scan], Iterable[ast.AST]]] = {
+    ast.Call: lambda scan: scan.calls,
+    ast.Constant: lambda scan: scan.strings,
+    ast.Import: lambda scan: scan.imports,
+    ast.ClassDef: lambda scan: scan.classes,
+    ast.FunctionDef: lambda scan: scan.functions,
+    ast.Compare: lambda scan: scan.compares,
+    ast.Subscript: lambda scan: scan.subscripts,
+}
+
+
+@cache
+def fixers_of(package: str) -> tuple[Fixer, ...]:
+    """The fixers of a package and the packages in it, in the order in which they look; its modules are imported."""
+    found = importlib.import_module(package)
+    for each in pkgutil.iter_modules(found.__path__, f"{package}."):
+        importlib.import_module(each.name)
+    return tuple(sorted(_REGISTERED.get(package, ()), key=lambda fixer: (fixer.rank, fixer.name)))

@@ -1,0 +1,172 @@
+"""Writes into one file in the name of a theme: edits, lines, imports, new names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
+from transplt.edits.lines import owns_its_lines, whole_lines
+from transplt.edits.work import Work
+from transplt.finding import Effort, Level
+from transplt.trees.transform import New
+
+
+@dataclass(slots=True)
+class Writer:
+    """What a theme says about the file on the bench; `found` is yielded by its fixer.
+
+    `group` holds its edits together. `import_code` and `import_message` are those of the record of an import that what was written
+    needs; `level` is that of all edits, and `asked` says that an option of its own asked for them.
+    """
+
+    work: Work
+    group: str
+    import_code: str
+    import_message: str
+    level: Level = Level.SAFE
+    asked: bool = False
+    found: list[Found] = field(default_factory=list)
+
+    # --- edits -------------------------------------------------------------------------------------------------------
+
+    @property
+    def edits(self) -> list[Edit]:
+        """All edits of the file so far: those that were planned before, and those of this theme."""
+        return [*self.work.edits, *(each for each in self.found if isinstance(each, Edit))]
+
+    def change(
+        self,
+        node: ast.expr,
+        code: str,
+        message: str,
+        new: New,
+        *,
+        writes_npu: bool = False,
+        api: str = "",
+        imports: tuple[str, ...] = (),
+    ) -> bool:
+        """An edit of an expression; nothing, and False, where the node was claimed already."""
+        if not self.work.take(node):
+            return False
+        self.rewrite(node, code, message, new, writes_npu=writes_npu, api=api, imports=imports)
+        return True
+
+    def rewrite(
+        self,
+        node: ast.expr | ast.stmt | ast.arg,
+        code: str,
+        message: str,
+        new: New,
+        *,
+        writes_npu: bool = False,
+        api: str = "",
+        imports: tuple[str, ...] = (),
+        holes: tuple[ast.expr, ...] = (),
+        apart: bool = False,
+    ) -> None:
+        """An edit of existing code, on top of what others do to it."""
+        self.found.append(
+            Edit(
+                node, code, message, new, self.level, api, group=self.group, asked=self.asked, writes_npu=writes_npu,
+                imports=imports, holes=holes, apart=apart,
+            )
+        )  # fmt: skip
+
+    # --- lines -------------------------------------------------------------------------------------------------------
+
+    def fits(self, *nodes: ast.stmt) -> bool:
+        """True when lines can go in around statements: they share their lines with no other."""
+        return all(owns_its_lines(self.work.source, node) for node in nodes)
+
+    def before(
+        self, node: ast.stmt, texts: Sequence[str], code: str, message: str, *, above_comments: bool = False
+    ) -> None:
+        """Lines above a statement, at its indentation; with `above_comments` above those right above it too."""
+        self._lines(Beside(node, above_comments=above_comments), "\n".join(texts), code, message)
+
+    def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
+        """Lines below a statement, at its indentation."""
+        self._lines(Beside(node, below=True), "\n".join(texts), code, message)
+
+    def wrap(self, nodes: Sequence[ast.stmt], header: str, code: str, message: str) -> None:
+        """Neighbouring statements under a header, one level in."""
+        self._lines(Around(nodes[0], nodes[-1]), header, code, message)
+
+    def remove(self, node: ast.stmt, code: str, message: str, *, only: bool) -> None:
+        """Take a statement out with its lines, or put `pass` in its place when a block holds it only."""
+        source = self.work.source
+        self.take_out(source.extent(node) if only else whole_lines(source, node), code, message, "pass" if only else "")
+
+    def take_out(self, extent: Extent, code: str, message: str, instead: str = "") -> None:
+        """Take whole lines out, or a statement for another one."""
+        self._lines(extent, instead, code, message)
+
+    def imports(self, line: str) -> None:
+        """An import statement that what was written needs."""
+        self._lines(AtTop(), line, self.import_code, self.import_message)
+
+    def _lines(self, where: Extent | Beside | Around | AtTop, text: str, code: str, message: str) -> None:
+        self.found.append(Edit(where, code, message, text, self.level, group=self.group, asked=self.asked))
+
+    # --- what is said ------------------------------------------------------------------------------------------------
+
+    def left(self, node: ast.expr | ast.stmt, message: str, help_: str, code: str, effort: Effort = Effort.LOW) -> None:
+        """Say what a person has to do."""
+        self.found.append(self.work.note(node, code, message, level=Level.MANUAL, help=help_, effort=effort))
+
+    def remark(self, node: ast.expr | ast.stmt, code: str, message: str, help_: str) -> None:
+        """Say what is worth knowing."""
+        self.found.append(self.work.note(node, code, message, level=Level.INFO, help=help_, effort=None))
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    @property
+    def torch(self) -> str:
+        """The name of torch in this file."""
+        return self.module("torch", "torch", "torch")
+
+    def standard(self, module: str) -> str:
+        """The name of a module of the standard library in this file."""
+        return self.module(module, module, module)
+
+    def bound(self, name: str) -> bool:
+        """True when a name means something in any scope of the file, or is about to."""
+        return name in self.work.new_names or any(name in scope.bindings for scope in self.work.scan.scopes.values())
+
+    def free_name(self, *wanted: str) -> str:
+        """The first of some names that means nothing in the file yet, else the last with a number."""
+        for name in wanted:
+            if not self.bound(name):
+                return name
+        number = 2
+        while self.bound(f"{wanted[-1]}{number}"):
+            number += 1
+        return f"{wanted[-1]}{number}"
+
+    def new_name(self, *wanted: str) -> str:
+        """A free name that nobody else gets."""
+        name = self.free_name(*wanted)
+        self.work.new_names.add(name)
+        return name
+
+    def module(self, module: str, name: str, other: str) -> str:
+        """The name of a module in this file; it is imported, as `name` or else as `other`, when it was not."""
+        root = self.work.scan.root
+        for local, bindings in sorted(root.bindings.items()):
+            if {binding.target for binding in bindings} == {module} and (local == name or module != "torch"):
+                return local
+        if name != other and any(name in scope.bindings for scope in self.work.scan.scopes.values()):
+            name = other
+        self.imports(f"import {module}" if name == module else f"import {module} as {name}")
+        return name
+
+    def object(self, module: str, name: str) -> str:
+        """The name of a class or function of a module in this file; it is imported when it was not."""
+        root = self.work.scan.root
+        for local, bindings in sorted(root.bindings.items()):
+            if len(bindings) == 1 and bindings[0].kind == "import" and bindings[0].target.endswith(f".{name}"):
+                return local
+        self.imports(f"from {module} import {name}")
+        return name

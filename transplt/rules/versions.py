@@ -1,0 +1,50 @@
+"""Versions of torch: which of those that we know a rule or a fixer holds for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from transplt.settings import TORCH_VERSIONS
+
+_CLAUSE = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*(\d+)\.(\d+)\s*")
+
+
+def version_key(version: str) -> tuple[int, int]:
+    """`"2.10"` -> `(2, 10)`. Raises ValueError for anything but major.minor."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
+    """The torch versions (minors that transplt knows) a `versions` value names; None means all.
+
+    `spec` is a specifier such as `">=2.1,!=2.8"` or a list of minors. Raises ValueError when it cannot be read.
+    """
+    if spec is None:
+        return frozenset(TORCH_VERSIONS)
+    if not isinstance(spec, str):
+        wrong = [item for item in spec if item not in TORCH_VERSIONS]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is not one of {', '.join(TORCH_VERSIONS)}")
+        return frozenset(spec)
+    chosen = set(TORCH_VERSIONS)
+    for clause in spec.split(","):
+        match = _CLAUSE.fullmatch(clause)
+        if match is None:
+            raise ValueError(f"{clause.strip()!r} is not a comparison such as >=2.1 or !=2.8")
+        operator, wanted = match[1], (int(match[2]), int(match[3]))
+        chosen = {version for version in chosen if _compare(version_key(version), operator, wanted)}
+    return frozenset(chosen)
+
+
+def _compare(have: tuple[int, int], operator: str, wanted: tuple[int, int]) -> bool:
+    if operator == "==":
+        return have == wanted
+    if operator == "!=":
+        return have != wanted
+    if operator == ">=":
+        return have >= wanted
+    if operator == "<=":
+        return have <= wanted
+    return have > wanted if operator == ">" else have < wanted

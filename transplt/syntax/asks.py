@@ -1,0 +1,88 @@
+"""Small questions about nodes: what a call calls and is given, what stands around a node."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.syntax.scan import parent
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def last_name(node: ast.AST | None) -> str:
+    """The last part of a name: `c` of `a.b.c`, of `f().c` and of `c`; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def root_name(node: ast.AST) -> ast.Name | None:
+    """The name that a dotted name begins with; None for anything else."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def is_dotted(node: ast.AST) -> bool:
+    """True for `a` and `a.b.c`: read twice, they give the same without doing anything."""
+    return root_name(node) is not None
+
+
+def dotted(node: ast.AST) -> list[ast.expr]:
+    """A Name and the Attributes stacked on it, innermost first: `a`, `a.b`, `a.b.c`."""
+    assert isinstance(node, ast.expr)
+    found: list[ast.expr] = [node]
+    above = parent(node)
+    while isinstance(above, ast.Attribute) and above.value is found[-1]:
+        found.append(above)
+        above = parent(above)
+    return found
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+
+
+def call_of(node: ast.AST) -> ast.Call | None:
+    """The call whose callee is `node`, else None."""
+    above = parent(node)
+    return above if isinstance(above, ast.Call) and above.func is node else None
+
+
+def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
+    """The value of a keyword argument."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def shape(call: ast.Call) -> tuple[int, set[str], bool]:
+    """How many positional arguments stand before any star, which keywords, and whether there is a star."""
+    positional = 0
+    starred = any(isinstance(arg, ast.Starred) for arg in call.args) or any(k.arg is None for k in call.keywords)
+    for arg in call.args:
+        if isinstance(arg, ast.Starred):
+            break
+        positional += 1
+    return positional, {k.arg for k in call.keywords if k.arg is not None}, starred
+
+
+def lacks(call: ast.Call, name: str, index: int) -> bool | None:
+    """True when a call gives no argument `name` (position `index`); None when a star may bring it."""
+    positional, keywords, starred = shape(call)
+    if positional > index or name in keywords:
+        return False
+    return None if starred else True
+
+
+def has_effects(node: ast.AST) -> bool:
+    """True when evaluating an expression may do more than give a value."""
+    kinds = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    return any(isinstance(inner, kinds) for inner in ast.walk(node))
+
+
+# --- statements ------------------------------------------------------------------------------------------------------
+
+
+def is_main_guard(node: ast.stmt) -> bool:
+    """True for `if __name__ == "__main__":`."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+        return False
+    both = [node.test.left, node.test.comparators[0]]
+    names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in both)
+    return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)

@@ -1,0 +1,52 @@
+"""A decoded file as a syntax tree, or why it is none."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from transplt.text.source import Source, UnreadableSource
+
+
+def parse(source: Source) -> ast.Module:
+    """Parse a decoded file; raises `UnreadableSource` for what no Python, or only a newer one, reads."""
+    try:
+        # A str, not bytes: the parser would follow a cookie inside bytes.
+        return ast.parse(source.text)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        hint = _foreign_syntax(source, line)
+        raise UnreadableSource("NPU901", line, hint or f"syntax error: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = "nested too deeply for this Python to read" if not isinstance(error, ValueError) else str(error)
+        raise UnreadableSource("NPU903", 1, reason) from None
+
+
+_PYTHON2 = re.compile(r"^\s*(?:print\s+[^(=\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s+[\w.]+\s*,\s*\w+\s*:)")
+_NEWER = (
+    (re.compile(r"^\s*type\s+\w+(?:\[.*\])?\s*="), "3.12"),
+    (re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+\w+\["), "3.12"),
+    (re.compile(r"\bt(?:\"|')"), "3.14"),
+    (re.compile(r"\bf(?:\"|').*\{"), "3.12"),
+    (re.compile(r"^\s*except\s*\*"), "3.11"),
+    (re.compile(r"^\s*except\s+[\w.]+\s*,\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*:"), "3.14"),
+)
+
+
+def _foreign_syntax(source: Source, line: int) -> str:
+    """Say which Python a line that this one refuses was written for, if that can be seen."""
+    import sys
+
+    if line > len(source.line_starts):
+        return ""
+    text = source.line_text(line)
+    if _PYTHON2.match(text):
+        return "Python 2 code; convert it to Python 3 first"
+    for pattern, version in _NEWER:
+        if sys.version_info < tuple(map(int, version.split("."))) and pattern.search(text):
+            return f"needs Python {version} or newer to read; run transplt under that version"
+    if re.search(r"\{\{.*\}\}|\{%", text):
+        return "a template, not Python: it holds {{ }} or {% %}"
+    if re.search(r"\(\s*async\s*=|,\s*async\s*=", text):
+        return "uses `async` as an argument name (Python 3.6 or older); write non_blocking instead"
+    return ""

@@ -1,0 +1,206 @@
+"""Calls: arguments that come, move or get another name or value; another function that is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite, Transform, code
+
+
+def with_keyword(name: str, value: str) -> Transform:
+    """Add a keyword argument behind the others (before `**kwargs`), in the layout of the last one."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        new = cst.Arg(cst.parse_expression(value), keyword=cst.Name(name), equal=tight())
+        at = next((i for i, arg in enumerate(call.args) if arg.star == "**"), len(call.args))
+        args = list(call.args)
+        if at < len(args):
+            args.insert(at, new.with_changes(comma=comma()))
+        elif args:
+            args[-1:] = behind(args, new)
+        else:
+            args = [new]
+        return call.with_changes(args=args)
+
+    return transform
+
+
+def with_new_keyword(name: str, value: str, column: int | None) -> Transform:
+    """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has the argument."""
+    add = with_keyword(name, value)
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode | str:
+        if not isinstance(node, cst.Call) or any(arg.keyword and arg.keyword.value == name for arg in node.args):
+            return node
+        call = cst.ensure_type(add(node), cst.Call)
+        at = next(index for index, arg in enumerate(call.args) if arg.keyword and arg.keyword.value == name)
+        if not at:
+            return call
+        between: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
+        if column is not None:
+            between = cst.ParenthesizedWhitespace(last_line=cst.SimpleWhitespace(" " * column))
+        before = call.args[at - 1].with_changes(comma=cst.Comma(whitespace_after=between))
+        return call.with_changes(args=[*call.args[: at - 1], before, *call.args[at:]])
+
+    return transform
+
+
+def with_first(value: str) -> Transform:
+    """Put a positional argument in front of all others of the call of a name."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        if not isinstance(node, cst.Call) or not _is_name(node.func):
+            raise CannotRewrite("not a call by name")
+        new = cst.Arg(cst.parse_expression(value))
+        if node.args:
+            new = new.with_changes(comma=comma())
+        return node.with_changes(args=[new, *node.args])
+
+    return transform
+
+
+def with_twin(text: str, twin: str) -> Transform:
+    """Put a second literal behind the argument that is the first one, such as another spelling of a flag."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        for index, arg in enumerate(call.args):
+            if isinstance(arg.value, cst.SimpleString) and arg.value.value[1:-1] == text and arg.keyword is None:
+                quote = arg.value.value[0]
+                new = arg.with_changes(value=cst.SimpleString(f"{quote}{twin}{quote}"))
+                first = arg.with_changes(comma=comma(), whitespace_after_arg=cst.SimpleWhitespace(""))
+                return call.with_changes(args=[*call.args[:index], first, new, *call.args[index + 1 :]])
+        raise CannotRewrite(f"{text} is not a plain string")
+
+    return transform
+
+
+def with_named(index: int, name: str) -> Transform:
+    """Give the positional argument at a place its name."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        arg = call.args[index]
+        if arg.keyword is not None or any(before.star for before in call.args[: index + 1]):
+            raise CannotRewrite("the argument is not where it is expected")
+        named = arg.with_changes(keyword=cst.Name(name), equal=tight())
+        return call.with_changes(args=[*call.args[:index], named, *call.args[index + 1 :]])
+
+    return transform
+
+
+def renamed_arguments(keywords: Mapping[str, str], positional: Mapping[int, str]) -> Transform:
+    """Give keywords other names, and positional arguments at some places a name."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        args = []
+        for index, arg in enumerate(call.args):
+            if arg.keyword is not None and arg.keyword.value in keywords:
+                arg = arg.with_changes(keyword=arg.keyword.with_changes(value=keywords[arg.keyword.value]))
+            elif arg.keyword is None and not arg.star and index in positional:
+                arg = arg.with_changes(keyword=cst.Name(positional[index]), equal=tight())
+            args.append(arg)
+        return call.with_changes(args=args)
+
+    return transform
+
+
+def keyword_replaced(old: str, name: str, value: str) -> Transform:
+    """Give a keyword argument another name and value where it stands."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        for index, arg in enumerate(call.args):
+            if arg.keyword is not None and arg.keyword.value == old:
+                new = arg.with_changes(keyword=cst.Name(name), value=cst.parse_expression(value))
+                return call.with_changes(args=[*call.args[:index], new, *call.args[index + 1 :]])
+        raise CannotRewrite(f"the call has no argument {old}")
+
+    return transform
+
+
+def without_any_argument(node: cst.CSTNode) -> cst.CSTNode:
+    """A call without its arguments."""
+    return cst.ensure_type(node, cst.Call).with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
+
+
+def without_first(node: cst.CSTNode) -> cst.CSTNode:
+    """A call without its first argument, whose layout goes with it."""
+    call = cst.ensure_type(node, cst.Call)
+    return call.with_changes(args=call.args[1:])
+
+
+def only_argument(node: cst.CSTNode) -> cst.CSTNode:
+    """The first argument of a call in place of the call."""
+    return cst.ensure_type(node, cst.Call).args[0].value
+
+
+def calling(name: str) -> Transform:
+    """Call another function with the same arguments."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        return cst.ensure_type(node, cst.Call).with_changes(func=cst.parse_expression(name))
+
+    return transform
+
+
+def one_after_the_other(*steps: Transform) -> Transform:
+    """Several transforms of one tree as one."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        for step in steps:
+            changed = step(node)
+            if isinstance(changed, str):
+                raise CannotRewrite("a text in the place of a tree")
+            node = changed
+        return node
+
+    return transform
+
+
+def followed_by(value: str, keyword: str = "") -> Transform:
+    """An argument, with a second one behind it."""
+
+    def transform(node: cst.CSTNode) -> str:
+        assert isinstance(node, cst.BaseExpression)
+        more = cst.Arg(cst.parse_expression(value))
+        if keyword:
+            more = more.with_changes(keyword=cst.Name(keyword), equal=tight())
+        return code(cst.Arg(node, comma=comma())) + code(more)
+
+    return transform
+
+
+def parameterbehind(name: str) -> Transform:
+    """A parameter, with a second one behind it."""
+
+    def transform(node: cst.CSTNode) -> str:
+        return code(cst.ensure_type(node, cst.Parameters)) + code(comma()) + name
+
+    return transform
+
+
+def behind(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
+    """The last argument with a new one behind it, in its layout."""
+    last = args[-1]
+    between = next((arg.comma for arg in args[:-1] if isinstance(arg.comma, cst.Comma)), comma())
+    new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return [last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")), new]
+
+
+def _is_name(node: cst.BaseExpression) -> bool:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name)
+
+
+def tight() -> cst.AssignEqual:
+    """`=` without spaces around it."""
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def comma() -> cst.Comma:
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

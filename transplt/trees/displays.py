@@ -1,0 +1,86 @@
+"""Displays: rows of a dict and elements of a list that get a twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+
+from transplt.trees.lazy import cst
+from transplt.trees.transform import CannotRewrite, Transform, code
+
+
+def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, str]) -> Transform:
+    """A row after each of those of a dict display at some places, under another key; the old row keeps its key.
+
+    `key` makes the text of the new key from that of the old one. `texts` holds values of old rows that stay as they were while
+    the value inside them that changes goes to the new row.
+    """
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        display = cst.ensure_type(node, cst.Dict)
+        elements: list[cst.BaseDictElement] = []
+        for index, element in enumerate(display.elements):
+            if index not in places:
+                elements.append(element)
+                continue
+            row = cst.ensure_type(element, cst.DictElement)
+            value = _as_it_was(row.value, texts[index]) if index in texts else row.value
+            elements.append(row.with_changes(value=value, comma=_between(display)))
+            elements.append(row.with_changes(key=cst.parse_expression(key(code(row.key)))))
+        return display.with_changes(elements=elements)
+
+    return transform
+
+
+def with_entry(index: int, entry: str) -> Transform:
+    """Put `key: value` behind the entry of a dict display at a place."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        display = cst.ensure_type(node, cst.Dict)
+        new = cst.ensure_type(cst.parse_expression(f"{{{entry}}}"), cst.Dict).elements[0]
+        old = display.elements[index]
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        pair = [old.with_changes(comma=comma), new.with_changes(comma=old.comma)]
+        return display.with_changes(elements=[*display.elements[:index], *pair, *display.elements[index + 1 :]])
+
+    return transform
+
+
+def with_twin(old: str, new: str) -> Transform:
+    """Put a second text behind each element of a list display that is the first one, both as they are spelled."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        display = cst.ensure_type(node, cst.List)
+        elements: list[cst.BaseElement] = []
+        for element in display.elements:
+            if isinstance(element.value, cst.SimpleString) and element.value.value == old:
+                comma = element.comma if isinstance(element.comma, cst.Comma) else None
+                between = comma or cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+                elements.append(element.with_changes(comma=between))
+                elements.append(element.with_changes(value=cst.SimpleString(new)))
+            else:
+                elements.append(element)
+        if len(elements) == len(display.elements):
+            raise CannotRewrite("the text was not found in the list")
+        return display.with_changes(elements=elements)
+
+    return transform
+
+
+def _as_it_was(value: cst.BaseExpression, text: str) -> cst.BaseExpression:
+    """The value of CUDA's row without the edits inside it: a hole gets its source text, anything else holds none."""
+    if not isinstance(value, cst.Name) or not value.value.startswith("_hole"):
+        return value
+    was = cst.parse_expression(f"({text})")
+    return was.with_changes(lpar=[*value.lpar, *was.lpar[1:]], rpar=[*was.rpar[:-1], *value.rpar])
+
+
+def _between(display: cst.Dict) -> cst.Comma:
+    """The comma between two rows, laid out as in the rest of the table."""
+    first = display.lbrace.whitespace_after
+    if isinstance(first, cst.ParenthesizedWhitespace):
+        line = first.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+        return cst.Comma(whitespace_after=first.with_changes(first_line=line, empty_lines=[]))
+    for element in display.elements[:-1]:
+        if isinstance(element.comma, cst.Comma) and isinstance(element.comma.whitespace_after, cst.SimpleWhitespace):
+            return element.comma
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

@@ -1,0 +1,91 @@
+"""Expressions around an expression: a call, a method, a condition, a second comparison."""
+
+from __future__ import annotations
+
+from transplt.trees.lazy import cst
+from transplt.trees.transform import Transform, code
+
+
+def between(before: str, after: str) -> Transform:
+    """Put an expression between two texts, such as a name with a bracket and the bracket that closes it."""
+    return lambda node: f"{before}{code(node)}{after}"
+
+
+def receiver(node: cst.CSTNode) -> cst.CSTNode:
+    """`x` in place of `x.method(...)`."""
+    return cst.ensure_type(cst.ensure_type(node, cst.Call).func, cst.Attribute).value
+
+
+def calling_method_of(new: str) -> Transform:
+    """`new.method(...)` in place of `x.method(...)`."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        method = cst.ensure_type(call.func, cst.Attribute)
+        return call.with_changes(func=method.with_changes(value=cst.parse_expression(new)))
+
+    return transform
+
+
+def handed_to(function: str) -> Transform:
+    """`function(x)` in place of `x.method()`."""
+    return lambda node: f"{function}({code(receiver(node))})"
+
+
+def scaled_by(scaler: str) -> Transform:
+    """`scaler.scale(x).method(...)` in place of `x.method(...)`."""
+
+    def transform(node: cst.CSTNode) -> str:
+        loss = receiver(node)
+        assert isinstance(loss, cst.BaseExpression)
+        text = code(loss)
+        return f"{scaler}.scale({text[1:-1] if loss.lpar else text})" + code(node)[len(text) :]
+
+    return transform
+
+
+def module_named(name: str) -> Transform:
+    """`a.name.c` in place of `a.b.c`."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        outer = cst.ensure_type(node, cst.Attribute)
+        inner = cst.ensure_type(outer.value, cst.Attribute)
+        return outer.with_changes(value=inner.with_changes(attr=cst.Name(name)))
+
+    return transform
+
+
+def compared_with(new: str, operator: str, *, brackets: bool) -> Transform:
+    """`a in x or new in x` in place of `a in x`, with another operator where one is given."""
+
+    def transform(node: cst.CSTNode) -> str:
+        found = cst.ensure_type(node, cst.Comparison)
+        second = found.with_changes(left=cst.parse_expression(new), lpar=(), rpar=())
+        text = f"{code(found.with_changes(lpar=(), rpar=()))} {operator} {code(second)}"
+        return f"({text})" if brackets or found.lpar else text
+
+    return transform
+
+
+def left_side(tail: str) -> Transform:
+    """What a comparison compares, with another comparison behind it."""
+    return lambda node: code(cst.ensure_type(node, cst.Comparison).left) + tail
+
+
+def and_also(condition: str) -> Transform:
+    """`x and condition` in place of `x`."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        loose = isinstance(node, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (
+            isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or)
+        )
+        text = code(node)
+        bare = not getattr(node, "lpar", ())
+        return cst.parse_expression(f"({text}) and {condition}" if loose and bare else f"{text} and {condition}")
+
+    return transform
+
+
+def only_if(condition: str) -> Transform:
+    """`x if condition else None` in place of `x`."""
+    return lambda node: cst.parse_expression(f"{code(node)} if {condition} else None")
