@@ -30,14 +30,14 @@ class TorchTarget:
 class Settings:
     """What the engine needs to know besides a file's bytes.
 
-    `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins;
-    they were validated before. `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
+    `user_rules` holds the texts of the user's rule files in the order given (name, JSON text), a later one wins; they
+    were validated before. `per_file_ignores` maps a glob of paths to code prefixes; the paths are relative to the
     folder of the settings, and `base` leads from there to the input: empty, or a folder with a trailing slash.
     `analysis` also looks up what the project uses of torch (transplt.analysis), for the card `hardware` (A2, A3 or
-    950DT); `library` holds names of other projects that need a compiled extension, with its name.
-    `entry`, the path of a main file relative to the input, makes the program that it starts distributed; `targets` are
-    the models to wrap, as they are spelled (all that train when there are none).
-    `amp` is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With `show` edits are shown and not made, as by `check`.
+    950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
+    a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
+    as they are spelled (all that train when there are none). `amp` is native, apex or off; `loss_scale` is `dynamic`
+    or a number; `tune` holds (name, value) of the tunings. With `show` edits are shown and not made, as by `check`.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION

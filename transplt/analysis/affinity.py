@@ -19,6 +19,7 @@ from transplt.edits.edit import Note
 from transplt.finding import Level
 from transplt.program.shapes import is_window_roll
 from transplt.rules.tables import read_table
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 
 CODE = "NPU701"
@@ -111,7 +112,7 @@ def _has_rsqrt(owner: ast.ClassDef) -> bool:
 def _product(bench: Bench, call: ast.Call, product: ast.BinOp) -> str:
     """The form of `activation(gate) * other`, empty when it is none."""
     func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     other = product.right if product.left is call else product.left
     if last not in ("silu", "gelu", "sigmoid") or isinstance(other, ast.Constant) or not call.args:
         return ""

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent
@@ -179,7 +180,7 @@ def _loaded(scan: Scan, names: Names) -> dict[str, str]:
     """Local names that hold the result of `load` or `load_inline`, and the name of what is built there."""
     found: dict[str, str] = {}
     for call in scan.calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        last = last_name(call.func)
         if last not in ("load", "load_inline") or names.qualified(call.func) not in _LOADERS:
             continue
         above = parent(call)
@@ -189,7 +190,7 @@ def _loaded(scan: Scan, names: Names) -> dict[str, str]:
 
 
 def _name_of(call: ast.Call) -> str:
-    value: ast.expr | None = next((k.value for k in call.keywords if k.arg == "name"), None)
+    value: ast.expr | None = keyword_of(call, "name")
     if value is None and call.args:
         value = call.args[0]
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
@@ -197,7 +198,7 @@ def _name_of(call: ast.Call) -> str:
 
 def _builds(scan: Scan) -> Iterator[str]:
     for call in scan.calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        last = last_name(call.func)
         if last in _BUILDERS and (name := _name_of(call)):
             yield name
 
@@ -205,7 +206,7 @@ def _builds(scan: Scan) -> Iterator[str]:
 def _registered(scan: Scan) -> Iterator[str]:
     """Namespaces of operators that Python of this file registers."""
     for call in scan.calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        last = last_name(call.func)
         if last in ("Library", "custom_op", "triton_op", "define", "register_fake", "impl") and call.args:
             first = call.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):

@@ -46,7 +46,9 @@ def _holding(torch_version: str) -> tuple[Fixer, ...]:
 
 
 def _themes(settings: Settings) -> tuple[Fixer, ...]:
-    """The fixers of what was asked for on top; each package is imported when it is. Those of a rank below 0 look first."""
+    """The fixers of what was asked for on top; each package is imported when it is. Those of a rank below 0 look
+    first.
+    """
     asked_for = (
         ("transplt.themes.distributed", bool(settings.entry)),
         ("transplt.themes.amp", settings.amp != "off"),

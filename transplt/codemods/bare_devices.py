@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
+from transplt.syntax.asks import last_name
 
 fixer = Fixer(__name__, code="NPU247", rank=430, versions="<=2.2")
 
@@ -31,7 +32,7 @@ def takes_a_number(work: Work, call: ast.Call) -> Finds:
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
     """The arguments of a call that are devices."""
     func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     found = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
     if found or last == "device":
         full = work.names.qualified(func) or ""
@@ -60,7 +61,7 @@ def _device(work: Work, value: ast.expr) -> Finds:
     if isinstance(value, ast.Call):
         numbered = (work.names.qualified(value.func) or "") in _CURRENT
     else:
-        last = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+        last = last_name(value)
         numbered = bool(_NUMBERED.search(last))
     if numbered:
         shown = work.source.slice(*work.source.extent(value))

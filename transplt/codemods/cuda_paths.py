@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
+from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.values.reached import FOREIGN
@@ -206,7 +207,7 @@ def _bound_name(work: Work, full: str) -> str:
 def _kernel_call(work: Work, call: ast.Call) -> str:
     """The name of a called function that is called after CUDA and ends in a kernel; empty for any other call."""
     func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     spelled = [last, *_roots(func)]
     if last in ("cuda", "is_cuda") or not any(_NAMED_CUDA.search(name) for name in spelled if name != "cuda"):
         return ""

@@ -8,6 +8,7 @@ import re
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 from transplt.values.kinds import certain_kind, is_kind
 from transplt.values.links import DEVICE, DEVICE_STRING, hint_of
@@ -101,7 +102,7 @@ def _number(node: ast.expr | None) -> int | None:
 
 
 def _name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return last_name(node)
 
 
 def _is_call(node: ast.Subscript, names: tuple[str, ...]) -> bool:

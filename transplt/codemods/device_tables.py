@@ -7,6 +7,7 @@ import ast
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 from transplt.trees.displays import with_rows
 from transplt.trees.transform import CannotRewrite
@@ -107,7 +108,7 @@ def _calls(rows: list[tuple[ast.expr, ast.expr]]) -> bool:
 
 def _harmless(call: ast.Call) -> bool:
     func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     return last in ("format", "str", "int", "device", "get", "dict", "list", "set", "tuple")
 
 

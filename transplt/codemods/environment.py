@@ -14,6 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.environment import Variable, conditional, refused, variables
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.calls import renamed_arguments
@@ -198,7 +199,7 @@ def is_environment(work: Work, node: ast.expr) -> bool:
         return node.value == "os.environ"
     if work.names.qualified(node) == "os.environ":
         return True
-    last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    last = last_name(node)
     return bool(_HOLDER.search(last))
 
 

@@ -14,6 +14,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.displays import with_twin
@@ -170,7 +171,7 @@ def _repeatable(compare: ast.Compare) -> bool:
         node = stack.pop()
         if isinstance(node, ast.Call):
             func = node.func
-            last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            last = last_name(func)
             if last not in _PURE or node.keywords:
                 return False
             stack += [*node.args, func]

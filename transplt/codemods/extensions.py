@@ -12,6 +12,7 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
 from transplt.syntax.scan import parent
@@ -97,7 +98,7 @@ def _string(work: Work, node: ast.Constant, value: str) -> Finds:
             yield from _kernel(work, node)
         return
     func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     if last in IMPORT_CALLS and call.args and call.args[0] is node:
         if not value.startswith(".") and _is_extension(work, value):
             yield from _report(work, node, value)
@@ -126,7 +127,7 @@ def _call_around(node: ast.AST) -> ast.Call | None:
     above = parent(node)
     while isinstance(above, (ast.List, ast.Tuple, ast.Dict, ast.keyword, ast.BinOp, ast.Call)):
         if isinstance(above, ast.Call):
-            last = above.func.attr if isinstance(above.func, ast.Attribute) else getattr(above.func, "id", "")
+            last = last_name(above.func)
             if last not in ("join", "str", "abspath", "Path", "glob"):
                 return above
         above = parent(above)

@@ -13,7 +13,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import module_named
 from transplt.values.reached import PROSE_CALLS
@@ -159,7 +159,7 @@ def _only_shown(node: ast.expr) -> bool:
     while True:
         if isinstance(above, ast.Call) and current is not above.func:
             func = above.func
-            last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            last = last_name(func)
             if last in PROSE_CALLS or last.endswith(("Error", "Exception", "Warning")):
                 return True
             if last not in ("str", "repr", "format"):

@@ -14,7 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, last_name
 
 fixer = Fixer(
     __name__,
@@ -120,7 +120,7 @@ def _transformers(work: Work, call: ast.Call) -> Finds:
 
 
 def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return last_name(call.func)
 
 
 # --- ray -------------------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import parent
+from transplt.trees import names
 from transplt.trees.literals import words_in_literal
-from transplt.trees.names import last_name
 from transplt.values.links import SELF
 from transplt.values.reached import FOREIGN
 
@@ -100,7 +100,7 @@ def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
         node,
         "NPU210" if old == "cuda" else "NPU211",
         f".{old}{brackets} -> .{new}{brackets}",
-        last_name(new),
+        names.last_name(new),
         api=f"torch.Tensor.{old}",
         writes_npu=True,
     )
@@ -239,7 +239,7 @@ def _named(work: Work, node: ast.Constant, old: str) -> Finds:
     call = parent(node)
     if not isinstance(call, ast.Call) or node not in call.args or id(node) in work.taken:
         return
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    last = last_name(call.func)
     if last == "methodcaller":
         moves = call.args[0] is node
     elif last in ("getattr", "hasattr") and len(call.args) > 1 and call.args[1] is node:

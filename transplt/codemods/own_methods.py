@@ -11,6 +11,7 @@ import ast
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, Scope, is_property, parent
 
 fixer = Fixer(__name__, code="NPU214", rank=440)
@@ -61,6 +62,6 @@ def _assigned_method(name: ast.AST) -> ast.stmt | None:
         return None
     value = above.value
     if isinstance(value, ast.Call):
-        last = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+        last = last_name(value.func)
         return above if last in ("partialmethod", "staticmethod", "classmethod") else None
     return above if isinstance(value, ast.Lambda) else None

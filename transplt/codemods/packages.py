@@ -14,6 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Level
 from transplt.rules.rule import Rule
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
@@ -72,14 +73,14 @@ def _can_fail(node: ast.AST) -> bool:
 def _goes_on(handler: ast.ExceptHandler) -> bool:
     """True for `except ImportError` that does not raise again or leave."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    caught = {getattr(kind, "id", getattr(kind, "attr", "")) for kind in kinds if kind is not None}
+    caught = {last_name(kind) for kind in kinds if kind is not None}
     if handler.type is not None and not caught & _CAUGHT:
         return False
     for statement in handler.body:
         if isinstance(statement, ast.Raise):
             return False
         call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", "")) in ("exit", "_exit"):
+        if isinstance(call, ast.Call) and last_name(call.func) in ("exit", "_exit"):
             return False
     return True
 
@@ -87,5 +88,5 @@ def _goes_on(handler: ast.ExceptHandler) -> bool:
 def _asks(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return False
-    names = (getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(test))
+    names = (last_name(node) for node in ast.walk(test))
     return any(_ASKS.search(name) for name in names)

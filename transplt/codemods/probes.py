@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
-from transplt.syntax.asks import call_of, dotted
+from transplt.syntax.asks import call_of, dotted, last_name
 from transplt.syntax.scan import STRING_WORDS, parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
@@ -214,7 +214,7 @@ def _runs(node: ast.Constant) -> bool:
     if not isinstance(above, ast.Call):
         return False
     func = above.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    last = last_name(func)
     return last in _RUNNERS
 
 

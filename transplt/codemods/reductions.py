@@ -96,7 +96,7 @@ def _names_device(work: Work, node: ast.expr) -> bool:
         return work.names.qualified(node.func) == "torch.device"
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (str, int))
-    last = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    last = last_name(node)
     return DEVICE in hint_of(last)
 
 

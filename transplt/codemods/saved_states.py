@@ -7,6 +7,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="", rank=160, needs=(b"get_rng_state",))
@@ -26,5 +27,5 @@ def _holds_state(display: ast.Dict, key: ast.Constant) -> bool:
     for name, value in zip(display.keys, display.values, strict=True):
         if name is key:
             calls = (node.func for node in ast.walk(value) if isinstance(node, ast.Call))
-            return any(getattr(func, "attr", getattr(func, "id", "")) in _GETTERS for func in calls)
+            return any(last_name(func) in _GETTERS for func in calls)
     return False

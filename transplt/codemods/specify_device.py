@@ -15,7 +15,7 @@ from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.rewrite import Piece
 from transplt.edits.work import Work
-from transplt.syntax.asks import is_main_guard
+from transplt.syntax.asks import is_main_guard, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.lexer import literals
 from transplt.trees.transform import New, refusing
@@ -119,7 +119,7 @@ def _fixed(work: Work, call: ast.Call) -> list[ast.Constant]:
         return []
     position = 0
     if full == "torch.device":
-        kind = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "type"), None)
+        kind = call.args[0] if call.args else keyword_of(call, "type")
         if not isinstance(kind, ast.Constant) or kind.value != "cuda":
             return []
         position = 1

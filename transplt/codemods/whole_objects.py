@@ -17,7 +17,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.values.last_value import last_value
 
@@ -94,7 +94,7 @@ def _is_plain(value: ast.expr | None) -> bool:
     """True for what surely loads again: a state_dict(), vars(...), a dict."""
     if isinstance(value, ast.Call):
         func = value.func
-        return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in _PLAIN
+        return last_name(func) in _PLAIN
     return isinstance(value, (ast.Dict, ast.DictComp, ast.Constant))
 
 

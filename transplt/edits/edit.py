@@ -50,10 +50,11 @@ Where = ast.expr | ast.stmt | ast.arg | Extent | Beside | Around | AtTop
 class Edit:
     """One change of a file: at `where`, `new` stands there then (for lines: the lines, without indentation).
 
-    `group`: all edits of one name are applied together, or taken back together when the output does not hold. `asked`: an
-    option of its own asked for an unsafe edit. `writes_npu`: the output needs `import torch_npu`; `imports` are further modules
-    it needs, `constants` statements it needs below the imports. `holes` are operands that the transform leaves as they are.
-    `apart`: of the pieces that the edits of one node change, its record names those that it changes itself.
+    `group`: all edits of one name are applied together, or taken back together when the output does not hold. `asked`:
+    an option of its own asked for an unsafe edit. `writes_npu`: the output needs `import torch_npu`; `imports` are
+    further modules it needs, `constants` statements it needs below the imports. `holes` are operands that the
+    transform leaves as they are. `apart`: of the pieces that the edits of one node change, its record names those that
+    it changes itself.
     """
 
     where: Where

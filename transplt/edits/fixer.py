@@ -40,13 +40,14 @@ class _Visit:
 class Fixer:
     """One fixer, named after its module.
 
-    `code` is the one it mostly speaks with. `versions` are the torch versions it holds for (all by default), `needs` texts one
-    of which a file must hold, `words` texts that make a file worth a look even where it names no CUDA. `theme` says what has to
-    be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every migration).
+    `code` is the one it mostly speaks with. `versions` are the torch versions it holds for (all by default), `needs`
+    texts one of which a file must hold, `words` texts that make a file worth a look even where it names no CUDA.
+    `theme` says what has to be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every
+    migration).
 
-    Fixers look in the order of their `rank`, and of their names where that is the same; of several that want a node the first
-    one gets it (`Work.take`): 100 user rules and structure, 200 imports and calls, 300 gates and libraries, 400 names,
-    500 values and text, 600 what needs the outcome of all others.
+    Fixers look in the order of their `rank`, and of their names where that is the same; of several that want a node
+    the first one gets it (`Work.take`): 100 user rules and structure, 200 imports and calls, 300 gates and libraries,
+    400 names, 500 values and text, 600 what needs the outcome of all others.
     """
 
     module: str
@@ -70,9 +71,9 @@ class Fixer:
     ) -> Callable[[_F], _F]:
         """Register a function for the nodes of a kind, in the order of the scan.
 
-        ast.Call: all calls, those of the full names `name`, or those of the last names `last`. ast.Attribute, ast.Name: those of
-        the names `last`. ast.Constant: strings that hold a CUDA word. ast.Import: import statements of both kinds.
-        ast.FunctionDef: also asynchronous ones. ast.Module: once for the file.
+        ast.Call: all calls, those of the full names `name`, or those of the last names `last`. ast.Attribute,
+        ast.Name: those of the names `last`. ast.Constant: strings that hold a CUDA word. ast.Import: import statements
+        of both kinds. ast.FunctionDef: also asynchronous ones. ast.Module: once for the file.
         """
         names = frozenset((name,) if isinstance(name, str) else name)
         last_names = (last,) if isinstance(last, str) else tuple(last)

@@ -1,4 +1,6 @@
-"""Imports that go in: where `import torch_npu` stands, where those that a theme asked for do, and constants below them."""
+"""Imports that go in: where `import torch_npu` stands, where those that a theme asked for do, and constants below
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.lines import Placed, first_line, lead_of, line_start, placed
 from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.text.source import Source
 
@@ -57,7 +60,7 @@ def _is_setting(node: ast.AST) -> bool:
     while not isinstance(current, ast.stmt):
         above = parent(current)
         if isinstance(above, ast.Call) and current is not above.func:
-            last = above.func.attr if isinstance(above.func, ast.Attribute) else getattr(above.func, "id", "")
+            last = last_name(above.func)
             if last not in _HOLDERS:
                 return False
         current = above
@@ -65,7 +68,9 @@ def _is_setting(node: ast.AST) -> bool:
 
 
 def needed_imports(source: Source, scan: Scan, modules: list[str], moved: set[int]) -> list[Placed]:
-    """Imports of `modules` (torch_npu among them) where they are missing. `moved`: ids of statements that name the NPU now."""
+    """Imports of `modules` (torch_npu among them) where they are missing. `moved`: ids of statements that name the NPU
+    now.
+    """
     wanted = [module for module in modules if not _imported(scan, module)]
     if not wanted:
         return []
@@ -110,7 +115,7 @@ def _for_types_only(node: ast.AST) -> bool:
 
 def is_type_checking(test: ast.expr) -> bool:
     """True for `TYPE_CHECKING`, however it is imported."""
-    return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")) == "TYPE_CHECKING"
+    return last_name(test) == "TYPE_CHECKING"
 
 
 def _inner_place(source: Source, body: list[ast.stmt], moved: set[int]) -> tuple[int, str] | None:
@@ -225,7 +230,9 @@ def constants(source: Source, scan: Scan, lines: list[str], code: str) -> Placed
 
 
 def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
-    """The imports of edits `AtTop`: those of the standard library among their like, the others below the last of torch."""
+    """The imports of edits `AtTop`: those of the standard library among their like, the others below the last of
+    torch.
+    """
     wanted: dict[str, Edit] = {}
     for edit in edits:
         if isinstance(edit.where, AtTop):

@@ -1,9 +1,9 @@
 """Edits of existing code, each on the smallest piece of source in which something changes.
 
-An edit belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold edits of their own, or that are
-long, are replaced by placeholder names (holes). The edits of that node run on the skeleton (transplt.trees). The result is
-compared with the skeleton segment by segment, so that a piece is the smallest span that differs. Inner sites are rewritten
-first; their text goes back into the holes.
+An edit belongs to one syntax node. Its source text becomes a *skeleton*: operands that hold edits of their own, or
+that are long, are replaced by placeholder names (holes). The edits of that node run on the skeleton (transplt.trees).
+The result is compared with the skeleton segment by segment, so that a piece is the smallest span that differs. Inner
+sites are rewritten first; their text goes back into the holes.
 """
 
 from __future__ import annotations

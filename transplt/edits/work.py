@@ -25,9 +25,10 @@ from transplt.values.slots import Flow
 class Work:
     """A scanned file with the rules in force.
 
-    A fixer yields edits, notes and reasons; `edits`, `notes` and `kept` are those of the fixers before it, and its own so far. The
-    rest is what fixers tell each other: nodes that are `taken`, import bindings that are `renamed` to another local name,
-    `packages` whose imports rules report, names that are new to the file, and what a theme keeps between two visits.
+    A fixer yields edits, notes and reasons; `edits`, `notes` and `kept` are those of the fixers before it, and its own
+    so far. The rest is what fixers tell each other: nodes that are `taken`, import bindings that are `renamed` to
+    another local name, `packages` whose imports rules report, names that are new to the file, and what a theme keeps
+    between two visits.
     """
 
     source: Source

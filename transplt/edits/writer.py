@@ -17,8 +17,8 @@ from transplt.trees.transform import New
 class Writer:
     """What a theme says about the file on the bench; `found` is yielded by its fixer.
 
-    `group` holds its edits together. `import_code` and `import_message` are those of the record of an import that what was written
-    needs; `level` is that of all edits, and `asked` says that an option of its own asked for them.
+    `group` holds its edits together. `import_code` and `import_message` are those of the record of an import that what
+    was written needs; `level` is that of all edits, and `asked` says that an option of its own asked for them.
     """
 
     work: Work

@@ -1,7 +1,7 @@
 """The one lexer of Python literals: comments and strings, f-strings with what is text and what is code in them.
 
-It knows nothing else of the language and is the same on every Python. A literal without an end stops at its line (in triple quotes at
-the end of the file): what comes after is read as code again.
+It knows nothing else of the language and is the same on every Python. A literal without an end stops at its line (in
+triple quotes at the end of the file): what comes after is read as code again.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Span = tuple[int, int]
 class Lexed:
     """A comment or a string of a file at `start`..`end`, prefix included.
 
-    Of a string `text` are the spans between the fields of an f-string (else the whole of it), `code` those in its fields that
-    belong to no string in them. `closed` is False where the end is missing.
+    Of a string `text` are the spans between the fields of an f-string (else the whole of it), `code` those in its
+    fields that belong to no string in them. `closed` is False where the end is missing.
     """
 
     __slots__ = ("closed", "code", "end", "formatted", "quote", "spans", "start")

@@ -28,7 +28,8 @@ def with_keyword(name: str, value: str) -> Transform:
 
 
 def with_new_keyword(name: str, value: str, column: int | None) -> Transform:
-    """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has the argument."""
+    """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has the argument.
+    """
     add = with_keyword(name, value)
 
     def transform(node: cst.CSTNode) -> cst.CSTNode | str:

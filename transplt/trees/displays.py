@@ -11,8 +11,8 @@ from transplt.trees.transform import CannotRewrite, Transform, code
 def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, str]) -> Transform:
     """A row after each of those of a dict display at some places, under another key; the old row keeps its key.
 
-    `key` makes the text of the new key from that of the old one. `texts` holds values of old rows that stay as they were while
-    the value inside them that changes goes to the new row.
+    `key` makes the text of the new key from that of the old one. `texts` holds values of old rows that stay as they
+    were while the value inside them that changes goes to the new row.
     """
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:

@@ -1,7 +1,7 @@
 """Text in strings. A site is one literal, found by the lexer: LibCST recurses in a concatenation of some 500 of them.
 
-What LibCST cannot read (`rf"..."` with a line that goes on, grammar newer than it) is changed on its text, between the fields
-that the lexer finds. It is the one text form beside the trees.
+What LibCST cannot read (`rf"..."` with a line that goes on, grammar newer than it) is changed on its text, between the
+fields that the lexer finds. It is the one text form beside the trees.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def words_in_literal(words: Mapping[str, str]) -> OfText:
 def in_literals(change: Callable[[str], str], *, several: bool = True, holding: tuple[str, ...] = ()) -> OfText:
     """Change the text of a string: of its one literal, or also of each of several that stand side by side.
 
-    `change` gets a literal with its prefix and quotes, or the text between two fields of an f-string; `holding` are texts
-    that the string must hold.
+    `change` gets a literal with its prefix and quotes, or the text between two fields of an f-string; `holding` are
+    texts that the string must hold.
     """
 
     def found(text: str) -> list[Literal]:

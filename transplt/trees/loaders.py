@@ -11,7 +11,9 @@ _SHUFFLE = 2
 
 
 def with_sampler(sampler: str, dataset: str) -> Transform:
-    """Give a loader a sampler, in the place of `shuffle` where that is given, and its dataset another name if there is one."""
+    """Give a loader a sampler, in the place of `shuffle` where that is given, and its dataset another name if there is
+    one.
+    """
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         call = cst.ensure_type(node, cst.Call)

@@ -1,8 +1,8 @@
 """What the commonest edits come to, without a tree: for `check`, which shows edits and makes none.
 
-LibCST's import costs more than the whole rest of a check of a small file (benchmarks/startup.py), so that the place and the new
-text of a renamed thing are read off the positions that `ast` gives. Each function returns None where these do not tell, and the
-edit is worked out; tests hold each against the transform of the same name.
+LibCST's import costs more than the whole rest of a check of a small file (benchmarks/startup.py), so that the place
+and the new text of a renamed thing are read off the positions that `ast` gives. Each function returns None where these
+do not tell, and the edit is worked out; tests hold each against the transform of the same name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ def dotted(text: str, wanted: Sequence[str]) -> str | None:
     while isinstance(at, ast.Attribute):
         spans.append(_end_of(text, at, at.attr))
         at = at.value
+    if isinstance(at, ast.Constant):
+        return None  # `None` is a name to LibCST
     if not isinstance(at, ast.Name) or len(spans) + 1 != len(wanted):
         return ".".join(wanted)
     spans.append(_end_of(text, at, at.id))

@@ -20,7 +20,8 @@ class CannotRewrite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfText:
-    """An edit that finds its trees in the text of the node itself: the literals of a string (transplt.trees.literals)."""
+    """An edit that finds its trees in the text of the node itself: the literals of a string (transplt.trees.literals).
+    """
 
     write: Callable[[str], str]
     #: The same without trees, for `check`, which shows edits and makes none; None where only trees can tell.
@@ -29,7 +30,8 @@ class OfText:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A transform whose outcome can be shown without a tree: for `check`, which writes nothing (transplt.trees.shown)."""
+    """A transform whose outcome can be shown without a tree: for `check`, which writes nothing (transplt.trees.shown).
+    """
 
     tree: Transform
     show: Callable[[str], str | None]

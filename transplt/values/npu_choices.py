@@ -44,7 +44,9 @@ def npu_places(source: Source) -> list[int]:
     found = [match.start() for match in NPU.finditer(utf8)]
     if not found:
         return []
-    areas = [(each.start, each.end) for each in lex(utf8) if each.is_comment or utf8[each.end - 3 : each.end] in _TRIPLE]
+    areas = [
+        (each.start, each.end) for each in lex(utf8) if each.is_comment or utf8[each.end - 3 : each.end] in _TRIPLE
+    ]
     return [at for at in found if not any(start <= at < end for start, end in areas)]
 
 
