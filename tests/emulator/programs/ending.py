@@ -33,9 +33,21 @@ def threads_of_gloo() -> int:
     return sum(open(path).read() == "pt_gloo_runloop\n" for path in glob.glob("/proc/self/task/*/comm"))
 
 
+def wait_for_both(store: str, rank: int) -> None:
+    """Until both ranks have the result: gloo refuses one whose connection the other closes while it still reads.
+
+    A rank that ends takes the folder with it.
+    """
+    mine, others = f"{store}.{rank}", f"{store}.{1 - rank}"
+    open(mine, "w").close()
+    until = time.monotonic() + 30
+    while os.path.exists(mine) and not os.path.exists(others) and time.monotonic() < until:
+        time.sleep(0.002)
+
+
 def rank_ends(how: str, rank: int, backend: str, store: str) -> None:
     sys.slow_end = SlowEnd()
-    atexit.register(print, "at exit", how, rank)
+    atexit.register(os.write, 1, f"at exit {how} {rank}\n".encode())  # at once: the other rank writes too
     dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=2)
     device = "npu:0" if backend == "hccl" else "cpu"
     dist.all_reduce(torch.ones(1, device=device))
@@ -46,6 +58,7 @@ def rank_ends(how: str, rank: int, backend: str, store: str) -> None:
         dist.all_reduce(torch.ones(1, device=device))
     let_main_thread_win()
     dist.all_reduce(torch.ones(1, device=device))
+    wait_for_both(store, rank)
     if how == "held":
         sys.held = dist.group.WORLD
     if how != "left":
@@ -87,6 +100,6 @@ for how, backend in (("destroyed", "hccl"), ("held", "hccl"), ("left", "hccl"), 
                 rank_ends(how, rank, backend, os.path.join(folder, "store"))
             children.append(child)
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    print(how, backend, codes, flush=True)
+    os.write(1, f"{how} {backend} {codes}\n".encode())
 waits_for_busy_threads_only()
 print("threads: ok")
