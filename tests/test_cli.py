@@ -89,6 +89,20 @@ def test_bundles_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-sims"], "No such option: -sims (options are not bundled; -s and -sim stand alone)"),
+        (["-i=proj"], "write -i 'proj' with a space instead of '-i=proj'"),
+        (["check", "-r=rules.json"], "write -r 'rules.json' with a space instead of '-r=rules.json'"),
+    ],
+)
+def test_what_is_said_of_a_bundle(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in call(monkeypatch, capsys, *arguments)[2]
+
+
+@pytest.mark.parametrize(
     ("arguments", "settings"),
     [
         (["-s"], {"specify_device": True}),

@@ -132,3 +132,16 @@ def test_the_finding_of_an_import_skips_names_that_stay() -> None:
     )
     said = [f.message.partition(" is for CUDA")[0] for f in result.findings if f.code == "NPU200"]
     assert said == ["mmengine.device.is_cuda_available", "is_cuda_available"]
+
+
+def test_the_help_of_a_flag_is_text_for_people() -> None:
+    """In code that handles the NPU no word of it is left for CUDA alone."""
+    check_noop(
+        """
+        import argparse
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--workers", help="one for each cuda device")
+        CHOICE = "npu" if is_npu_available() else "cuda"
+        """
+    )

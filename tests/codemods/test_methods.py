@@ -286,6 +286,11 @@ def test_is_cuda_that_the_project_stores() -> None:
 
 
 @pattern("T9")
+@pytest.mark.parametrize("statement", ["x.is_cuda = flag", "x.is_cuda: bool = flag", "del x.is_cuda", "x.cuda = flag"])
+def test_what_is_stored_is_data_and_nothing_is_said_of_it(statement: str) -> None:
+    check_noop(f"import torch\n{statement}\n")
+
+
 def test_cuda_of_another_library() -> None:
     result = check_noop(
         """
