@@ -1,12 +1,17 @@
-"""What every test shares: repeatable property tests, and skips that say what is missing."""
+"""What every test shares: repeatable property tests, skips that say what is missing, and what the pairs showed."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before anything imports it: a pair that fails shows its values.
+pytest.register_assert_rewrite("tests.harness", "tests.support.harness", "tests.golden")
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -18,3 +23,18 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not HAS_TORCH and item.get_closest_marker("torch") is not None:
         pytest.skip("needs the extra: pip install 'transplt[emulator]'")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Keep what the pairs of a measured pattern showed with the report of its test, for scripts/coverage_table.py."""
+    names = sorted({name for mark in item.iter_markers("pattern") for name in mark.args})
+    # What a property test or a conditional one shows depends on the run.
+    if not names or hasattr(getattr(item, "function", None), "hypothesis") or item.get_closest_marker("skipif"):
+        return (yield)
+    from tests import harness
+
+    harness.RECORDS.clear()
+    result = yield
+    item.user_properties.append(("patterns", json.dumps([names, harness.RECORDS])))
+    return result

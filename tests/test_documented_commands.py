@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import commit_all
+from tests.processes import unmeasured
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -30,7 +31,7 @@ def environment(bin_folder: Path) -> dict[str, str]:
     command = bin_folder / "transplt"
     command.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m transplt "$@"\n')
     command.chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept = {name: value for name, value in unmeasured().items() if not name.startswith("GIT_")}
     return {**kept, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -72,6 +73,7 @@ def test_options_in_the_documents_exist() -> None:
                 assert re.search(rf"(?<![\w-]){option}(?![\w-])", shown), f"{document.name}: {option}"
 
 
+@pytest.mark.extra
 @pytest.mark.skipif(importlib.util.find_spec("material") is None, reason="needs the extra `docs`")
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
@@ -116,7 +118,7 @@ complete -C "transplt {words}"
         ("explain NPU20", "NPU201"),
     ],
 )
-@pytest.mark.parametrize("shell", ASK)
+@pytest.mark.parametrize("shell", [pytest.param(shell, marks=[pytest.mark.extra] if shell != "bash" else []) for shell in ASK])
 def test_completion(shell: str, words: str, expected: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")

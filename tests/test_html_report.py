@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -145,7 +145,9 @@ def test_unsafe_edits_are_told_from_the_others(tmp_path: Path) -> None:
 
 # --- in a browser ----------------------------------------------------------------------------------------------------
 
-in_browser = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+def in_browser(test: Callable[..., None]) -> Callable[..., None]:
+    """A test that needs Chromium."""
+    return pytest.mark.extra(pytest.mark.skipif(bool(missing()), reason=missing() or "-")(test))
 
 
 @pytest.fixture(scope="module")

@@ -181,6 +181,7 @@ def test_reports_do_not_depend_on_the_clock(tmp_path: Path, monkeypatch: pytest.
         assert b"1980-01-01T00:00:00Z" in archive.read("docProps/core.xml")
 
 
+@pytest.mark.extra
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 def test_libreoffice_reads_the_workbook(tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_bytes(render_unsupported(result_of(manual("a.py", 1, "NPU501", "=1+1")), tmp_path))

@@ -113,6 +113,7 @@ def test_a_program_that_spawns_is_started_once(folder: Path) -> None:
     assert done.stdout == f"python {folder}/main.py x\n".replace("\n", " \n")
 
 
+@pytest.mark.extra
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 @pytest.mark.parametrize("spawns", [False, True])
 def test_shellcheck_has_nothing_to_say(tmp_path: Path, spawns: bool) -> None:

@@ -217,6 +217,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.torch
 def test_processes_that_outlive_the_script_do_not_disturb(transplt_run: Any) -> None:
     code, report, errors = transplt_run(ORPHANS)
     assert (code, report["verdict"]) == (1, "no-npu-operator") and "Error" not in errors

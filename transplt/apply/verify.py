@@ -9,7 +9,7 @@ from dataclasses import replace
 from transplt.apply.outcome import Outcome, apply_edits
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
-from transplt.edits.edit import Beside, Edit, Note
+from transplt.edits.edit import Around, Beside, Edit, Note
 from transplt.edits.groups import GROUPS, Group
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
@@ -29,11 +29,11 @@ def applies(edit: Edit, settings: Settings) -> bool:
 
 def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
     """The outcome of as many edits as hold together, and what is said of those that were taken back."""
+    wanted, notes = _readable(work, wanted)
     outcome = apply_edits(work, wanted)
-    notes: list[Note] = []
     for group in GROUPS if work.settings.adds_code else ():
         if any(edit.group == group.name for edit in wanted) and (why := _broken(work, outcome, wanted)):
-            wanted = [edit for edit in wanted if edit.group != group.name]
+            wanted = _without(wanted, group)
             notes.append(_group_taken_back(work, group, why))
             outcome = apply_edits(work, wanted)
     if outcome.spliced and _broken(work, outcome, wanted):
@@ -104,6 +104,36 @@ def _left_out(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> set[tupl
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------
+
+
+def _readable(work: Work, edits: list[Edit]) -> tuple[list[Edit], list[Note]]:
+    """The edits without lines that Python does not read; they never go in, nor does what belongs to them."""
+    notes: list[Note] = []
+    for edit in edits:
+        if edit.rewrites or not (why := _unreadable(edit)):
+            continue
+        group = next((each for each in GROUPS if each.name == edit.group), None)
+        if group is None:
+            notes.append(_taken_back(work, edit, why))
+            edits = [each for each in edits if each is not edit]
+        elif any(each.group == group.name for each in edits):
+            notes.append(_group_taken_back(work, group, why))
+            edits = _without(edits, group)
+    return edits, notes
+
+
+def _unreadable(edit: Edit) -> str:
+    """Why Python does not read the lines of an edit; empty when it does."""
+    text = f"{edit.new}\n    pass" if isinstance(edit.where, Around) else str(edit.new)
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _without(edits: Sequence[Edit], group: Group) -> list[Edit]:
+    return [edit for edit in edits if edit.group != group.name]
 
 
 def _by_halving(work: Work, edits: Sequence[Edit]) -> tuple[Outcome, list[Note]]:
