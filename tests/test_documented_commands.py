@@ -118,7 +118,9 @@ complete -C "transplt {words}"
         ("explain NPU20", "NPU201"),
     ],
 )
-@pytest.mark.parametrize("shell", [pytest.param(shell, marks=[pytest.mark.extra] if shell != "bash" else []) for shell in ASK])
+@pytest.mark.parametrize(
+    "shell", [pytest.param(shell, marks=[] if shell == "bash" else [pytest.mark.extra]) for shell in ASK]
+)
 def test_completion(shell: str, words: str, expected: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")

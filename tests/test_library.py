@@ -34,7 +34,7 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     assert done.stdout == "['transplt']\n"
     assert set(transplt.__all__) == {"check", "migrate_source", "migrate_tree"}
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        transplt.nothing  # type: ignore[attr-defined]
+        transplt.nothing  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_bytes_keep_their_encoding_and_line_ends() -> None:

@@ -38,7 +38,7 @@ def test_wheel_holds_the_package_its_rules_and_nothing_else(wheel: Path) -> None
 
 
 def test_the_wheel_alone_migrates_a_sample(wheel: Path, tmp_path: Path) -> None:
-    """Unpacked where nothing of the checkout is in reach; the README's first command installs one, too (see .ci/run)."""
+    """Unpacked where nothing of the checkout is in reach; the README's first command installs one too (.ci/run)."""
     home = tmp_path / "installed"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(home)

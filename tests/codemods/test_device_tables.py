@@ -144,7 +144,7 @@ def test_rows_whose_values_change_keep_what_they_were_for_cuda() -> None:
                 'npu': (torch.npu.memory_allocated,
                          torch.npu.max_memory_allocated),  # a pair
                 'cpu': None}[d.type], a
-        """,
+        """,  # noqa: E501
     )
 
 

@@ -15,9 +15,9 @@ from torch_npu.npu.amp import GradScaler as SameScaler
 
 assert torch.npu is torch_npu.npu and torch.npu.amp is amp is torch_npu.npu.amp
 assert GradScaler is SameScaler is torch.npu.amp.GradScaler and autocast is torch_npu.npu.amp.autocast
-import torch.npu.amp.grad_scaler as scalers
-import torch.npu.memory
-from torch.npu.random import get_rng_state  # noqa: F401
+import torch.npu.amp.grad_scaler as scalers  # noqa: E402
+import torch.npu.memory  # noqa: E402
+from torch.npu.random import get_rng_state  # noqa: E402, F401
 
 assert scalers.GradScaler is GradScaler and torch.npu.memory.empty_cache is torch.npu.empty_cache
 scaler = GradScaler(1024.0, 2.0, 0.5, 2000, False, True)  # `dynamic` comes before `enabled`

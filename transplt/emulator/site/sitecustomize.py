@@ -26,6 +26,6 @@ def _run_hidden_sitecustomize() -> None:
 
 
 _run_hidden_sitecustomize()
-from npu_emulator import start
+from npu_emulator import start  # noqa: E402
 
 start.begin()

@@ -18,12 +18,12 @@ __version__ = _config.torch_version + ".0+emulated"
 EMULATED = True
 
 torch.utils.rename_privateuse1_backend("npu")
-from . import _engine, npu
+from . import _engine, npu  # noqa: E402
 
 torch._register_device_module("npu", npu)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=False)
 _engine.install()
-from . import _autocast, _collectives, _generators, _parallel, _patches, _sharing, _storages
+from . import _autocast, _collectives, _generators, _parallel, _patches, _sharing, _storages  # noqa: E402
 
 _patches.install()
 _storages.install()
@@ -32,7 +32,7 @@ _generators.install()
 _parallel.install(npu)
 _autocast.install()
 _collectives.install()
-from . import _operators, contrib, distributed, optim, profiler, utils
+from . import _operators, contrib, distributed, optim, profiler, utils  # noqa: E402
 
 _operators.install()
 npu._finish()

@@ -228,14 +228,14 @@ for _name, _dtype in (
     globals()[_name + "Tensor"] = _legacy_tensor(_dtype)
     globals()[_name + "Storage"] = _legacy_storage(_dtype)
 
-from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: F401
-from .graphs import *
-from .memory import *
-from .mstx import mstx as mstx
-from .npu_config import *
-from .random import *
-from .streams import *
-from .utils import *
+from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
+from .graphs import *  # noqa: E402,F403
+from .memory import *  # noqa: E402,F403
+from .mstx import mstx as mstx  # noqa: E402
+from .npu_config import *  # noqa: E402,F403
+from .random import *  # noqa: E402,F403
+from .streams import *  # noqa: E402,F403
+from .utils import *  # noqa: E402,F403
 
 for _name in (
     "enable_flash_sdp",
