@@ -11,7 +11,7 @@ import pytest
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.emulator", "transplt.themes.distributed.codemod", "transplt.report.html", "transplt.run.tree",
+    "transplt.emulator", "transplt.themes.distributed", "transplt.report.html", "transplt.run.tree",
     "transplt.files.tokens",
 )  # fmt: skip
 PROGRAM = """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.program.program import File, Program, Slot, Value
+from transplt.program.program import File, Program, Slot, Value, scope_key
 from transplt.program.training import Training
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _OPTIMIZERS = ("torch.optim.", "apex.optimizers.", "timm.optim.", "transformers.", "bitsandbytes.optim.", "adabelief")
@@ -119,7 +120,7 @@ def is_optimizer(file: File, call: ast.Call) -> bool:
     name = file.names.qualified(call.func) or ""
     if name.startswith(_OPTIMIZERS):
         return not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    last = last_name(call.func)
     return any(word in last.lower() for word in _OPTIMIZER_WORDS) and last not in ("zero_grad", "step")
 
 
@@ -149,8 +150,6 @@ def _is_parameter(program: Program, slot: Slot) -> bool:
     file = next((file for file in program.files if file.path == slot[0]), None)
     if file is None:
         return False
-    from transplt.program.program import scope_key
-
     for scope in file.scan.scopes.values():
         if scope_key(scope) == slot[1]:
             return any(binding.kind == "param" for binding in scope.bindings.get(slot[2], ()))
@@ -199,7 +198,7 @@ def takes_wrapper(models: Models, file: File, call: ast.Call, node: ast.expr) ->
             models, callee, next((n for n, v in models.program.arguments(call, callee) if v is node), "")
         )
     name = file.names.qualified(call.func) or ""
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    last = last_name(call.func)
     if name.startswith(("torch.", "torchvision.", "copy.")) or last in (
         "print",
         "isinstance",

@@ -9,32 +9,36 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.program.files import File, imported_paths, paths_of, read_file
 from transplt.project.facts import ProjectFacts
-from transplt.syntax.modules import import_base, module_name
-from transplt.syntax.names import Names
-from transplt.syntax.parse import parse
-from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent, scan
-from transplt.text.source import Source, UnreadableSource, read_source
+from transplt.syntax.scan import FUNCTIONS, Scope, parent, statement
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).
 Slot = tuple[str, str, str]
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
-_PARSED: dict[str, tuple[bytes, File]] = {}
 
-
-@dataclass(slots=True, eq=False)
-class File:
-    """One parsed file of the program."""
-
-    path: str
-    source: Source
-    scan: Scan
-    names: Names
-
-    @property
-    def module(self) -> str:
-        return module_name(self.path)
+__all__ = [
+    "LOADERS",
+    "File",
+    "Function",
+    "Program",
+    "Slot",
+    "Value",
+    "build",
+    "class_name",
+    "enclosing_function",
+    "imported_paths",
+    "is_static",
+    "key_of",
+    "paths_of",
+    "program_of",
+    "reached_functions",
+    "read_file",
+    "scope_key",
+    "stores_of",
+    "text_of",
+]
 
 
 @dataclass(slots=True, eq=False)
@@ -214,13 +218,12 @@ def build(files: dict[str, bytes], entry: str, project: ProjectFacts, own: File 
     pending, seen = [entry], {entry}
     while pending:
         path = pending.pop(0)
-        file = own if own is not None and own.path == path else _read(path, files.get(path, b""))
+        file = own if own is not None and own.path == path else read_file(path, files.get(path, b""))
         if file is None:
             continue
         program.files.append(file)
-        for target in _imported(file):
-            found = _path_of(project, target)
-            if found and found not in seen and found in files:
+        for found in imported_paths(file, project):
+            if found not in seen and found in files:
                 seen.add(found)
                 pending.append(found)
     _tables(program)
@@ -232,55 +235,6 @@ def program_of(files: list[File], project: ProjectFacts) -> Program:
     program = Program(files, project)
     _tables(program)
     return program
-
-
-def read_file(path: str, data: bytes) -> File | None:
-    """A parsed file, None for one that cannot be read."""
-    return _read(path, data)
-
-
-def imported_paths(file: File, project: ProjectFacts) -> list[str]:
-    """The files of the project that a file imports."""
-    return [path for target in _imported(file) if (path := _path_of(project, target))]
-
-
-def paths_of(project: ProjectFacts, target: str) -> list[str]:
-    """The file of the project that a full name leads to, none for names of libraries."""
-    found = _path_of(project, target)
-    return [found] if found else []
-
-
-def _read(path: str, data: bytes) -> File | None:
-    kept = _PARSED.get(path)
-    if kept is not None and kept[0] == data:
-        return kept[1]
-    try:
-        source = read_source(data)
-        found = scan(source, parse(source), path)
-    except UnreadableSource:
-        return None
-    file = File(path, source, found, Names(found))
-    _PARSED[path] = (data, file)
-    return file
-
-
-def _imported(file: File) -> Iterator[str]:
-    for node in file.scan.imports:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-            continue
-        base = import_base(file.path, node)
-        yield base
-        yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names if alias.name != "*")
-
-
-def _path_of(project: ProjectFacts, target: str) -> str:
-    name = project.canonical(target)
-    while name:
-        if name in project.modules:
-            return project.modules[name]
-        name = name.rpartition(".")[0]
-    return ""
 
 
 def _tables(program: Program) -> None:
@@ -344,13 +298,26 @@ def _assigned(program: Program, file: File, slot: Slot, store: ast.AST) -> None:
     if isinstance(above, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
         if above.value is not None:
             values.append(Value(file, above.value))
-    elif isinstance(above, (ast.Tuple, ast.List)) and isinstance(parent(above), ast.Assign):
-        value = parent(above).value  # type: ignore[attr-defined]
-        index = above.elts.index(store)  # type: ignore[arg-type]
+    elif isinstance(above, (ast.Tuple, ast.List)) and isinstance(holder := parent(above), ast.Assign):
+        value, index = holder.value, next(place for place, item in enumerate(above.elts) if item is store)
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(above.elts):
             values.append(Value(file, value.elts[index]))
         else:
             values.append(Value(file, value, index))
+
+
+def stores_of(program: Program, wanted: Slot) -> list[tuple[File, ast.expr]]:
+    """Where a variable is assigned by `=`, by place."""
+    found: list[tuple[File, ast.expr]] = []
+    for file in program.files:
+        for scope in file.scan.scopes.values():
+            for binding in scope.bindings.get(wanted[2], ()):
+                node = binding.node
+                if binding.kind == "assign" and isinstance(node, ast.Name) and program.slot(file, node) == wanted:
+                    found.append((file, node))
+        found += [(file, node) for node in file.scan.stores if program.slot(file, node) == wanted]
+    kept = [item for item in found if isinstance(statement(item[1]), (ast.Assign, ast.AnnAssign))]
+    return sorted(kept, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
 
 
 def reached_functions(program: Program) -> set[ast.AST]:

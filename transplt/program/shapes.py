@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.names import Names
 
 
 def is_window_roll(names: Names, call: ast.Call) -> bool:
     """True for `torch.roll(x, shifts=(a, b), dims=(1, 2))`, the cyclic shift of Swin's windows."""
-    func = call.func
-    if (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) != "roll":
+    if last_name(call.func) != "roll":
         return False
-    named = next((keyword.value for keyword in call.keywords if keyword.arg == "dims"), None)
-    dims = call.args[2] if len(call.args) > 2 else named
+    dims = call.args[2] if len(call.args) > 2 else keyword_of(call, "dims")
     axes = [getattr(axis, "value", None) for axis in dims.elts] if isinstance(dims, ast.Tuple) else []
-    return axes == [1, 2] and names.qualified(func) == "torch.roll"
+    return axes == [1, 2] and names.qualified(call.func) == "torch.roll"

@@ -148,6 +148,17 @@ def calling(name: str) -> Transform:
     return transform
 
 
+def with_last_name(name: str) -> Transform:
+    """`a.name(...)` in place of `a.b(...)`."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        func = cst.ensure_type(call.func, cst.Attribute)
+        return call.with_changes(func=func.with_changes(attr=cst.Name(name)))
+
+    return transform
+
+
 def one_after_the_other(*steps: Transform) -> Transform:
     """Several transforms of one tree as one."""
 

@@ -44,6 +44,18 @@ def scaled_by(scaler: str) -> Transform:
     return transform
 
 
+def wrapped_anew(function: str, method: str, more: str, *, behind: bool) -> Transform:
+    """`function(x.method(), more)` in place of `f(x, ...)`, or with `behind` in place of `f(x, ...).g()`."""
+
+    def transform(node: cst.CSTNode) -> str:
+        wrapper = cst.ensure_type(receiver(node) if behind else node, cst.Call)
+        wrapped = wrapper.args[0].value
+        simple = isinstance(wrapped, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        return f"{function}({code(wrapped) if simple else f'({code(wrapped)})'}.{method}(), {more})"
+
+    return transform
+
+
 def module_named(name: str) -> Transform:
     """`a.name.c` in place of `a.b.c`."""
 

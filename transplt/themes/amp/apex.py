@@ -17,6 +17,7 @@ from transplt.finding import Level
 from transplt.program.models import find_models
 from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
 from transplt.program.training import find_training
+from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
@@ -25,7 +26,6 @@ from transplt.themes.amp.apex_program import Apex, Clip, backwards_of, read_apex
 from transplt.themes.amp.apex_replacements import replace
 from transplt.themes.amp.flag import follow
 from transplt.themes.amp.mains import programs_around
-from transplt.themes.distributed.wrapping import find_wrap
 from transplt.trees.lazy import cst
 from transplt.trees.transform import Transform
 

@@ -6,12 +6,21 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.models import is_optimizer
-from transplt.program.program import File, Function, Program, Slot, Value, enclosing_function, scope_key, text_of
+from transplt.program.program import (
+    File,
+    Function,
+    Program,
+    Slot,
+    Value,
+    enclosing_function,
+    scope_key,
+    stores_of,
+    text_of,
+)
 from transplt.program.training import block_of, find_training, lifted
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
-from transplt.themes.distributed.wrapping import stores_of
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 

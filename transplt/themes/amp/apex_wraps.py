@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
+from transplt.program.wraps import DATA_PARALLEL
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.distributed.wrapping import DATA_PARALLEL
 
 #: What a model goes through in front of training that amp.initialize has to come before.
 WRAPPERS = DATA_PARALLEL | {

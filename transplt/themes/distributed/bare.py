@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.edits.writing import written
-from transplt.program.models import Models, takes_wrapper
-from transplt.program.program import Slot, enclosing_function, text_of
+from transplt.program.files import names_and_attributes
+from transplt.program.models import takes_wrapper
+from transplt.program.program import enclosing_function, stores_of, text_of
+from transplt.program.wraps import Wrap, before_wrap
+from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.wrapping import Wrap, before_wrap, stores_of
+from transplt.trees.calls import with_keyword
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
 FORWARDED = frozenset(
@@ -19,37 +20,35 @@ FORWARDED = frozenset(
 )
 
 
-def write_bare(bench: Bench, models: Models, wraps: dict[Slot, Wrap]) -> None:
+def write_bare(bench: Bench) -> None:
     """`.module` where the bare model is meant: its own attributes, its state, and where others get it."""
-    file = bench.file
-    every = [node for group in file.scan.names.values() for node in group]
-    every += [node for group in file.scan.attributes.values() for node in group]  # type: ignore[misc]
-    for node in every:
-        if not isinstance(getattr(node, "ctx", None), ast.Load):
+    file, models = bench.file, bench.models
+    for node in names_and_attributes(file):
+        if not isinstance(node.ctx, ast.Load):
             continue
         origin = models.origin(file, node)
-        wrap = wraps.get(origin) if origin else None
+        wrap = bench.wraps.get(origin) if origin else None
         if (
             origin is None
             or wrap is None
             or wrap.in_place
             or before_wrap(file, node, wrap)
-            or not _means_bare(bench, models, node)
+            or not _means_bare(bench, node)
         ):
             continue
         text = f"{text_of(file, node)}.module"
-        bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", written(text))
+        bench.change(node, "NPU337", f"{text}: the model inside of its wrapper", text)
 
 
-def write_renewed(bench: Bench, models: Models, wrap: Wrap) -> None:
+def write_renewed(bench: Bench, wrap: Wrap) -> None:
     """A model that is assigned anew after it was wrapped, such as the best one loaded, goes into the wrapper."""
-    for file, node in stores_of(models.program, wrap.origin):
+    for file, node in stores_of(bench.program, wrap.origin):
         if file is not bench.file or before_wrap(file, node, wrap):
             continue
         if file is wrap.file and enclosing_function(node) is not enclosing_function(wrap.after) and wrap.origin[1]:
             continue
         text = f"{text_of(file, node)}.module"
-        bench.change(node, "NPU337", f"{text}: the new model goes into the wrapper", written(text))
+        bench.change(node, "NPU337", f"{text}: the new model goes into the wrapper", text)
         stored = statement(node)
         value = stored.value if isinstance(stored, ast.Assign) else None
         if not isinstance(value, ast.Call) or file.names.qualified(value.func) != "torch.load":
@@ -59,13 +58,15 @@ def write_renewed(bench: Bench, models: Models, wrap: Wrap) -> None:
             bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True)
 
 
-def _means_bare(bench: Bench, models: Models, node: ast.expr) -> bool:
+def _means_bare(bench: Bench, node: ast.expr) -> bool:
     above = parent(node)
     if isinstance(above, ast.Attribute) and above.value is node:
         return above.attr not in FORWARDED
     if isinstance(above, ast.Call):
-        return node is not above.func and node in above.args and not takes_wrapper(models, bench.file, above, node)
+        return (
+            node is not above.func and node in above.args and not takes_wrapper(bench.models, bench.file, above, node)
+        )
     if isinstance(above, ast.keyword):
         call = parent(above)
-        return isinstance(call, ast.Call) and not takes_wrapper(models, bench.file, call, node)
+        return isinstance(call, ast.Call) and not takes_wrapper(bench.models, bench.file, call, node)
     return isinstance(above, ast.Subscript) and above.value is node

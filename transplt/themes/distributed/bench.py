@@ -5,21 +5,38 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Edit, Finds
+from transplt.edits.groups import MANY_CARDS
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
 from transplt.finding import Effort
-from transplt.program.program import File, Program
+from transplt.program.models import Models
+from transplt.program.program import File, Program, Slot
+from transplt.program.training import Training
+from transplt.program.wraps import Wrap
+from transplt.themes.distributed.start import Start
 
-RANK_0 = "get_rank() == 0"
-#: The code of what a person has to do unless a page of its own speaks of it, and that of the imports.
-LEFT, IMPORTS = "NPU332", ("NPU333", "imports for several processes")
+#: The code of what a person has to do unless a page of its own speaks of it.
+LEFT = "NPU332"
+_KEY = "distributed"
 
 
 @dataclass(slots=True, kw_only=True)
 class Bench(Writer):
-    """One file of the program on the bench."""
+    """One file of the program on the bench, with what is known of the program."""
 
-    program: Program
     file: File
+    start: Start
+    models: Models
+    wraps: dict[Slot, Wrap]
+
+    @property
+    def program(self) -> Program:
+        return self.models.program
+
+    @property
+    def training(self) -> Training:
+        return self.models.training
 
     def left(
         self, node: ast.expr | ast.stmt, message: str, help_: str, code: str = LEFT, effort: Effort = Effort.LOW
@@ -35,7 +52,7 @@ class Bench(Writer):
     @property
     def rank_0(self) -> str:
         """The condition that holds in one process only."""
-        return f"{self.dist}.{RANK_0}"
+        return f"{self.dist}.get_rank() == 0"
 
     @property
     def parallel(self) -> str:
@@ -46,3 +63,26 @@ class Bench(Writer):
     def sampler(self) -> str:
         """The name of DistributedSampler in this file."""
         return self.object("torch.utils.data.distributed", "DistributedSampler")
+
+
+def put_on_bench(work: Work, file: File, start: Start, models: Models, wraps: dict[Slot, Wrap]) -> Bench:
+    """The bench of a file, kept for the second look at it."""
+    names = (MANY_CARDS.name, "NPU333", "imports for several processes")
+    bench = work.between_visits[_KEY] = Bench(work, *names, file=file, start=start, models=models, wraps=wraps)
+    return bench
+
+
+def bench_of(work: Work) -> Bench | None:
+    """What the first look left on the bench; None where nothing is to be written."""
+    found = work.between_visits.get(_KEY)
+    return found if isinstance(found, Bench) else None
+
+
+def hand_over(bench: Bench) -> Finds:
+    """Yield what the codemods are to see of what was found; lines and imports stay for the second look."""
+    found, bench.found = bench.found, []
+    for each in found:
+        if isinstance(each, Edit) and not each.rewrites:
+            bench.found.append(each)
+        else:
+            yield each

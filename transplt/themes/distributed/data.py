@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.program.program import File, Program, Value, text_of
+from transplt.edits.edit import Edit, Found
+from transplt.edits.rewrite import rendered
+from transplt.program.program import LOADERS, File, Program, Value, text_of
 from transplt.program.training import Loader, Loop, Training
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite
+from transplt.themes.distributed.effects import downloads
+from transplt.trees.loaders import with_sampler
 
 _CODE = "NPU339"
 _MESSAGE = "each rank gets its share of the data; batch_size stays that of one card, so the global batch is W times it"
@@ -28,8 +29,6 @@ def training_loaders(training: Training) -> list[Loader]:
 
 def unclear_loaders(program: Program, training: Training) -> list[Loader]:
     """When nothing trains in sight: loaders that shuffle, or that are named after training."""
-    from transplt.program.program import LOADERS
-
     if training_loaders(training):
         return []
     found = []
@@ -44,10 +43,11 @@ def unclear_loaders(program: Program, training: Training) -> list[Loader]:
     return found
 
 
-def write_samplers(bench: Bench, training: Training) -> set[int]:
+def write_samplers(bench: Bench) -> set[int]:
     """Shard the training loaders of the file on the bench; returns the ids of all calls that shuffle by a sampler."""
     shuffled: set[int] = set()
-    for loader in training_loaders(training):
+    loaders = training_loaders(bench.training)
+    for loader in loaders:
         problem = _problem(bench.program, loader)
         shuffle = _shuffle(loader)
         if not problem and not (isinstance(shuffle, str) and shuffle == "False"):
@@ -58,9 +58,9 @@ def write_samplers(bench: Bench, training: Training) -> set[int]:
             bench.left(loader.call, *problem, code="NPU340")
         else:
             _shard(bench, loader)
-    unclear = unclear_loaders(bench.program, training)
-    if not training_loaders(training) and not unclear:
-        _no_loader(bench, training)
+    unclear = unclear_loaders(bench.program, bench.training)
+    if not loaders and not unclear:
+        _no_loader(bench)
     for loader in unclear:
         if loader.file is bench.file:
             bench.left(
@@ -72,8 +72,8 @@ def write_samplers(bench: Bench, training: Training) -> set[int]:
     return shuffled
 
 
-def _no_loader(bench: Bench, training: Training) -> None:
-    for file, call in training.backwards:
+def _no_loader(bench: Bench) -> None:
+    for file, call in bench.training.backwards:
         loop = next((node for node in chain(call) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))), None)
         if file is bench.file and loop is not None:
             bench.left(
@@ -161,8 +161,9 @@ def _may_shuffle(file: File, star: ast.expr) -> bool:
     if not isinstance(star, ast.Name):
         return True
     for call in file.scan.calls:
-        updates = isinstance(call.func, ast.Attribute) and call.func.attr == "update"
-        if updates and _names(call.func.value, star.id) and _speaks_of_shuffle(call):  # type: ignore[attr-defined]
+        func = call.func
+        updates = isinstance(func, ast.Attribute) and func.attr == "update" and _names(func.value, star.id)
+        if updates and _speaks_of_shuffle(call):
             return True
     for bindings in (scope.bindings.get(star.id, ()) for scope in file.scan.scopes.values()):
         for binding in bindings:
@@ -191,8 +192,8 @@ def _names(node: ast.expr, name: str) -> bool:
 
 
 def _used_once(file: File, star: ast.Name) -> bool:
-    spread = [node for node in file.scan.names.get(star.id, ()) if isinstance(parent(node), ast.keyword)]
-    return [node for node in spread if parent(node).arg is None] == [star]  # type: ignore[attr-defined]
+    above = [(node, parent(node)) for node in file.scan.names.get(star.id, ())]
+    return [node for node, keyword in above if isinstance(keyword, ast.keyword) and keyword.arg is None] == [star]
 
 
 # --- the sampler -----------------------------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ def _shard(bench: Bench, loader: Loader) -> None:
     name = text_of(bench.file, dataset)
     replace_dataset = ""
     if not simple:
-        if enclosing_lambda(call) or not bench.layout.fits(stored):
+        if enclosing_lambda(call) or not bench.fits(stored):
             bench.left(
                 call,
                 "the dataset of this loader has no name yet, and the sampler needs it too",
@@ -218,7 +219,7 @@ def _shard(bench: Bench, loader: Loader) -> None:
         replace_dataset = name = _dataset_name(bench, stored)
     given = "" if shuffle == "True" else f", shuffle={shuffle}"
     sampler = f"{bench.sampler}({name}{given})"
-    bench.change(call, _CODE, _MESSAGE, _with_sampler(sampler, replace_dataset))
+    bench.change(call, _CODE, _MESSAGE, with_sampler(sampler, replace_dataset))
     if replace_dataset:
         _name_dataset(bench, stored, dataset, replace_dataset)
 
@@ -244,17 +245,15 @@ def plain_attribute(node: ast.expr) -> bool:
 
 def _dataset_name(bench: Bench, stored: ast.stmt) -> str:
     target = stored.targets[0] if isinstance(stored, ast.Assign) else None
-    last = getattr(target, "attr", "") or getattr(target, "id", "")
+    last = last_name(target)
     wanted = last.replace("_loader", "_set") if "_loader" in last else "train_set"
     return bench.free_name(wanted, "train_set", "train_dataset")
 
 
 def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) -> None:
     """Put the dataset on lines of its own; its other edits go along."""
-    from transplt.themes.distributed.effects import downloads
-
     source = bench.file.source
-    text = _rendered(bench, dataset)
+    text = rendered(source, dataset, [edit for edit in bench.edits if edit.rewrites])
     lead = f"{name} = "
     shift = (stored.col_offset + len(lead)) - dataset.col_offset
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -277,66 +276,14 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
         ]
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
     start, end = source.extent(dataset)
-    bench.work.changes = [change for change in bench.work.changes if not (start <= source.extent(change.node)[0] < end)]
+
+    def inside(edit: Found) -> bool:
+        return isinstance(edit, Edit) and edit.rewrites and start <= source.extent(edit.node)[0] < end
+
+    bench.work.withdraw_edits(inside)
+    bench.found = [found for found in bench.found if not inside(found)]
     for inner in ast.walk(dataset):
         bench.work.taken.add(id(inner))
-
-
-def _rendered(bench: Bench, node: ast.expr) -> str:
-    """The text of an expression with the edits that were planned inside of it."""
-    from transplt.edits.rewrite import build_sites, rewrite_site
-    from transplt.text.source import splice
-
-    source = bench.file.source
-    start, end = source.extent(node)
-    inside = [
-        change
-        for change in bench.work.changes
-        if start <= source.extent(change.node)[0] and source.extent(change.node)[1] <= end
-    ]
-    edits = [edit for site in build_sites(source, inside) for edit in rewrite_site(source, site)[1]]
-    spliced = sorted((edit.start - start, edit.end - start, edit.after.encode()) for edit in edits)
-    return splice(source.utf8[start:end], spliced).decode()
-
-
-def _with_sampler(sampler: str, dataset: str) -> Callable[[cst.CSTNode], cst.CSTNode]:
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        args = list(call.args)
-        value = cst.parse_expression(sampler)
-        tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-        new = cst.Arg(value, keyword=cst.Name("sampler"), equal=tight)
-        if dataset:
-            for index, arg in enumerate(args):
-                if (arg.keyword is None and index == 0) or (arg.keyword is not None and arg.keyword.value == "dataset"):
-                    args[index] = arg.with_changes(value=cst.Name(dataset))
-                    break
-        kept = [
-            arg for arg in args if not (arg.keyword is not None and arg.keyword.value in ("sampler", "batch_sampler"))
-        ]
-        at = next((i for i, arg in enumerate(kept) if arg.keyword is not None and arg.keyword.value == "shuffle"), None)
-        if at is None:
-            positional = [i for i, arg in enumerate(kept) if arg.keyword is None and not arg.star]
-            at = positional[2] if len(positional) == 3 else None
-        if at is not None:
-            equal = kept[at].equal if isinstance(kept[at].equal, cst.AssignEqual) else tight
-            kept[at] = kept[at].with_changes(keyword=cst.Name("sampler"), equal=equal, value=value)
-            return call.with_changes(args=kept)
-        place = next((i for i, arg in enumerate(kept) if arg.star == "**"), len(kept))
-        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        if place < len(kept):
-            before = kept[place - 1].comma if place and isinstance(kept[place - 1].comma, cst.Comma) else comma
-            kept.insert(place, new.with_changes(comma=before))
-        elif kept:
-            last = kept[-1]
-            between = next((arg.comma for arg in kept[:-1] if isinstance(arg.comma, cst.Comma)), comma)
-            kept[-1] = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
-            kept.append(new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg))
-        else:
-            raise CannotRewrite("the loader has no arguments")
-        return call.with_changes(args=kept)
-
-    return transform
 
 
 def loop_head(loop: Loop) -> ast.expr:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import partial
 
-from transplt.codemods.call_edits import keyword_of, with_keyword
-from transplt.edits.writing import written
-from transplt.program.models import Models
-from transplt.program.program import File, enclosing_function, reached_functions, text_of
+from transplt.program.files import names_and_attributes
+from transplt.program.program import enclosing_function, reached_functions, text_of
 from transplt.program.training import block_of
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.start import Start
-from transplt.trees.lazy import cst
+from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
+from transplt.trees.expressions import and_also, only_if
 
 _CODE = "NPU343"
 _MESSAGE = "once, by rank 0"
@@ -27,6 +25,7 @@ _LAST = frozenset(
     "save_image savefig add_scalar add_scalars add_image add_images add_figure add_graph add_histogram "
     "add_text add_hparams add_embedding add_video add_audio set_postfix set_description".split()
 )
+_WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _LOG = frozenset("debug info warning error critical log exception".split())
 _TQDM = frozenset(
     {"tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm", "tqdm.std.tqdm"}
@@ -47,16 +46,14 @@ _ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
 class Effects:
     """Guards the effects of one file."""
 
-    def __init__(self, bench: Bench, models: Models, start: Start) -> None:
+    def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        self.models = models
-        self.start = start
         self.reached = reached_functions(bench.program)
         self.averaged: set[int] = set()  # ids of statements whose lines belong to the mean of a loss
 
     def runs_after_start(self, node: ast.AST) -> bool:
         """True for code that the program runs once the process group is there."""
-        file, start = self.bench.file, self.start
+        file, start = self.bench.file, self.bench.start
         function = enclosing_function(node)
         if function is None:
             if file is not start.file or start.function is not None:
@@ -67,13 +64,9 @@ class Effects:
         outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
         if not any(above in self.reached for above in outer):
             return False
-        for above in chain(node):
-            if isinstance(above, ast.ClassDef):
-                bases = [
-                    base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in above.bases
-                ]
-                if any(base.endswith(_ELSEWHERE) for base in bases):
-                    return False
+        classes = [above for above in chain(node) if isinstance(above, ast.ClassDef)]
+        if any(last_name(base).endswith(_ELSEWHERE) for cls in classes for base in cls.bases):
+            return False
         return not _in_worker(function)
 
     def write(self) -> None:
@@ -118,7 +111,7 @@ class Effects:
         plain = isinstance(call.func, ast.Name) and call.func.id == "print"
         known = plain or name in _FULL or last in _LAST
         if not known and owner is not None:
-            spelled = (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")).lower()
+            spelled = last_name(owner).lower()
             known = (
                 (last in _LOG and ("log" in spelled))
                 or ("writer" in spelled and last in ("close", "flush") and self._is_writer(owner))
@@ -148,7 +141,7 @@ class Effects:
     def _under(self, block: list[ast.stmt], run: list[ast.stmt]) -> None:
         bench = self.bench
         above = parent(run[0])
-        if not bench.layout.fits(*run):
+        if not bench.fits(*run):
             bench.left(
                 run[0],
                 "every rank does this, and the line holds several statements",
@@ -160,7 +153,7 @@ class Effects:
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.rank_0
             if not self._is_elif(above) and not _calls(above.test):
-                bench.change(above.test, _CODE, _MESSAGE, lambda root: _both(root, condition))
+                bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
                 return
         bench.wrap(run, f"if {bench.rank_0}:", _CODE, _MESSAGE)
 
@@ -171,9 +164,9 @@ class Effects:
         """A wrapped model that runs in one process would wait for the others: the bare one runs there."""
         for node in run:
             for call in ast.walk(node):
-                if isinstance(call, ast.Call) and self.models.origin(self.bench.file, call.func) is not None:
+                if isinstance(call, ast.Call) and self.bench.models.origin(self.bench.file, call.func) is not None:
                     text = f"{text_of(self.bench.file, call.func)}.module"
-                    self.bench.change(call.func, "NPU337", f"{text}: it runs in one process only", written(text))
+                    self.bench.change(call.func, "NPU337", f"{text}: it runs in one process only", text)
 
     # --- one theme each ----------------------------------------------------------------------------------------------
 
@@ -200,19 +193,16 @@ class Effects:
                     code="NPU344",
                 )
                 continue
-            condition = bench.rank_0
-            bench.change(call, _CODE, "TensorBoard is written by rank 0", partial(_only_there, condition=condition))
+            bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.rank_0))
             slot = bench.program.slot(bench.file, stored.targets[0])
-            for file in bench.program.files:
-                nodes = [*(n for group in file.scan.names.values() for n in group), *_attributes(file)]
-                for node in nodes:
-                    if slot is not None and file is bench.file and bench.program.slot(file, node) == slot:
-                        self._use_of_writer(node)
+            for node in names_and_attributes(bench.file) if slot is not None else ():
+                if bench.program.slot(bench.file, node) == slot:
+                    self._use_of_writer(node)
 
-    def _use_of_writer(self, node: ast.expr) -> None:
+    def _use_of_writer(self, node: ast.Name | ast.Attribute) -> None:
         above = parent(node)
         call = parent(above) if isinstance(above, ast.Attribute) else None
-        if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+        if not isinstance(node.ctx, ast.Load):
             return
         if isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call):
             return
@@ -251,14 +241,15 @@ class Effects:
         bench = self.bench
         for call in bench.file.scan.calls:
             name = bench.file.names.qualified(call.func) or ""
-            if enclosing_function(call) not in self.reached and bench.file is not self.start.file:
+            if enclosing_function(call) not in self.reached and bench.file is not bench.start.file:
                 continue
             method = isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not name
             if name == "os.makedirs" or method:
                 if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
                     bench.change(call, _CODE, "all ranks make this folder", with_keyword("exist_ok", "True"))
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
-                bench.change(call, _CODE, "all ranks make this folder", _make_folders)
+                new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
+                bench.change(call, _CODE, "all ranks make this folder", new)
             elif name in _FETCHES and self.runs_after_start(call):
                 bench.left(
                     call,
@@ -280,7 +271,7 @@ class Effects:
             block = block_of(run[0])
             while ordered and ordered[0] in block and block.index(ordered[0]) == block.index(run[-1]) + 1:
                 run.append(ordered.pop(0))
-            if not bench.layout.fits(*run) or any(isinstance(node, (ast.Return, *FUNCTIONS)) for node in run):
+            if not bench.fits(*run) or any(isinstance(node, (ast.Return, *FUNCTIONS)) for node in run):
                 bench.left(
                     run[0],
                     "every rank downloads this at once",
@@ -305,7 +296,8 @@ class Effects:
 
 def _wait_for_files(effects: Effects) -> None:
     """What is loaded below a training loop is what rank 0 has written there: the others wait for it."""
-    bench, loops = effects.bench, [loop for file, loop in effects.models.training.regions if file is effects.bench.file]
+    bench = effects.bench
+    loops = [loop for file, loop in bench.training.regions if file is bench.file]
     for call in bench.file.scan.calls:
         if bench.file.names.qualified(call.func) != "torch.load" or not effects.runs_after_start(call):
             continue
@@ -315,7 +307,7 @@ def _wait_for_files(effects: Effects) -> None:
         same = [loop for loop in loops if enclosing_function(loop) is enclosing_function(call)]
         if not any((loop.end_lineno or 0) < node.lineno for loop in same):
             continue
-        if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.layout.fits(node):
+        if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.fits(node):
             bench.left(
                 call,
                 "rank 0 may not have written this yet",
@@ -336,11 +328,6 @@ def _downloads(call: ast.Call) -> bool:
     return value is not None and not (isinstance(value, ast.Constant) and not value.value)
 
 
-def _attributes(file: File) -> Iterator[ast.Attribute]:
-    for group in file.scan.attributes.values():
-        yield from group
-
-
 def _in_worker(function: ast.AST) -> bool:
     name = str(getattr(function, "name", ""))
     return name in ("__getitem__", "__len__", "collate_fn", "forward", "worker_init_fn") or "collate" in name
@@ -352,29 +339,8 @@ def _only_writes(node: ast.stmt) -> bool:
         return all(_only_writes(inner) for inner in [*node.body, *node.orelse])
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
-    func = node.value.func
-    last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-    return last in ("write", "writelines", "dump", "print", "save", "writerow", "writerows", "flush", "writeheader")
+    return last_name(node.value.func) in _WRITES
 
 
 def _calls(node: ast.expr) -> bool:
     return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
-
-
-def _both(root: cst.CSTNode, condition: str) -> cst.CSTNode:
-    text = cst.Module([]).code_for_node(root)
-    loose = isinstance(root, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or (
-        isinstance(root, cst.BooleanOperation) and isinstance(root.operator, cst.Or)
-    )
-    bare = not getattr(root, "lpar", ())
-    return cst.parse_expression(f"({text}) and {condition}" if loose and bare else f"{text} and {condition}")
-
-
-def _make_folders(root: cst.CSTNode) -> cst.CSTNode:
-    call = cst.ensure_type(root, cst.Call)
-    named = call.with_changes(func=cst.ensure_type(call.func, cst.Attribute).with_changes(attr=cst.Name("makedirs")))
-    return with_keyword("exist_ok", "True")(named)  # type: ignore[return-value]
-
-
-def _only_there(root: cst.CSTNode, condition: str) -> cst.CSTNode:
-    return cst.parse_expression(f"{cst.Module([]).code_for_node(root)} if {condition} else None")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.writing import written
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loop, Training, loaders_of
+from transplt.program.training import Loop, loaders_of
 from transplt.syntax.scan import FUNCTIONS, chain
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.data import loop_head, plain_attribute
@@ -14,8 +13,9 @@ from transplt.themes.distributed.data import loop_head, plain_attribute
 _EPOCHS = ("epoch", "ep", "epoch_idx", "i_epoch", "epoch_i", "current_epoch", "epoch_num", "e")
 
 
-def write_epochs(bench: Bench, training: Training, shuffled: set[int]) -> None:
+def write_epochs(bench: Bench, shuffled: set[int]) -> None:
     """`loader.sampler.set_epoch(epoch)` in the epoch loop, or at the top of the function that is one epoch."""
+    training = bench.training
     done: set[tuple[int, str]] = set()
     for file, loop, loaders in training.loops:
         if file is not bench.file or not any(id(loader.call) in shuffled for loader in loaders):
@@ -79,7 +79,7 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]])
         if isinstance(above, (ast.For, ast.AsyncFor)):
             epoch = _counter(bench, above)
             if epoch:
-                if (id(above), name) not in done and bench.layout.fits(above.body[0]):
+                if (id(above), name) not in done and bench.fits(above.body[0]):
                     done.add((id(above), name))
                     _put(bench, above.body[0], name, epoch)
                 return
@@ -92,21 +92,21 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]])
                 ),
                 "",
             )
-            if counted and bench.layout.fits(above.body[0]):
+            if counted and bench.fits(above.body[0]):
                 _put(bench, above.body[0], name, counted)
                 return
     function = enclosing_function(loop)
     if function is not None:
         every = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
         epoch = next((arg for arg in _EPOCHS if arg in every), "")
-        if epoch and bench.layout.fits(loop):
+        if epoch and bench.fits(loop):
             _put(bench, loop, name, epoch)
             return
         if _at_call_sites(bench, function, loop, name, done):
             return
         # `self.epoch` and the like
         stored = [node.attr for node in bench.file.scan.stores if node.attr in ("epoch", "current_epoch", "cur_epoch")]
-        if stored and every[:1] == ["self"] and bench.layout.fits(loop):
+        if stored and every[:1] == ["self"] and bench.fits(loop):
             _put(bench, loop, name, f"self.{sorted(stored)[0]}")
             return
     bench.left(
@@ -130,7 +130,7 @@ def _at_call_sites(bench: Bench, function: ast.AST, loop: Loop, name: str, done:
         spelled = text_of(file, given) if given is not None and plain_attribute(given) else name
         if given is None and (name.startswith("self.") or program.slot(file, loop_head(loop)) is None):
             spelled = name if not name.startswith("self.") else _on_object(bench, call, name)
-        if not epoch or not spelled or not bench.layout.fits(outer.body[0]):
+        if not epoch or not spelled or not bench.fits(outer.body[0]):
             return told
         if (id(outer), spelled) not in done:
             done.add((id(outer), spelled))
@@ -168,7 +168,7 @@ def _counter(bench: Bench, loop: ast.For | ast.AsyncFor) -> str:
         return ""
     if target.id == "_":
         name = bench.free_name("epoch", "epoch_index")
-        bench.change(target, "NPU341", f"the epochs are counted by {name}", written(name))
+        bench.change(target, "NPU341", f"the epochs are counted by {name}", name)
         return name
     return target.id
 

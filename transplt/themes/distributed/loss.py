@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.writing import written
-from transplt.program.models import Models
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loop, Training, block_of, lifted
+from transplt.program.training import Loop, block_of, lifted, loops_around
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
 from transplt.themes.distributed.epochs import loader_name
 
 
-def write_means(bench: Bench, training: Training, effects: Effects) -> None:
+def write_means(bench: Bench, effects: Effects) -> None:
     """Before a loss is read in a training loop, or below it, all ranks take the mean of it."""
     done: set[int] = set()
-    for region, names in _losses(bench, training):
+    for region, names in _losses(bench):
         for loop in (region, *(above for above in chain(region) if isinstance(above, (ast.For, ast.While)))):
             if enclosing_function(loop) is not enclosing_function(region):
                 break
@@ -38,11 +37,11 @@ def _place(node: ast.expr) -> tuple[int, int]:
     return (node.lineno, node.col_offset)
 
 
-def write_counts(bench: Bench, training: Training) -> None:
+def write_counts(bench: Bench) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     names = {
         name
-        for file, loop, _ in training.loops
+        for file, loop, _ in bench.training.loops
         if file is bench.file and (name := loader_name(bench, loop)) is not None
     }
     for node in bench.file.scan.attributes.get("dataset", ()):
@@ -55,13 +54,13 @@ def write_counts(bench: Bench, training: Training) -> None:
             and isinstance(over.op, ast.Div)
             and over.right is length
             and text_of(bench.file, node.value) in names
-            and enclosing_function(node) in training.functions
+            and enclosing_function(node) in bench.training.functions
         ):
             text = f"{text_of(bench.file, node.value)}.sampler"
-            bench.change(node, "NPU345", "a sum over the share of the rank, divided by its length", written(text))
+            bench.change(node, "NPU345", "a sum over the share of the rank, divided by its length", text)
     for call in bench.file.scan.calls:
-        value = next((keyword.value for keyword in call.keywords if keyword.arg == "reduction"), None)
-        if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, training, call):
+        value = keyword_of(call, "reduction")
+        if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
             bench.remark(
                 call,
                 "NPU346",
@@ -70,22 +69,20 @@ def write_counts(bench: Bench, training: Training) -> None:
             )
 
 
-def _in_training(bench: Bench, training: Training, call: ast.Call) -> bool:
+def _in_training(bench: Bench, call: ast.Call) -> bool:
     """True for a call in a function that trains, or in one that is called there."""
     function = enclosing_function(call)
-    if function is None or function in training.functions:
+    if function is None or function in bench.training.functions:
         return True
-    return any(training.in_region(file, site) for file, site in bench.program.call_sites.get(function, ()))
+    return any(bench.training.in_region(file, site) for file, site in bench.program.call_sites.get(function, ()))
 
 
-def _losses(bench: Bench, training: Training) -> list[tuple[Loop, set[str]]]:
+def _losses(bench: Bench) -> list[tuple[Loop, set[str]]]:
     """(innermost loop, names of its losses)."""
     found: dict[int, tuple[Loop, set[str]]] = {}
-    for file, call in training.backwards:
-        if file is not bench.file:
-            continue
-        loop = next((above for above in chain(call) if isinstance(above, (ast.For, ast.AsyncFor, ast.While))), None)
-        if loop is None or enclosing_function(loop) is not enclosing_function(call):
+    for file, call in bench.training.backwards:
+        loop = next(iter(loops_around(call)), None)
+        if file is not bench.file or loop is None:
             continue
         assert isinstance(call.func, ast.Attribute)
         names = {node.id for node in ast.walk(call.func.value) if isinstance(node, ast.Name)}
@@ -196,7 +193,7 @@ def _same_everywhere(test: ast.expr, loop: Loop) -> bool:
 
 
 def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[ast.Name]) -> None:
-    if not bench.layout.fits(before):
+    if not bench.fits(before):
         bench.remark(
             readers[0], "NPU346", f"{readers[0].id} is that of one rank here", "take the mean over the ranks by hand"
         )
@@ -213,7 +210,7 @@ def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[as
                 f"{mean} /= {dist}.get_world_size()",
             ]
         mean = means[node.id]
-        bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", written(mean))
+        bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", mean)
     bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")
     for item in block_of(before):
         effects.averaged.add(id(item))
@@ -222,20 +219,18 @@ def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[as
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def write_accumulation(bench: Bench, training: Training, models: Models) -> None:
+def write_accumulation(bench: Bench) -> None:
     """`with model.no_sync()` around the passes between which the optimizer makes no step."""
-    for file, call in training.backwards:
-        if file is not bench.file:
-            continue
-        loop = next((above for above in chain(call) if isinstance(above, (ast.For, ast.While))), None)
-        if loop is None or enclosing_function(loop) is not enclosing_function(call):
+    for file, call in bench.training.backwards:
+        loop = next((loop for loop in loops_around(call) if not isinstance(loop, ast.AsyncFor)), None)
+        if file is not bench.file or loop is None:
             continue
         step = next((node for node in loop.body if _is_conditional_step(node)), None)
         backward = lifted(call, loop.body)
         if step is None or backward is None or loop.body.index(step) <= backward:
             continue
         assert isinstance(step, ast.If)
-        _without_sync(bench, models, loop, step, backward)
+        _without_sync(bench, loop, step, backward)
 
 
 def _is_conditional_step(node: ast.stmt) -> bool:
@@ -247,19 +242,18 @@ def _is_conditional_step(node: ast.stmt) -> bool:
     for inner in node.body:
         for call in ast.walk(inner):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
-                owner = call.func.value
-                name = (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")).lower()
+                name = last_name(call.func.value).lower()
                 if "opt" in name or "scaler" in name:
                     return True
     return False
 
 
-def _without_sync(bench: Bench, models: Models, loop: Loop, step: ast.If, backward: int) -> None:
+def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None:
     runs = [
         (index, node.func)
         for index, item in enumerate(loop.body[: backward + 1])
         for node in ast.walk(item)
-        if isinstance(node, ast.Call) and models.origin(bench.file, node.func) is not None
+        if isinstance(node, ast.Call) and bench.models.origin(bench.file, node.func) is not None
     ]
     names = {text_of(bench.file, func) for _, func in runs}
     nodes = loop.body[runs[0][0] : backward + 1] if runs else []
@@ -267,7 +261,7 @@ def _without_sync(bench: Bench, models: Models, loop: Loop, step: ast.If, backwa
     assigned = {
         n.id for item in nodes for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
-    if len(names) != 1 or not bench.layout.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
+    if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or _counts_later(loop, step, counted):
         bench.left(
             step,
             "gradients are accumulated here, and every backward pass exchanges them",

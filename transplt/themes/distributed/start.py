@@ -1,4 +1,4 @@
-"""Where the processes find each other: the device of the rank, the process group, and its end."""
+"""Where a program begins to work with models, loaders or cards: the processes have to know each other by then."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 
 from transplt.program.program import LOADERS, File, Function, Program
-from transplt.syntax.asks import is_main_guard
-from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.distributed.bench import Bench
+from transplt.syntax.asks import is_main_guard, last_name
+from transplt.syntax.scan import FUNCTIONS
 
 _TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
 #: Functions of the program that are run before the process group is there, unless they touch a card.
@@ -98,8 +97,7 @@ def _exits(node: ast.stmt) -> bool:
 
 
 def _is_exit(call: ast.Call) -> bool:
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return last in _EXITS
+    return last_name(call.func) in _EXITS
 
 
 class _Touching:
@@ -137,38 +135,3 @@ class _Touching:
             inside = [inner for node in body for inner in (node.body if isinstance(node, FUNCTIONS) else [node])]
             self.known[callee] = any(self.any(owner, node) for node in inside)
         return self.known[callee]
-
-
-def write_start(bench: Bench, start: Start) -> None:
-    """Put the lines in; a place that shares its line with other statements is left to the user."""
-    ends = [start.last] if start.last is not None else []
-    if not bench.layout.fits(start.first, *ends):
-        bench.left(
-            start.first,
-            "the process group has to be made here, and this line holds several statements",
-            "write the statements on lines of their own and run transplt again",
-        )
-        return
-    torch, dist, os_ = bench.torch, bench.dist, bench.standard("os")
-    lines = [
-        f'{torch}.npu.set_device(int({os_}.environ["LOCAL_RANK"]))',
-        f'{dist}.init_process_group(backend="hccl")',
-    ]
-    ending = f"{dist}.destroy_process_group()"
-    if start.last is None:
-        lines.append(f"{bench.standard('atexit')}.register({dist}.destroy_process_group)")
-    if start.guard:
-        lines = ['if __name__ == "__main__":', *(f"    {line}" for line in lines)]
-    bare = start.function is None and isinstance(parent(start.first), ast.Module)
-    if bare:
-        above = bench.file.source.line_text(start.first.lineno - 1) if start.first.lineno > 1 else ""
-        lines = [*([""] if above.strip() else []), *lines, ""]
-    bench.before(start.first, lines, "NPU333", "the device of the rank, and the process group")
-    if start.last is not None:
-        place = bench.before if start.last_exits else bench.after
-        place(
-            start.last,
-            ["", ending] if bare and not start.last_exits else [ending],
-            "NPU333",
-            "the end of the process group",
-        )

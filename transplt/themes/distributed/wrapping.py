@@ -1,173 +1,147 @@
-"""Where a model is wrapped in DistributedDataParallel: behind all that sets it up, in front of what trains."""
+"""The wrapper of a model: in the place of DataParallel, or behind all that sets the model up."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
-from transplt.program.models import Models
-from transplt.program.program import File, Program, Slot, enclosing_function, text_of
-from transplt.program.training import block_of, lifted
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.program.models import is_optimizer
+from transplt.program.training import block_of
+from transplt.program.wraps import DATA_PARALLEL, Wrap, buffers_apart, early_uses
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import chain, parent, statement
+from transplt.themes.distributed.bare import write_bare, write_renewed
 from transplt.themes.distributed.bench import Bench
+from transplt.trees.calls import only_argument
+from transplt.trees.expressions import wrapped_anew
 
-_SETUPS = frozenset(
-    "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()
+_REPLACED = "DataParallel is replaced by DistributedDataParallel"
+_LR = "the global batch is W times the one of a card, and the learning rate stays as it is"
+_LR_HELP = (
+    "consider scaling it (linearly for SGD, by the square root for Adam) with a warm-up, or divide batch_size by W"
 )
-DATA_PARALLEL = frozenset(
-    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Wrap:
-    """Where a model is wrapped: after a statement, under the name it has there. `parallel` are DataParallel calls.
-
-    `in_place`: one DataParallel becomes the wrapper where it stands, and what was asked of it is asked of the wrapper.
-    """
-
-    file: File
-    origin: Slot
-    after: ast.stmt
-    name: str
-    parallel: tuple[ast.Call, ...]
-    in_place: bool = False
+def claim_data_parallel(bench: Bench) -> None:
+    """DataParallel around the models of this file, before other codemods move what it is given."""
+    for wrap in bench.wraps.values():
+        if wrap.file is bench.file and wrap.in_place:
+            _turn(bench, wrap.parallel[0], buffers_apart(bench.models, wrap.origin))
+        elif wrap.file is bench.file:
+            _unwrap(bench, wrap.parallel)
 
 
-def find_wrap(models: Models, origin: Slot) -> Wrap | None:
-    """The place after the last statement that sets a model up, in the block in which it is made."""
-    program = models.program
-    stores = stores_of(program, origin)
-    if not stores:
-        return None
-    file = stores[0][0]
-    stores = [item for item in stores if item[0] is file]
-    function = enclosing_function(stores[0][1])
-    stores = [item for item in stores if enclosing_function(item[1]) is function]
-    setups = [statement(node) for _, node in stores]
-    bases = [
-        node for names in (file.scan.names.values(), file.scan.attributes.values()) for group in names for node in group
-    ]
-    for node in bases:
-        if program.slot(file, node) == origin and enclosing_function(node) is function and _sets_up(file, node):
-            setups.append(statement(node))
-    block = block_of(statement(stores[0][1]))
-    while any(lifted(statement(node), block) is None for _, node in stores):
-        above = parent(block[0])
-        if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
-            return None
-        block = block_of(above)
-    trains = _first_training(models, file, block)
-    places = [index for node in setups if (index := lifted(node, block)) is not None and index < trains]
-    if not places:
-        return None
-    parallel = tuple(
-        call
-        for call in file.scan.calls
-        if file.names.qualified(call.func) in DATA_PARALLEL and _of_origin(program, file, call, origin)
-    )
-    name = text_of(file, stores[0][1])
-    for call in parallel:
+def _turn(bench: Bench, call: ast.Call, apart: bool) -> None:
+    """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
+    above = parent(call)
+    moved = parent(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
+    buffers = ", broadcast_buffers=False" if apart else ""
+    around = f"device_ids=[{bench.torch}.npu.current_device()]{buffers}"
+    name = bench.parallel
+    bench.work.take(call.func)
+    outer = moved if isinstance(moved, ast.Call) and moved.func is above and not moved.args else call
+    if outer is not call:  # the .cuda() behind it goes to the model
+        bench.work.take(above)
+    new = wrapped_anew(name, "npu", around, behind=outer is not call)
+    bench.change(outer, "NPU336", _REPLACED, new, writes_npu=True)
+
+
+def _unwrap(bench: Bench, calls: tuple[ast.Call, ...]) -> None:
+    """Unwrap `nn.DataParallel(model)`: the model is wrapped once, behind all that sets it up."""
+    for call in calls:
+        if not call.args or isinstance(call.args[0], ast.Starred):
+            bench.left(call, "DataParallel without a model in front", "take it out: the model is wrapped below")
+            continue
         stored = statement(call)
-        if stored in block and len(parallel) == 1 and call.args and not isinstance(call.args[0], ast.Starred):
-            return Wrap(file, origin, stored, name, parallel, in_place=True)
-    return Wrap(file, origin, block[max(places)], name, parallel)
+        assert isinstance(stored, ast.Assign)
+        same = bench.work.text(call.args[0]) == bench.work.text(stored.targets[0])
+        above = parent(stored)
+        bench.work.take(call.func)
+        if stored.value is call and same:
+            alone = (
+                isinstance(above, ast.If)
+                and not above.orelse
+                and all(item is stored or _prints(item) for item in above.body)
+            )
+            gone = above if alone else stored
+            assert isinstance(gone, ast.stmt)
+            if bench.fits(gone):
+                bench.remove(gone, "NPU336", _REPLACED, only=len(block_of(gone)) == 1)
+                continue
+        bench.change(call, "NPU336", _REPLACED, only_argument)
 
 
-def stores_of(program: Program, origin: Slot) -> list[tuple[File, ast.expr]]:
-    """Where the variable is assigned, by place."""
-    found: list[tuple[File, ast.expr]] = []
-    for file in program.files:
-        for scope in file.scan.scopes.values():
-            for binding in scope.bindings.get(origin[2], ()):
-                node = binding.node
-                if binding.kind == "assign" and isinstance(node, ast.Name) and program.slot(file, node) == origin:
-                    found.append((file, node))
-        found += [(file, node) for node in file.scan.stores if program.slot(file, node) == origin]
-    kept = [item for item in found if isinstance(statement(item[1]), (ast.Assign, ast.AnnAssign))]
-    return sorted(kept, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
-
-
-def _sets_up(file: File, node: ast.expr) -> bool:
-    """True for `model.cuda()` and the like, and where the model goes to apex's amp.initialize."""
-    above = parent(node)
-    if isinstance(above, ast.Attribute) and above.value is node:
-        call = parent(above)
-        return above.attr in _SETUPS and isinstance(call, ast.Call) and call.func is above
-    call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
-    return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")
-
-
-def _first_training(models: Models, file: File, block: list[ast.stmt]) -> int:
-    """Index of the first statement of a block that trains; its length when none does."""
-    loops = {id(loop) for at, loop in models.training.regions if at is file}
-    backward = {id(call) for at, call in models.training.backwards if at is file}
-    for index, item in enumerate(block):
-        if isinstance(item, (*FUNCTIONS, ast.ClassDef)):
-            continue
-        for node in ast.walk(item):
-            if id(node) in loops or id(node) in backward:
-                return index
-            made = isinstance(node, ast.Call) and isinstance(models.program.callee(file, node), ast.ClassDef)
-            if isinstance(node, ast.Call) and not made and models.training.trains(file, node):
-                return index
-    return len(block)
-
-
-def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:
-    """Calls above the place where a model is wrapped, of functions that use it: what they see is not wrapped yet."""
-    program, found = models.program, []
-    for file, call in ((wrap.file, call) for call in wrap.file.scan.calls):
-        callee = program.callee(file, call)
-        same = enclosing_function(call) is enclosing_function(wrap.after)
-        if not isinstance(callee, FUNCTIONS) or not same or not before_wrap(file, call, wrap):
-            continue
-        owner = program.owner[callee]
-        uses = [node for node in ast.walk(callee) if isinstance(node, (ast.Name, ast.Attribute))]
-        if any(program.slot(owner, node) == wrap.origin and isinstance(node.ctx, ast.Load) for node in uses):
-            found.append(call)
-    return found
-
-
-def _of_origin(program: Program, file: File, call: ast.Call, origin: Slot) -> bool:
-    stored = statement(call)
-    targets = stored.targets if isinstance(stored, ast.Assign) else []
-    return any(program.slot(file, target) == origin for target in targets)
-
-
-def buffers_apart(models: Models, origin: Slot) -> bool:
-    """True when a model with buffers that training writes runs more than once in a step, as discriminators do."""
-    if not any(b"BatchNorm" in other.source.utf8 for other in models.program.files):
+def _prints(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
-    for at, loop, _ in models.training.loops:
-        runs = 0
-        for node in ast.walk(loop):
-            if isinstance(node, ast.Call) and models.origin(at, node.func) == origin:
-                runs += 1
-        if runs > 1:
-            return True
-    return False
+    return last_name(node.value.func) in ("print", "info")
 
 
-def write_wrap(bench: Bench, models: Models, wrap: Wrap) -> None:
+def write_models(bench: Bench) -> None:
+    """The wrapper of each model, the bare model where that is meant, and what cannot be seen of them."""
+    own, models, training, wraps = bench.file, bench.models, bench.training, bench.wraps
+    for wrap in wraps.values():
+        if wrap.file is own:
+            _write_wrap(bench, wrap)
+            for call in early_uses(models, wrap):
+                bench.left(
+                    call,
+                    f"this uses {wrap.name} before it is wrapped, and what it calls expects the wrapper",
+                    f"move it below `{wrap.name} = DistributedDataParallel(...)`, or drop `.module` in what it calls",
+                    code="NPU338",
+                )
+    write_bare(bench)
+    for wrap in wraps.values():
+        write_renewed(bench, wrap)
+    file, call = training.backwards[0]
+    if not wraps and file is own:
+        wanted = " or ".join(bench.work.settings.targets)
+        bench.left(
+            call,
+            f"no model named {wanted} goes to an optimizer" if wanted else "which model trains here cannot be seen",
+            "name the variable with -t, or wrap it: model = DistributedDataParallel(model, device_ids=[...])",
+            code="NPU338",
+        )
+    for origin in models.origins:
+        if origin not in wraps and origin[0] in (own.path, "self") and file is own:
+            bench.left(
+                call,
+                f"the place where {origin[2]} has to be wrapped cannot be seen",
+                f"{origin[2]} = DistributedDataParallel({origin[2]}, device_ids=[torch.npu.current_device()])",
+                code="NPU338",
+            )
+    for made in own.scan.attributes.get("parameters", ()):
+        holder = next(
+            (above for above in chain(made) if isinstance(above, ast.Call) and is_optimizer(own, above)), None
+        )
+        if holder is not None:
+            bench.remark(holder, "NPU348", _LR, _LR_HELP)
+
+
+def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     """`model = DistributedDataParallel(model, ...)` behind the statement."""
     if wrap.in_place:
         return
-    if not bench.layout.fits(wrap.after):
+    if not bench.fits(wrap.after):
         bench.left(
             wrap.after,
             f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line holds several statements",
             "write the statements on lines of their own and run transplt again",
         )
         return
-    apart = ", broadcast_buffers=False" if buffers_apart(models, wrap.origin) else ""
+    apart = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
     torch = bench.torch
     text = f"{wrap.name} = {bench.parallel}({wrap.name}, device_ids=[{torch}.npu.current_device()]{apart})"
     bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel")
 
 
-def before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:
-    """True for code that runs before the model is wrapped: above that line in the same function."""
-    if file is not wrap.file or enclosing_function(node) is not enclosing_function(wrap.after):
-        return False
-    return getattr(node, "lineno", 0) <= (wrap.after.end_lineno or wrap.after.lineno)
+def write_asked(bench: Bench) -> None:
+    """`isinstance(model, nn.DataParallel)` asks for the wrapper that there is now."""
+    scan = bench.file.scan
+    nodes: list[ast.expr] = [*scan.attributes.get("DataParallel", ()), *scan.names.get("DataParallel", ())]
+    for node in nodes:
+        above = parent(node)
+        call = parent(above) if isinstance(above, ast.Tuple) else above
+        asked = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "isinstance"
+        if asked and bench.file.names.qualified(node) in DATA_PARALLEL:
+            bench.work.taken.discard(id(node))
+            bench.change(node, "NPU336", "the wrapper is DistributedDataParallel", bench.parallel)

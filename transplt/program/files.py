@@ -1,0 +1,95 @@
+"""Files of a project, parsed, and which of them one imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.project.facts import ProjectFacts
+from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.names import Names
+from transplt.syntax.parse import parse
+from transplt.syntax.scan import Scan, scan
+from transplt.text.source import Source, UnreadableSource, read_source
+
+
+@dataclass(slots=True, eq=False)
+class File:
+    """One parsed file of the program."""
+
+    path: str
+    source: Source
+    scan: Scan
+    names: Names
+
+    @property
+    def module(self) -> str:
+        return module_name(self.path)
+
+
+#: Files that were read, by path, for the other files of their project; what was read first goes where the limit is met.
+_KEPT: dict[str, tuple[bytes, File]] = {}
+_KEPT_LIMIT = 64_000_000  # bytes of source
+_kept_bytes = 0
+
+
+def read_file(path: str, data: bytes) -> File | None:
+    """A parsed file, None for one that cannot be read."""
+    kept = _KEPT.get(path)
+    if kept is not None and kept[0] == data:
+        return kept[1]
+    try:
+        source = read_source(data)
+        found = scan(source, parse(source), path)
+    except UnreadableSource:
+        return None
+    file = File(path, source, found, Names(found))
+    _keep(path, data, file)
+    return file
+
+
+def _keep(path: str, data: bytes, file: File) -> None:
+    global _kept_bytes
+    _forget(path)
+    while _KEPT and _kept_bytes + len(data) > _KEPT_LIMIT:
+        _forget(next(iter(_KEPT)))
+    _KEPT[path] = (data, file)
+    _kept_bytes += len(data)
+
+
+def _forget(path: str) -> None:
+    global _kept_bytes
+    if (kept := _KEPT.pop(path, None)) is not None:
+        _kept_bytes -= len(kept[0])
+
+
+def names_and_attributes(file: File) -> list[ast.Name | ast.Attribute]:
+    """All names of a file, and behind them all attributes."""
+    scan = file.scan
+    return [node for groups in (scan.names, scan.attributes) for group in groups.values() for node in group]
+
+
+def imported_paths(file: File, project: ProjectFacts) -> list[str]:
+    """The files of the project that a file imports."""
+    return [path for target in _imported(file) for path in paths_of(project, target)]
+
+
+def paths_of(project: ProjectFacts, target: str) -> list[str]:
+    """The file of the project that a full name leads to, none for names of libraries."""
+    name = project.canonical(target)
+    while name:
+        if name in project.modules:
+            return [project.modules[name]]
+        name = name.rpartition(".")[0]
+    return []
+
+
+def _imported(file: File) -> Iterator[str]:
+    for node in file.scan.imports:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+            continue
+        base = import_base(file.path, node)
+        yield base
+        yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names if alias.name != "*")

@@ -1,0 +1,139 @@
+"""Where a model would be wrapped in DistributedDataParallel: behind all that sets it up, in front of what trains."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from transplt.program.files import names_and_attributes
+from transplt.program.models import Models
+from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
+from transplt.program.training import block_of, lifted
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+
+_SETUPS = frozenset(
+    "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()
+)
+DATA_PARALLEL = frozenset(
+    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """Where a model is wrapped: after a statement, under the name it has there. `parallel` are DataParallel calls.
+
+    `in_place`: one DataParallel becomes the wrapper where it stands, and what was asked of it is asked of the wrapper.
+    """
+
+    file: File
+    origin: Slot
+    after: ast.stmt
+    name: str
+    parallel: tuple[ast.Call, ...]
+    in_place: bool = False
+
+
+def find_wrap(models: Models, origin: Slot) -> Wrap | None:
+    """The place after the last statement that sets a model up, in the block in which it is made."""
+    program = models.program
+    stores = stores_of(program, origin)
+    if not stores:
+        return None
+    file = stores[0][0]
+    stores = [item for item in stores if item[0] is file]
+    function = enclosing_function(stores[0][1])
+    stores = [item for item in stores if enclosing_function(item[1]) is function]
+    setups = [statement(node) for _, node in stores]
+    for node in names_and_attributes(file):
+        if program.slot(file, node) == origin and enclosing_function(node) is function and _sets_up(file, node):
+            setups.append(statement(node))
+    block = block_of(statement(stores[0][1]))
+    while any(lifted(statement(node), block) is None for _, node in stores):
+        above = parent(block[0])
+        if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+            return None
+        block = block_of(above)
+    trains = _first_training(models, file, block)
+    places = [index for node in setups if (index := lifted(node, block)) is not None and index < trains]
+    if not places:
+        return None
+    parallel = tuple(
+        call
+        for call in file.scan.calls
+        if file.names.qualified(call.func) in DATA_PARALLEL and _of_origin(program, file, call, origin)
+    )
+    name = text_of(file, stores[0][1])
+    for call in parallel:
+        stored = statement(call)
+        if stored in block and len(parallel) == 1 and call.args and not isinstance(call.args[0], ast.Starred):
+            return Wrap(file, origin, stored, name, parallel, in_place=True)
+    return Wrap(file, origin, block[max(places)], name, parallel)
+
+
+def _sets_up(file: File, node: ast.expr) -> bool:
+    """True for `model.cuda()` and the like, and where the model goes to apex's amp.initialize."""
+    above = parent(node)
+    if isinstance(above, ast.Attribute) and above.value is node:
+        call = parent(above)
+        return above.attr in _SETUPS and isinstance(call, ast.Call) and call.func is above
+    call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
+    return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")
+
+
+def _first_training(models: Models, file: File, block: list[ast.stmt]) -> int:
+    """Index of the first statement of a block that trains; its length when none does."""
+    loops = {id(loop) for at, loop in models.training.regions if at is file}
+    backward = {id(call) for at, call in models.training.backwards if at is file}
+    for index, item in enumerate(block):
+        if isinstance(item, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        for node in ast.walk(item):
+            if id(node) in loops or id(node) in backward:
+                return index
+            made = isinstance(node, ast.Call) and isinstance(models.program.callee(file, node), ast.ClassDef)
+            if isinstance(node, ast.Call) and not made and models.training.trains(file, node):
+                return index
+    return len(block)
+
+
+def early_uses(models: Models, wrap: Wrap) -> list[ast.Call]:
+    """Calls above the place where a model is wrapped, of functions that use it: what they see is not wrapped yet."""
+    program, found = models.program, []
+    for file, call in ((wrap.file, call) for call in wrap.file.scan.calls):
+        callee = program.callee(file, call)
+        same = enclosing_function(call) is enclosing_function(wrap.after)
+        if not isinstance(callee, FUNCTIONS) or not same or not before_wrap(file, call, wrap):
+            continue
+        owner = program.owner[callee]
+        uses = [node for node in ast.walk(callee) if isinstance(node, (ast.Name, ast.Attribute))]
+        if any(program.slot(owner, node) == wrap.origin and isinstance(node.ctx, ast.Load) for node in uses):
+            found.append(call)
+    return found
+
+
+def _of_origin(program: Program, file: File, call: ast.Call, origin: Slot) -> bool:
+    stored = statement(call)
+    targets = stored.targets if isinstance(stored, ast.Assign) else []
+    return any(program.slot(file, target) == origin for target in targets)
+
+
+def buffers_apart(models: Models, origin: Slot) -> bool:
+    """True when a model with buffers that training writes runs more than once in a step, as discriminators do."""
+    if not any(b"BatchNorm" in other.source.utf8 for other in models.program.files):
+        return False
+    for at, loop, _ in models.training.loops:
+        runs = 0
+        for node in ast.walk(loop):
+            if isinstance(node, ast.Call) and models.origin(at, node.func) == origin:
+                runs += 1
+        if runs > 1:
+            return True
+    return False
+
+
+def before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:
+    """True for code that runs before the model is wrapped: above that line in the same function."""
+    if file is not wrap.file or enclosing_function(node) is not enclosing_function(wrap.after):
+        return False
+    return getattr(node, "lineno", 0) <= (wrap.after.end_lineno or wrap.after.lineno)

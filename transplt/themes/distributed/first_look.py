@@ -1,0 +1,74 @@
+"""`transplt distributed` on one file, before the codemods see it: whether it is written to, and what it claims."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.finding import Level
+from transplt.program.models import find_models
+from transplt.program.program import File, build
+from transplt.program.training import Training, find_training
+from transplt.program.wraps import find_wrap
+from transplt.themes.distributed.bench import LEFT, hand_over, put_on_bench
+from transplt.themes.distributed.devices import claim
+from transplt.themes.distributed.recognise import Setup, setups
+from transplt.themes.distributed.start import find_start
+from transplt.themes.distributed.wrapping import claim_data_parallel
+
+fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
+
+
+@fixer.on(ast.Module)
+def first_look(work: Work, tree: ast.Module) -> Finds:
+    """Take the file on the bench, if the main file reaches it."""
+    own = File(work.scan.path, work.source, work.scan, work.names)
+    files = work.project.sources or {own.path: work.source.encode(work.source.utf8)}
+    program = build(dict(files), work.settings.entry, work.project, own)
+    if own not in program.files:
+        return
+    if found := setups(program):
+        yield from _explained(work, [setup for setup in found if setup.file is own])
+        return
+    start, training = find_start(program), find_training(program)
+    if start is None or not training.backwards:
+        if own is program.files[0]:
+            yield from _nothing(work, tree, training)
+        return
+    models = find_models(program, training, work.settings.targets)
+    wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
+    bench = put_on_bench(work, own, start, models, wraps)
+    claim(bench)
+    claim_data_parallel(bench)
+    yield from hand_over(bench)
+
+
+def _explained(work: Work, found: list[Setup]) -> Finds:
+    for setup in found:
+        yield work.note(
+            setup.node,
+            "NPU331" if setup.spawns else fixer.code,
+            f"this program runs in several processes already ({setup.what}): nothing is added to it",
+            level=Level.INFO,
+            help="the launch script starts it once, and it starts its processes"
+            if setup.spawns
+            else "torchrun gives RANK, LOCAL_RANK and WORLD_SIZE in the environment, and no --local_rank argument",
+        )
+
+
+def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
+    if not tree.body:
+        return
+    why = (
+        "no backward pass is in sight of the main file"
+        if not training.backwards
+        else "the main file calls nothing that trains"
+    )
+    yield work.note(
+        tree.body[-1],
+        LEFT,
+        f"this script was not made distributed: {why}",
+        help="give -m the file that trains, or make the process group and wrap the model by hand",
+    )
