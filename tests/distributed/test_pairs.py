@@ -279,6 +279,25 @@ def test_data_parallel_is_replaced(model: str, after: str) -> None:
     assert not result.tokens.manual
 
 
+def test_data_parallel_goes_out_of_a_file_that_handles_the_npu_too() -> None:
+    """Its own edits of such a file are taken back; lines that go in or out are not."""
+    head = """
+        if torch.npu.is_available():
+            device = "npu"
+        else:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+    """
+    model = """
+        model = net()
+        if torch.cuda.device_count() > 1:
+            model = torch.nn.DataParallel(model)
+        model.to(device)
+    """
+    found = output(script(head=head, model=model))
+    wrapped = "model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])"
+    assert f"model = net()\nmodel.to(device)\n{wrapped}\n" in found
+
+
 def test_a_checkpoint_of_data_parallel_keeps_its_names() -> None:
     """DataParallel and its successor both say `module.` in front of each name."""
     tail = 'torch.save(model.state_dict(), "a")\ntorch.save(model.module.state_dict(), "b")'

@@ -9,6 +9,7 @@ from transplt.program.files import names_and_attributes
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.program.training import block_of, lifted
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _SETUPS = frozenset(
@@ -75,8 +76,7 @@ def _sets_up(file: File, node: ast.expr) -> bool:
     """True for `model.cuda()` and the like, and where the model goes to apex's amp.initialize."""
     above = parent(node)
     if isinstance(above, ast.Attribute) and above.value is node:
-        call = parent(above)
-        return above.attr in _SETUPS and isinstance(call, ast.Call) and call.func is above
+        return above.attr in _SETUPS and call_of(above) is not None
     call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
     return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")
 

@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.training import Loop, block_of, lifted, loops_around
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import call_of, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
@@ -117,8 +117,7 @@ def _is_read(node: ast.Name) -> bool:
         return False
     above = parent(node)
     if isinstance(above, ast.Attribute):
-        call = parent(above)
-        return above.attr == "item" and isinstance(call, ast.Call) and call.func is above
+        return above.attr == "item" and call_of(above) is not None
     return isinstance(above, ast.Call) and getattr(above.func, "id", "") == "float" and node in above.args
 
 

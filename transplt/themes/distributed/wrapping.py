@@ -7,7 +7,7 @@ import ast
 from transplt.program.models import is_optimizer
 from transplt.program.training import block_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, buffers_apart, early_uses
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bare import write_bare, write_renewed
 from transplt.themes.distributed.bench import Bench
@@ -33,12 +33,12 @@ def claim_data_parallel(bench: Bench) -> None:
 def _turn(bench: Bench, call: ast.Call, apart: bool) -> None:
     """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
     above = parent(call)
-    moved = parent(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
+    moved = call_of(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
     buffers = ", broadcast_buffers=False" if apart else ""
     around = f"device_ids=[{bench.torch}.npu.current_device()]{buffers}"
     name = bench.parallel
     bench.work.take(call.func)
-    outer = moved if isinstance(moved, ast.Call) and moved.func is above and not moved.args else call
+    outer = moved if moved is not None and not moved.args else call
     if outer is not call:  # the .cuda() behind it goes to the model
         bench.work.take(above)
     new = wrapped_anew(name, "npu", around, behind=outer is not call)
