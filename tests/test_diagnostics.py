@@ -12,14 +12,14 @@ from transplt.finding import Effort, Level
 from transplt.rules.pages import SECTIONS, DiagnosticError, all_codes, load, parse
 from transplt.rules.rule_file import problems
 from transplt.settings import Settings
-from transplt.themes.tunings.table import TUNINGS, parse_tunings
+from transplt.themes.tunings.table import parse_tunings, tunings
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5")]
 BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557")]
 #: Codes of the tunings: each example asks for its own.
-TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in TUNINGS.values())})
+TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in tunings().values())})
 #: Codes of the analysis.
 ANALYSIS = [code for code in all_codes() if "NPU520" <= code < "NPU550" or "NPU700" < code < "NPU740"]
 ANALYSIS += ["NPU513"]

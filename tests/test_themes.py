@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.harness import migrate
 from tests.mixed_precision.test_recognise import NET, TRAIN
+from transplt.edits.edit import Edit
+from transplt.edits.fixer import Fixer
 from transplt.edits.groups import MANY_CARDS, MIXED_PRECISION, TUNINGS
-from transplt.edits.writing import Writer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
 from transplt.finding import Level
 from transplt.themes.tunings import compile_mode
+from transplt.themes.tunings.table import parse_tunings
 
 
 def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(writer: Writer, value: str) -> None:
+    def broken(writer: Writer, *_: object) -> None:
         writer.after(writer.work.scan.tree.body[0], ["this is no Python"], "NPU752", "a line that does not compile")
 
-    monkeypatch.setattr(compile_mode, "plan", broken)
+    monkeypatch.setattr(compile_mode, "write_below_imports", broken)
     source = TRAIN + "torch.cuda.synchronize()\n"
     result = migrate(source, files={"net.py": NET}, amp="native", tune=(("compile-mode", ""),))
     assert b"no Python" not in result.data
@@ -27,9 +33,28 @@ def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("code", "theme"),
-    [("NPU330", MANY_CARDS), ("NPU349", MANY_CARDS), ("NPU740", MIXED_PRECISION), ("NPU749", MIXED_PRECISION),
-     ("NPU750", TUNINGS), ("NPU782", TUNINGS), ("NPU201", None), ("NPU350", None), ("NPU701", None), ("NPU790", None)],
-)  # fmt: skip
-def test_each_code_has_its_theme(code: str, theme: object) -> None:
-    assert [each for each in (MANY_CARDS, MIXED_PRECISION, TUNINGS) if each.has(code)] == ([theme] if theme else [])
+    ("group", "asked"),
+    [
+        ("", {}),
+        (MANY_CARDS.name, {"entry": "main.py"}),
+        (MIXED_PRECISION.name, {"amp": "native"}),
+        (MIXED_PRECISION.name, {"amp": "apex"}),
+        (TUNINGS.name, {"tune": parse_tunings("all,max-steps=100,step-time,profiler=5-10", "2.13")}),
+    ],
+)
+def test_each_edit_has_the_group_of_its_theme(
+    group: str, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not hold is taken back by group: an edit that a theme made without one would stay."""
+    made: dict[int, tuple[Fixer, Edit]] = {}
+    look = Fixer.look
+
+    def watched(fixer: Fixer, work: Work) -> None:
+        look(fixer, work)
+        for edit in work.edits:
+            made.setdefault(id(edit), (fixer, edit))
+
+    monkeypatch.setattr(Fixer, "look", watched)
+    migrate(TRAIN + "torch.cuda.synchronize()\n", path="main.py", files={"net.py": NET}, **asked)
+    assert all(edit.group == fixer.theme.partition(":")[0] for fixer, edit in made.values())
+    assert {edit.group for _, edit in made.values()} == {"", group}

@@ -9,7 +9,7 @@ import pytest
 from tests.harness import codes, migrate
 from tests.tunings.tuned import check_tuned, check_untuned
 from transplt.themes.tunings.facts import schemas, versions
-from transplt.themes.tunings.table import TUNINGS
+from transplt.themes.tunings.table import tunings
 
 TRIANGLE = "atten_mask=causal_mask(q.device)"
 TUNE = "fusion-attention"
@@ -494,9 +494,9 @@ def test_what_is_said_of_an_import_moves_to_the_one_that_stays() -> None:
 
 def test_what_is_written_exists_in_the_versions() -> None:
     for name, target in (("fusion-attention", "npu_fusion_attention"), ("rms-norm", "npu_rms_norm")):
-        assert TUNINGS[name].versions == versions(f"torch_npu.{target}")
+        assert tunings()[name].versions == versions(f"torch_npu.{target}")
     for name, target in (("rotary", "npu_rotary_mul"), ("swiglu", "npu_swiglu")):
-        assert TUNINGS[name].versions == versions(f"torch_npu.{target}")
+        assert tunings()[name].versions == versions(f"torch_npu.{target}")
     for schema in schemas("torch_npu.npu_fusion_attention"):
         names = re.findall(r"(\w+)(?==|,|\))", schema.partition(" -> ")[0])
         wanted = "query key value head_num input_layout atten_mask scale keep_prob pre_tockens next_tockens".split()

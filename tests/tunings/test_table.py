@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.distributed.running import in_process as transplt
+from transplt.edits.fixer import fixers_of
 from transplt.errors import UsageError
 from transplt.finding import Level
 from transplt.rules.pages import load
 from transplt.rules.tables import rules_dir
 from transplt.settings import TORCH_VERSIONS
 from transplt.themes.tunings.facts import exists, schemas, versions
-from transplt.themes.tunings.table import TUNINGS, parse_tunings
+from transplt.themes.tunings.table import parse_tunings, tunings
 
+TUNINGS = tunings()
 ALL = tuple((name, "") for name, tuning in TUNINGS.items() if not tuning.on_request)
 
 
 @pytest.mark.parametrize("name", TUNINGS)
 def test_each_has_a_module_and_a_page_that_names_sources_and_versions(name: str) -> None:
     tuning = TUNINGS[name]
-    assert callable(importlib.import_module(tuning.module).plan)
+    (fixer,) = [fixer for fixer in fixers_of("transplt.themes.tunings") if fixer.theme == f"tune:{name}"]
+    assert fixer.visits
+    assert fixer.code == tuning.code
     page = load(tuning.code)
     why = page.sections["Why"]
     assert f"`{name}" in why

@@ -31,13 +31,14 @@ class Tunings(StringParamType):
         """What may stand for the last name of the list."""
         from click.shell_completion import CompletionItem
 
-        from transplt.themes.tunings.table import TUNINGS
+        from transplt.themes.tunings.table import tunings
 
         before, comma, last = incomplete.rpartition(",")
         if last.startswith("-"):
-            names = [f"-{name}" for name in TUNINGS]
+            names = [f"-{name}" for name in tunings()]
         else:
-            names = ["all", *(f"{each.name}={each.example}" if each.value else each.name for each in TUNINGS.values())]
+            every = tunings().values()
+            names = ["all", *(f"{each.name}={each.example}" if each.value else each.name for each in every)]
         return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
 
 

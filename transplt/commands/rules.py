@@ -58,7 +58,7 @@ def rules(ctx: click.Context, as_json: bool, tunings: bool) -> int:
 
 def tuning_table() -> list[dict[str, Any]]:
     """One row a tuning: name, code, title, whether `all` includes it, what follows `=`, and its torch versions."""
-    from transplt.themes.tunings.table import TUNINGS
+    from transplt.themes.tunings.table import tunings
 
     return [
         {
@@ -69,7 +69,7 @@ def tuning_table() -> list[dict[str, Any]]:
             "value": tuning.example,
             "versions": list(tuning.versions),
         }
-        for tuning in TUNINGS.values()
+        for tuning in tunings().values()
     ]
 
 

@@ -82,18 +82,28 @@ def names_imported(module: str, names: Sequence[tuple[str, str | None] | None]) 
     return Shown(transform, lambda text: shown.names_imported(text, module, names))
 
 
-def without_names(*places: int) -> Transform:
-    """Take names out of an import statement, by their place; one at least has to stay."""
+def without_names(*names: str) -> Transform:
+    """Take names out of an import statement, by what they are called in the file; one at least has to stay."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         line, found = _import(node)
-        if isinstance(found.names, cst.ImportStar) or len(places) >= len(found.names):
+        if isinstance(found.names, cst.ImportStar):
             raise CannotRewrite("not the import statement that was expected")
-        kept = [alias for index, alias in enumerate(found.names) if index not in places]
+        kept = list(found.names)
+        for name in names:
+            at = next((index for index, alias in enumerate(kept) if _local_name(alias) == name), None)
+            if at is None or len(kept) == 1:
+                raise CannotRewrite(f"the import has no {name}")
+            del kept[at]
         kept[-1] = kept[-1].with_changes(comma=found.names[-1].comma)
         return line.with_changes(body=[found.with_changes(names=kept)])
 
     return transform
+
+
+def _local_name(alias: cst.ImportAlias) -> str:
+    """`a` of `a`, of `b as a`, and of `a.b`, which binds a."""
+    return alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
 
 
 def _import(node: cst.CSTNode) -> tuple[cst.SimpleStatementLine, cst.Import | cst.ImportFrom]:

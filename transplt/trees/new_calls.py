@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,21 @@ def rebuilt(callee: str, pieces: Sequence[Piece]) -> Transform:
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         old = cst.ensure_type(node, cst.Call)
         return old.with_changes(func=cst.parse_expression(callee), args=_pieces(old, pieces))
+
+    return transform
+
+
+def rebuilt_to_fit(
+    callee: str, pieces: Sequence[Piece], tail: str, *, indent: str, fits: Callable[[str], bool]
+) -> Transform:
+    """As `rebuilt`, with `tail` behind it; broken up at `indent` where the text does not fit and holds no comment."""
+    rebuild = rebuilt(callee, pieces)
+
+    def transform(node: cst.CSTNode) -> str:
+        new = rebuild(node)
+        assert isinstance(new, cst.Call)
+        text = code(new) + tail
+        return text if "#" in text or fits(text) else broken_up(new, indent) + tail
 
     return transform
 

@@ -11,12 +11,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, is_dotted
-from transplt.edits.writing import Writer
-from transplt.finding import Level
-from transplt.themes.tunings.call_texts import Bound, Piece
-from transplt.themes.tunings.values import SAME_SHAPE, text_of
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import is_dotted
+from transplt.themes.tunings.call_texts import Bound
+from transplt.themes.tunings.values import SAME_SHAPE
+from transplt.themes.tunings.writer import touched
+from transplt.trees.new_calls import Piece
 from transplt.trees.transform import Transform
 
 CODE = "NPU760"
@@ -84,7 +85,7 @@ def _last_import(body: list[ast.stmt]) -> ast.stmt | None:
 def size(work: Work, node: ast.expr, dim: int, rank: int) -> str:
     """The size of a tensor along a dimension as an expression; empty where reading it would compute the tensor."""
     if is_dotted(node):
-        return f"{text_of(work, node)}.shape[{dim if dim < rank - 1 else -1}]"
+        return f"{work.text(node)}.shape[{dim if dim < rank - 1 else -1}]"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name, value = node.func.attr, node.func.value
         if name in SAME_SHAPE or name in _CASTS or _is_cast(work, node):
@@ -112,7 +113,7 @@ def device(work: Work, node: ast.expr) -> str:
     while not is_dotted(node):
         assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         node = node.func.value
-    return f"{text_of(work, node)}.device"
+    return f"{work.text(node)}.device"
 
 
 def number(node: ast.expr) -> int | None:
@@ -137,8 +138,8 @@ def keep_prob(work: Work, bound: Bound, parameter: str = "dropout_p") -> list[Pi
         return []
     place = bound.places[parameter]
     if isinstance(node, ast.IfExp) and is_nothing(node.orelse):
-        inside = text_of(work, node.body) if _tight(node.body) else f"({text_of(work, node.body)})"
-        return [Piece(f"1.0 - {inside} if {text_of(work, node.test)} else 1.0", "keep_prob", place)]
+        inside = work.text(node.body) if _tight(node.body) else f"({work.text(node.body)})"
+        return [Piece(f"1.0 - {inside} if {work.text(node.test)} else 1.0", "keep_prob", place)]
     if isinstance(node, ast.Constant) and isinstance(node.value, float):
         return [Piece(repr(round(1 - node.value, 12)), "keep_prob", place)]
     return [Piece("1.0 - {}" if _tight(node) else "1.0 - ({})", "keep_prob", place)]
@@ -180,16 +181,9 @@ def in_order(*groups: Sequence[Piece]) -> list[Piece]:
 
 def replace(writer: Writer, call: ast.Call, api: str, transform: Transform) -> bool:
     """Write a call in place of another; False where something else changes it."""
-    work = writer.work
-    start, end = work.source.extent(call)
-    for change in work.changes:
-        at, to = work.source.extent(change.node)
-        inside = start <= at and to <= end and change.node is not call.func
-        if inside or (at <= start and end <= to and isinstance(change.node, ast.stmt)):
-            return False
-    if not work.take(call):
+    if touched(writer, call, but=call.func):
         return False
-    work.take(call.func)
-    message = f"{api} -> {TARGET}"
-    work.changes.append(Change(call, CODE, message, transform, Level.UNSAFE, api, writes_npu=True, asked=True))
+    if not writer.change(call, CODE, f"{api} -> {TARGET}", transform, api=api, writes_npu=True):
+        return False
+    writer.work.take(call.func)
     return True

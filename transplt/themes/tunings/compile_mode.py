@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from transplt.edits.writing import Writer
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.themes.tunings.entry import write_below_imports
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU752"
+fixer = Fixer(__name__, code="NPU752", rank=210, theme="tune:compile-mode")
+
+_LINE = "npu.set_compile_mode(jit_compile=False)"
+_ALREADY = (b"set_compile_mode", b"jitCompile")
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def operators_from_binaries(work: Work, tree: ast.Module) -> Finds:
     """Write the switch unless the program has one."""
-    write_below_imports(
-        writer,
-        "npu.set_compile_mode(jit_compile=False)",
-        (b"set_compile_mode", b"jitCompile"),
-        CODE,
-        "operators come from binaries instead of being compiled for each shape",
-    )
+    if writer := writer_for(work, fixer):
+        message = "operators come from binaries instead of being compiled for each shape"
+        write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
+        yield from writer.found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File
+from transplt.syntax.asks import by_place, keyword_of, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain, parent, statement
 
@@ -32,7 +33,7 @@ def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
                 continue
             if all(at >= _start(node) for at in stores.get(name, ())):
                 found.append(node)
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    return by_place(found)
 
 
 def _start(node: ast.AST) -> tuple[int, int]:
@@ -91,7 +92,7 @@ def _to_device(file: File, call: ast.Call) -> bool:
     assert isinstance(call.func, ast.Attribute)
     if any(isinstance(arg, ast.Starred) for arg in call.args) or any(keyword.arg is None for keyword in call.keywords):
         return False
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+    given = call.args[0] if call.args else keyword_of(call, "device")
     if call.func.attr in ("cuda", "npu"):
         return True
     return given is not None and is_device(file.names, given)
@@ -103,7 +104,7 @@ def is_device(names: Names, given: ast.expr) -> bool:
         return isinstance(given.value, str) and given.value.partition(":")[0] in ("cuda", "npu")
     if isinstance(given, ast.Call):
         return names.qualified(given.func) == "torch.device" and not _names_cpu(given)
-    last = getattr(given, "attr", getattr(given, "id", "")).lower()
+    last = last_name(given).lower()
     return any(word in last for word in _DEVICE_WORDS)
 
 

@@ -14,16 +14,22 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.codemods.call_edits import lacks
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
 from transplt.program.program import File, Program, Slot, enclosing_function
 from transplt.rules.versions import versions_of
 from transplt.settings import Settings
+from transplt.syntax.asks import keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
-from transplt.themes.tunings.edits import add_keyword
+from transplt.themes.tunings.keywords import add_keyword
 from transplt.themes.tunings.reading import calls_here, layers_and_all
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU755"
+fixer = Fixer(__name__, code="NPU755", rank=310, theme="tune:ddp-arguments",
+              needs=(b"DistributedDataParallel", b"DDP"))  # fmt: skip
+
 API = "torch.nn.parallel.DistributedDataParallel"
 _WRAPPERS = frozenset({API, "torch.nn.parallel.distributed.DistributedDataParallel"})
 _BUFFERS = "no buffer of the model changes while it runs: rank 0 need not send them before each forward pass"
@@ -54,12 +60,11 @@ _COUNTERS = frozenset(
 _WRITES = re.compile(r"(?<!_)_$")
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def wrappers(work: Work, tree: ast.Module) -> Finds:
     """Look at the wrappers of a file."""
-    work = writer.work
-    if b"DistributedDataParallel" not in work.source.utf8 and b"DDP" not in work.source.utf8:
-        return
-    if not any(work.names.qualified(call.func) in _WRAPPERS for call in work.scan.calls):
+    writer = writer_for(work, fixer)
+    if writer is None or not work.calls_by_name(_WRAPPERS):
         return
     program = layers_and_all(work)
     here = [file for file in program.files if file.path == work.scan.path]
@@ -67,6 +72,7 @@ def plan(writer: Writer, value: str) -> None:
     for known, call in calls_here(work, calls):
         _buffers(writer, program, here[0], known, call)
         _views(writer, program, call)
+    yield from writer.found
 
 
 def _buffers(writer: Writer, program: Program, file: File, known: ast.Call, call: ast.Call) -> None:
@@ -80,17 +86,17 @@ def _buffers(writer: Writer, program: Program, file: File, known: ast.Call, call
     if synced:
         missed = at_start and _loads_on_one_rank(program)
         if not (missed or _RUNNING_BUT_SYNCED.search(_layers(program)) or _changing(program, at_start)):
-            add_keyword(writer, call, CODE, _SYNCED, name, "False", api=API)
+            add_keyword(writer, call, fixer.code, _SYNCED, name, "False", api=API)
             return
     if not _MODELS.search(_text(program)) and not _registered(program):
         return  # there is nothing to send
     running = synced or _RUNNING.search(_layers(program)) or _MODELS.search(_text(program))
     if not running and _own_model(program, file, known) and not _changing(program, at_start):
-        add_keyword(writer, call, CODE, _BUFFERS, name, "False", api=API)
+        add_keyword(writer, call, fixer.code, _BUFFERS, name, "False", api=API)
         return
     writer.remark(
         call,
-        CODE,
+        fixer.code,
         "rank 0 sends all buffers of the model before each forward pass",
         f"pass {name}=False if the model has no buffers that change (running statistics), or if only rank 0 "
         "evaluates and saves it",
@@ -136,7 +142,7 @@ def _synced(program: Program, file: File, call: ast.Call) -> bool:
 def _model(call: ast.Call) -> ast.expr | None:
     if call.args and not isinstance(call.args[0], ast.Starred):
         return call.args[0]
-    return next((keyword.value for keyword in call.keywords if keyword.arg == "module"), None)
+    return keyword_of(call, "module")
 
 
 def _own_model(program: Program, file: File, call: ast.Call) -> bool:
@@ -230,7 +236,7 @@ def _made_alike(program: Program, file: File, node: ast.expr, depth: int = 0) ->
     """True for a tensor that every rank makes alike: from constants and arithmetic, nothing random, nothing read."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call):
-            last = getattr(inner.func, "attr", getattr(inner.func, "id", ""))
+            last = last_name(inner.func)
             if last not in _MAKERS:
                 return False
         elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
@@ -260,7 +266,7 @@ def _views(writer: Writer, program: Program, call: ast.Call) -> None:
         return
     if not _plain_gradients(program, writer.work.settings):
         return
-    add_keyword(writer, call, CODE, _VIEWS, "gradient_as_bucket_view", "True", api=API)
+    add_keyword(writer, call, fixer.code, _VIEWS, "gradient_as_bucket_view", "True", api=API)
 
 
 def _plain_gradients(program: Program, settings: Settings) -> bool:
@@ -289,7 +295,7 @@ def _plain_gradients(program: Program, settings: Settings) -> bool:
 
 def _other_optimizer(known: str, call: ast.Call) -> bool:
     """True for a class that is called like an optimizer and is none of torch's."""
-    last = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    last = last_name(call.func)
     by_name = last[:1].isupper() and re.search(
         "Adam|SGD|Lamb|LAMB|Lars|LARS|Lion|RMSprop|Adagrad|Adafactor|Optim", last
     )
@@ -303,7 +309,7 @@ def _known_taker(program: Program, file: File, node: ast.Attribute) -> bool:
             return True
         if isinstance(above, ast.Call) and above.func is not node:
             known = file.names.qualified(above.func) or ""
-            last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+            last = last_name(above.func)
             if known.startswith(("torch.optim.", "torch.nn.utils.")) or program.callee(file, above) is not None:
                 return True
             if last not in _COUNTERS:

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of, lacks
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.program.program import File, Slot, enclosing_function
 from transplt.program.training import Loader
+from transplt.syntax.asks import keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.tunings.edits import add_keyword
-from transplt.themes.tunings.loaders import PLACES, given, is_constant
+from transplt.themes.tunings.keywords import add_keyword
+from transplt.themes.tunings.loaders import API, PLACES, given, is_constant
 from transplt.themes.tunings.reading import WRAPPERS, Reader, Reading, calls_here, reading
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU757"
+fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(b"DataLoader",))
+
 _MESSAGE = "every step of an epoch has batches of one shape; data that fills no batch is left out of the epoch"
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
     """Look at the loaders of a file with which something trains."""
-    work = writer.work
-    if b"DataLoader" not in work.source.utf8:
+    writer = writer_for(work, fixer)
+    if writer is None:
         return
     found = reading(work)
     loaders = {id(loader.call): loader for loader in found.loaders_in(work.scan.path)}
@@ -37,10 +42,11 @@ def plan(writer: Writer, value: str) -> None:
                 "drop_last=True would leave data out of the epoch, and the script divides by the size of the dataset "
                 f"in line {divided.lineno}",
                 "divide by the number of samples that were seen, then pass drop_last=True",
-                CODE,
+                fixer.code,
             )
             continue
-        add_keyword(writer, call, CODE, _MESSAGE, "drop_last", "True", api="torch.utils.data.DataLoader")
+        add_keyword(writer, call, fixer.code, _MESSAGE, "drop_last", "True", api=API)
+    yield from writer.found
 
 
 def _batches(loader: Loader) -> bool:
@@ -56,8 +62,8 @@ def _batches(loader: Loader) -> bool:
     ):
         return False
     dataset = call.args[0] if call.args else keyword_of(call, "dataset")
-    name = getattr(getattr(dataset, "func", None), "attr", getattr(getattr(dataset, "func", None), "id", ""))
-    return name != "Subset"  # of a few samples, to try something out
+    made = last_name(dataset.func) if isinstance(dataset, ast.Call) else ""
+    return made != "Subset"  # of a few samples, to try something out
 
 
 def _only_trains(found: Reading, loader: Loader) -> bool:
@@ -107,7 +113,7 @@ def _known(found: Reading, file: File, node: ast.expr) -> bool:
         above = parent(above)
     if not isinstance(above, ast.Call) or above.func is node:
         return True
-    last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+    last = last_name(above.func)
     return last in WRAPPERS or last in ("len", "next", "print") or found.program.callee(file, above) is not None
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.edits.edit import Beside
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
+from transplt.edits.writer import Writer
 from transplt.program.program import imported_paths
 from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.tunings.optimizers import ON_CARD
 from transplt.themes.tunings.reach import program_around, reach_of
-from transplt.themes.tunings.spelling import torch_name
+from transplt.themes.tunings.writer import torch_name
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _TESTS = ("test_", "unit_test", "conftest", "setup.py", "hubconf.py")
@@ -31,9 +32,10 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     if any(word in text for text in texts for word in already) or not any(ON_CARD.search(text) for text in texts):
         return
     last = _last_import(work.scan.tree)
-    if last is None or not writer.layout.fits(last):
+    if last is None or not writer.fits(last):
         return
-    lead = [] if any(item.node is last and item.after for item in writer.layout.lines) else [""]
+    below = (edit.where for edit in writer.edits if edit.group and isinstance(edit.where, Beside))
+    lead = [] if any(place.node is last and place.below for place in below) else [""]
     writer.after(last, [*lead, f"{torch_name(writer)}.{line}"], code, message)
 
 

@@ -4,59 +4,59 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
 from transplt.finding import Effort
 from transplt.program.program import read_file
+from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import chain, parent
-from transplt.themes.tunings.edits import ignored
+from transplt.themes.tunings.writer import switched_off, writer_for
 
-CODE = "NPU759"
-_EXTENSION = "torch.utils.cpp_extension.CUDAExtension"
+fixer = Fixer(__name__, code="NPU759", rank=350, theme="tune:extensions", needs=(b"CUDAExtension",))
+
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "OSError"})
 
 
-def plan(writer: Writer, value: str) -> None:
-    """Look at the extensions that a file builds; what is said here takes the place of the general finding."""
-    work = writer.work
-    if b"CUDAExtension" not in work.source.utf8:
+@fixer.on(ast.Call, name="torch.utils.cpp_extension.CUDAExtension")
+def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
+    """Say what becomes of an extension, in the place of the general finding."""
+    writer = writer_for(work, fixer)
+    if writer is None or switched_off(work, call.func, fixer.code):
         return
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-        if work.names.qualified(call.func) != _EXTENSION or ignored(writer, call.func, CODE):
-            continue
-        name, sources = _name(call), _sources(call)
-        kernels = [source for source in sources or () if source.endswith((".cu", ".cuh"))]
-        others = [source for source in sources or () if not source.endswith((".cu", ".cuh"))]
-        start, end = work.source.extent(call.func)
-        work.notes[:] = [note for note in work.notes if not (note.code == "NPU550" and start <= note.extent[0] < end)]
-        optional = name and _optional(work, name)
-        if optional:
-            message = f"the project runs without {name}: {optional} imports it in a try with a way around it"
-            help_ = "take this extension out of ext_modules; the path without it runs on the NPU"
-            effort = Effort.LOW
-        elif kernels:
-            message = f"{name or 'this extension'} holds CUDA kernels: {', '.join(kernels)}"
-            help_ = (
-                "write the kernels as torch operators or in Ascend C; build what is left with "
-                f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
-            )
-            effort = Effort.HIGH
-        elif others:
-            message = f"{name or 'this extension'} has C++ sources alone: {', '.join(others)}"
-            help_ = (
-                "if they include no CUDA header, build them with "
-                f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
-            )
-            effort = Effort.MEDIUM
-        else:
-            message = f"{name or 'this extension'} builds sources that cannot be seen here"
-            help_ = (
-                "leave the .cu sources out, write them as torch operators or in Ascend C, and build the others with "
-                "torch_npu.utils.cpp_extension.NpuExtension"
-            )
-            effort = Effort.HIGH
-        writer.left(call.func, message, help_, CODE, effort)
+    name, sources = _name(call), _sources(call)
+    kernels = [source for source in sources or () if source.endswith((".cu", ".cuh"))]
+    others = [source for source in sources or () if not source.endswith((".cu", ".cuh"))]
+    start, end = work.source.extent(call.func)
+    work.withdraw_notes(lambda note: note.code == "NPU550" and start <= note.extent[0] < end)
+    optional = name and _optional(work, name)
+    if optional:
+        message = f"the project runs without {name}: {optional} imports it in a try with a way around it"
+        help_ = "take this extension out of ext_modules; the path without it runs on the NPU"
+        effort = Effort.LOW
+    elif kernels:
+        message = f"{name or 'this extension'} holds CUDA kernels: {', '.join(kernels)}"
+        help_ = (
+            "write the kernels as torch operators or in Ascend C; build what is left with "
+            f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
+        )
+        effort = Effort.HIGH
+    elif others:
+        message = f"{name or 'this extension'} has C++ sources alone: {', '.join(others)}"
+        help_ = (
+            "if they include no CUDA header, build them with "
+            f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
+        )
+        effort = Effort.MEDIUM
+    else:
+        message = f"{name or 'this extension'} builds sources that cannot be seen here"
+        help_ = (
+            "leave the .cu sources out, write them as torch operators or in Ascend C, and build the others with "
+            "torch_npu.utils.cpp_extension.NpuExtension"
+        )
+        effort = Effort.HIGH
+    writer.left(call.func, message, help_, fixer.code, effort)
+    yield from writer.found
 
 
 def _name(call: ast.Call) -> str:

@@ -1,4 +1,4 @@
-"""`--tune finite-masks`: minus infinity in the scores of a softmax becomes the lowest number of their dtype.
+"""`finite-masks`: minus infinity in the scores of a softmax becomes the lowest number of their dtype.
 
 The softmax of both is the same, but for rows that are masked as a whole: nan before, equal weights after. Source:
 facts/advice.json, inf_nan_mode: with INF_NAN_MODE_ENABLE=0 cards make the largest finite value of an infinity and 0 of
@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.work import Work, is_dotted
-from transplt.edits.writing import Writer, written
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.program.program import enclosing_function
+from transplt.syntax.asks import by_place, is_dotted, keyword_of
 from transplt.syntax.scan import FUNCTIONS, Scope, chain, parent, statement
 from transplt.themes.tunings.attention import NATIVE
-from transplt.themes.tunings.values import attribute_values, function_around, held, runs_before, scripted, text_of
+from transplt.themes.tunings.values import attribute_values, held, runs_before, scripted
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU764"
+fixer = Fixer(__name__, code="NPU764", rank=450, theme="tune:finite-masks", needs=(b"softmax",))
+
 _FILLS = ("masked_fill", "masked_fill_")
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax"})
 #: What reading a tensor does not use up.
@@ -30,34 +35,33 @@ _VIEWS = frozenset(
 _INFINITE = frozenset({"math.inf", "numpy.inf", "torch.inf", "numpy.Inf"})
 
 
-def plan(writer: Writer, value: str) -> None:
-    """Rewrite the masks of scores whose way into a softmax can be read."""
-    work = writer.work
-    if b"inf" not in work.source.utf8.lower() or b"softmax" not in work.source.utf8:
+@fixer.on(ast.Call)
+def minus_infinity_before_a_softmax(work: Work, call: ast.Call) -> Finds:
+    """Rewrite a mask of scores whose way into a softmax can be read."""
+    found = _filled(work, call) or _full(work, call)
+    if found is None or scripted(work, call) or b"inf" not in work.source.utf8.lower():
         return
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-        found = _filled(work, call) or _full(work, call)
-        if found is None or scripted(work, call):
-            continue
-        dtype, infinity = found
-        if not _reaches_softmax(work, call, call) or _looks_for_nan(work, call):
-            continue
-        if not dtype:
-            writer.remark(
-                infinity,
-                NATIVE,
-                "minus infinity stays: the dtype of the scores cannot be read without computing them twice",
-                "give the scores a name; then torch.finfo(scores.dtype).min takes its place",
-            )
-            continue
+    dtype, infinity = found
+    writer = writer_for(work, fixer)
+    if writer is None or not _reaches_softmax(work, call, call) or _looks_for_nan(work, call):
+        return
+    if dtype:
         text = f"{writer.torch}.finfo({dtype}).min"
-        writer.change(infinity, CODE, f"minus infinity before a softmax -> {text}", written(text))
+        writer.change(infinity, fixer.code, f"minus infinity before a softmax -> {text}", text)
+    else:
+        writer.remark(
+            infinity,
+            NATIVE,
+            "minus infinity stays: the dtype of the scores cannot be read without computing them twice",
+            "give the scores a name; then torch.finfo(scores.dtype).min takes its place",
+        )
+    yield from writer.found
 
 
 def _looks_for_nan(work: Work, call: ast.expr) -> bool:
     """True in a function that asks for nan: it knows of rows that are masked as a whole."""
-    function = function_around(call)
-    text = text_of(work, function) if function is not None else work.source.text
+    function = enclosing_function(call)
+    text = work.text(function) if function is not None else work.source.text
     return "isnan" in text or "nan_to_num" in text or "isinf" in text
 
 
@@ -67,11 +71,11 @@ def _filled(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
         return None
     args = list(call.args)
     scores = args.pop(0) if work.names.qualified(call.func) == "torch.masked_fill" and args else call.func.value
-    value = next((key.value for key in call.keywords if key.arg == "value"), None)
+    value = keyword_of(call, "value")
     value = args[1] if len(args) == 2 else value
     if value is None or not is_minus_infinity(work, value):
         return None
-    return (f"{text_of(work, scores)}.dtype" if is_dotted(scores) else "", value)
+    return (f"{work.text(scores)}.dtype" if is_dotted(scores) else "", value)
 
 
 def _full(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
@@ -79,18 +83,18 @@ def _full(work: Work, call: ast.Call) -> tuple[str, ast.expr] | None:
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     full = work.names.qualified(call.func)
-    value = next((key.value for key in call.keywords if key.arg == "fill_value"), None)
+    value = keyword_of(call, "fill_value")
     value = call.args[1] if len(call.args) > 1 else value
     if value is None or not is_minus_infinity(work, value):
         return None
-    dtype = next((key.value for key in call.keywords if key.arg == "dtype"), None)
+    dtype = keyword_of(call, "dtype")
     if full in ("torch.full", "torch.full_like") or name == "new_full":
         if dtype is not None:
-            return (text_of(work, dtype) if is_dotted(dtype) else "", value)
+            return (work.text(dtype) if is_dotted(dtype) else "", value)
         if full == "torch.full":
-            return (f"{text_of(work, owner)}.get_default_dtype()", value) if owner is not None else None
+            return (f"{work.text(owner)}.get_default_dtype()", value) if owner is not None else None
         like = call.args[0] if full == "torch.full_like" else owner
-        return (f"{text_of(work, like)}.dtype" if like is not None and is_dotted(like) else "", value)
+        return (f"{work.text(like)}.dtype" if like is not None and is_dotted(like) else "", value)
     return None
 
 
@@ -110,7 +114,7 @@ def _is_infinity(work: Work, node: ast.expr, words: tuple[str, ...]) -> bool:
 
 def stays_finite(work: Work, line: ast.Assign, scores: ast.expr) -> bool:
     """True when `scores[mask] = -inf` goes into a softmax and nowhere else, and this tuning is asked for."""
-    if not any(name == "finite-masks" for name, _ in work.settings.tune) or not isinstance(scores, ast.Name):
+    if not work.settings.asks_for("tune:finite-masks") or not isinstance(scores, ast.Name):
         return False
     if not _is_own(work, scores):
         return False
@@ -181,9 +185,8 @@ def _next_uses(work: Work, name: ast.Name, after: ast.stmt, call: ast.Call | Non
     stores = [node for node in bound if isinstance(node, ast.Name) and (node.lineno, node.col_offset) > end]
     if not loads or closures or not _is_fresh(work, name, after):
         return False
-    loads.sort(key=lambda node: (node.lineno, node.col_offset))
     reached = False
-    for load in loads:
+    for load in by_place(loads):
         if reached and any(runs_before(statement(node), load) for node in stores):
             continue
         if not _reaches_softmax(work, load, call, depth + 1):

@@ -9,12 +9,17 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.work import Note, Work, is_dotted
-from transplt.edits.writing import Writer
-from transplt.themes.tunings import attention, imports
+from transplt.edits.edit import Note
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import by_place, is_dotted, root_name
+from transplt.syntax.scan import parent
+from transplt.themes.tunings import attention
 from transplt.themes.tunings.attention import BY_HAND, CODE, Masks
-from transplt.themes.tunings.call_texts import Bound, Piece, bind, rewritten
-from transplt.themes.tunings.values import switched_off
+from transplt.themes.tunings.call_texts import Bound, bind, rewritten
+from transplt.themes.tunings.unused import certain_import, drop_functions
+from transplt.themes.tunings.writer import switched_off
+from transplt.trees.new_calls import Piece
 from transplt.trees.transform import Transform
 
 _TAIL = "dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs block_table"
@@ -62,11 +67,11 @@ class _Call:
     masked: bool
 
 
-def plan(writer: Writer, masks: Masks) -> None:
+def rewrite_calls(writer: Writer, masks: Masks) -> None:
     """Rewrite the calls whose arguments can all be read; imports that are left over go."""
     work = writer.work
     calls: list[_Call] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         full = work.names.qualified(call.func) or ""
         name = full.rpartition(".")[2]
         if not full.startswith("flash_attn.") or not name.startswith("flash_attn_"):
@@ -83,8 +88,8 @@ def plan(writer: Writer, masks: Masks) -> None:
     attempts = _attempts(work, calls)
     done: list[ast.expr] = []
     for item in calls:
-        root = imports.root_of(item.node.func)
-        if root is None or not (imports.is_certain(work, root) or root.id in attempts):
+        root = root_name(item.node.func)
+        if root is None or not (certain_import(work, root) or root.id in attempts):
             writer.left(
                 item.node,
                 f"{item.name} stays: whether its import succeeds decides what the program does",
@@ -97,7 +102,7 @@ def plan(writer: Writer, masks: Masks) -> None:
             done.append(item.node.func)
             masks.used = masks.used or item.masked
     if done:
-        removed = imports.drop(writer, done, CODE)
+        removed = drop_functions(writer, done, CODE)
         for attempt in {id(node): node for node in attempts.values()}.values():
             if work.settings.style != "portable":
                 writer.remove(attempt, CODE, "import of flash_attn, which nothing needs any more", only=False)
@@ -110,13 +115,13 @@ def _attempts(work: Work, calls: list[_Call]) -> dict[str, ast.Try]:
     found: dict[str, ast.Try] = {}
     by_root: dict[str, list[_Call]] = {}
     for item in calls:
-        root = imports.root_of(item.node.func)
-        if root is not None and imports.is_certain(work, root) is None:
+        root = root_name(item.node.func)
+        if root is not None and certain_import(work, root) is None:
             by_root.setdefault(root.id, []).append(item)
     for items in by_root.values():
-        root = imports.root_of(items[0].node.func)
-        node = imports.is_attempt(work, root) if root is not None else None
-        names = imports.names_of(node) if node is not None else None
+        root = root_name(items[0].node.func)
+        node = _attempt(work, root) if root is not None else None
+        names = _names_of(node) if node is not None else None
         if node is None or names is None or root is None:
             continue
         same = all(_same_alignment(item.name, line) for item in items for line in ast.walk(node))
@@ -128,6 +133,39 @@ def _attempts(work: Work, calls: list[_Call]) -> dict[str, ast.Try]:
         if whole and same:
             found[root.id] = node
     return found
+
+
+def _attempt(work: Work, name: ast.Name) -> ast.Try | None:
+    """The `try` at module level that does nothing but import a name, or another of the same package in its place."""
+    found = work.names.lookup(name.id, work.scan.scope_of(name))
+    if found is None or found[0] is not work.scan.root:
+        return None
+    nodes = {id(above): above for binding in found[1] if isinstance(above := _attempt_around(binding.node), ast.Try)}
+    if len(nodes) != 1 or any(_attempt_around(binding.node) is None for binding in found[1]):
+        return None
+    node = next(iter(nodes.values()))
+    return node if not node.orelse and not node.finalbody else None
+
+
+def _attempt_around(node: ast.AST) -> ast.Try | None:
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, ast.Try):
+            return node if isinstance(parent(node), ast.Module) else None
+    return None
+
+
+def _names_of(node: ast.Try) -> set[str] | None:
+    """The names that a `try` imports or sets to None; None when it does anything else."""
+    names: set[str] = set()
+    for line in [*node.body, *(each for handler in node.handlers for each in handler.body)]:
+        if isinstance(line, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in line.names)
+        elif isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant):
+            names.update(target.id for target in line.targets if isinstance(target, ast.Name))
+        elif not isinstance(line, (ast.Pass, ast.Raise)):
+            return None
+    return names
 
 
 def _same_alignment(name: str, line: ast.AST) -> bool:
@@ -222,15 +260,16 @@ def _settle(writer: Writer, removed: list[ast.stmt]) -> None:
     work = writer.work
     spans = [work.source.extent(node) for node in removed]
     stays = next((node for node in work.scan.imports if node not in removed and _of_package(node)), None)
-    kept: list[Note] = []
-    for note in work.notes:
+
+    def of_removed(note: Note) -> bool:
         inside = any(start <= note.extent[0] and note.extent[1] <= end for start, end in spans)
-        if inside and note.code == "NPU510":
-            if stays is None:
-                continue
-            note.extent = work.source.extent(stays)
-        kept.append(note)
-    work.notes[:] = kept
+        return inside and note.code == "NPU510"
+
+    if stays is None:
+        work.withdraw_notes(of_removed)
+        return
+    for note in filter(of_removed, work.notes):
+        note.extent = work.source.extent(stays)
 
 
 def _of_package(node: ast.Import | ast.ImportFrom) -> bool:

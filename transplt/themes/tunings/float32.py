@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.edits.insertions import Deletion
+from transplt.edits.edit import Extent, Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer, written
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import Binding, parent
 from transplt.themes.tunings.copies import is_device
-from transplt.themes.tunings.edits import edit, ignored
-from transplt.trees.lazy import cst
-from transplt.trees.transform import Transform
+from transplt.themes.tunings.writer import rewrite, rewrites, switched_off, writer_for
+from transplt.trees import names
+from transplt.trees.expressions import between, receiver
 
-CODE = "NPU770"
+fixer = Fixer(__name__, code="NPU770", rank=510, theme="tune:float32", needs=(b"double", b"float64", b"from_numpy"))
+
 _DOUBLE = {"torch.float64": "float32", "torch.double": "float"}
 _SUMMED = "float32 in place of float64, which HCCL does not sum; it counts exactly up to 16 777 216"
 _METER = "float32 in place of float64, which the NPU does not have in general; it counts exactly up to 16 777 216"
@@ -29,23 +31,26 @@ _READ = frozenset("item tolist cpu numpy size shape clone detach numel".split())
 _COLLECTIVES = frozenset("all_reduce reduce broadcast all_gather gather reduce_scatter".split())
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def tensors_of_float64(work: Work, tree: ast.Module) -> Finds:
     """Look at the float64 tensors of a file."""
-    utf8 = writer.work.source.utf8
-    if b"double" in utf8 or b"float64" in utf8:
+    if writer := writer_for(work, fixer):
         _sums(writer)
         _meters(writer)
-    if b"from_numpy" in utf8:
-        _early(writer)
+        if b"from_numpy" in work.source.utf8:
+            _early(writer)
+        yield from writer.found
 
 
 def _sums(writer: Writer) -> None:
     """What codemods.reductions reports as a float64 that HCCL refuses."""
     work = writer.work
-    for note in [note for note in work.notes if note.code == "NPU314"]:
-        node = _at(work, note.extent)
-        if node is not None and _to_float32(writer, node, _SUMMED) and not ignored(writer, node, CODE):
-            work.notes.remove(note)
+    settled = []
+    for note in work.notes:
+        node = _at(work, note.extent) if note.code == "NPU314" else None
+        if node is not None and _to_float32(writer, node, _SUMMED) and not switched_off(work, node, fixer.code):
+            settled.append(note)
+    work.withdraw_notes(lambda note: note in settled)
 
 
 def _at(work: Work, extent: tuple[int, int]) -> ast.expr | None:
@@ -58,20 +63,11 @@ def _at(work: Work, extent: tuple[int, int]) -> ast.expr | None:
 
 def _to_float32(writer: Writer, node: ast.expr, message: str) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "double":
-        return edit(writer, node.func, CODE, message, renamed("float"), api="torch.Tensor.double")
+        return rewrite(writer, node.func, fixer.code, message, names.last_name("float"), api="torch.Tensor.double")
     new = _DOUBLE.get(writer.work.names.qualified(node) or "")
     if new is None or not isinstance(node, ast.Attribute):
         return False
-    return edit(writer, node, CODE, message, renamed(new), api="torch.float64")
-
-
-def renamed(name: str) -> Transform:
-    """Give an attribute another name."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        return cst.ensure_type(node, cst.Attribute).with_changes(attr=cst.Name(name))
-
-    return transform
+    return rewrite(writer, node, fixer.code, message, names.last_name(new), api="torch.float64")
 
 
 # --- meters ----------------------------------------------------------------------------------------------------------
@@ -80,19 +76,21 @@ def renamed(name: str) -> Transform:
 def _meters(writer: Writer) -> None:
     """`total = torch.zeros(2, dtype=torch.float64, device="cuda")` that is summed up, reduced and read."""
     work = writer.work
-    taken = {id(change.node) for change in work.changes if change.code == CODE}
+    taken = [edit.node for edit in rewrites(writer) if edit.code == fixer.code]
     for name in _DOUBLE:
-        for node in sorted(
-            work.scan.attributes.get(name.rpartition(".")[2], ()), key=lambda node: (node.lineno, node.col_offset)
-        ):
-            if id(node) in taken or work.names.qualified(node) != name:
+        for node in by_place(work.scan.attributes.get(name.rpartition(".")[2], ())):
+            if node in taken or work.names.qualified(node) != name:
                 continue
             made = _made_on_device(work, node)
             if made is None or not _only_counts(work, made) or not _to_float32(writer, node, _METER):
                 continue
-            if not ignored(writer, node, CODE):
-                extent = work.source.extent(node)
-                work.notes[:] = [note for note in work.notes if not (note.code == "NPU127" and note.extent == extent)]
+            if not switched_off(work, node, fixer.code):
+                _forget(work, "NPU127", work.source.extent(node))
+
+
+def _forget(work: Work, code: str, extent: Extent) -> None:
+    """Take back what the migration says about a dtype that is another one now."""
+    work.withdraw_notes(lambda note: note.code == code and note.extent == extent)
 
 
 def _made_on_device(work: Work, dtype: ast.expr) -> ast.Name | None:
@@ -173,7 +171,7 @@ def _counts(work: Work, node: ast.expr, name: str) -> bool:
     if isinstance(above, ast.Attribute):
         return above.attr in _READ
     if isinstance(above, ast.Call):
-        last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+        last = last_name(above.func)
         full = work.names.qualified(above.func) or ""
         if last in ("float", "int", "print"):
             return True
@@ -193,31 +191,26 @@ def _counts(work: Work, node: ast.expr, name: str) -> bool:
 def _early(writer: Writer) -> None:
     """`torch.from_numpy(a).to(device)[t].float()`: the cast goes in front of the copy."""
     work = writer.work
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-        if getattr(call.func, "attr", "") != "float" or call.args or call.keywords:
+    for method in by_place(work.scan.attributes.get("float", ())):
+        call, moved = call_of(method), method.value
+        if call is None or call.args or call.keywords:
             continue
-        inner: ast.expr = call.func.value  # type: ignore[attr-defined]
-        while isinstance(inner, ast.Subscript):
-            inner = inner.value
-        if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+        while isinstance(moved, ast.Subscript):
+            moved = moved.value
+        if not isinstance(moved, ast.Call) or not isinstance(moved.func, ast.Attribute):
             continue
-        moved, source = inner, inner.func.value
-        if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):  # type: ignore[attr-defined]
+        source = moved.func.value
+        if moved.func.attr not in ("to", "cuda", "npu") or not isinstance(source, ast.Call):
             continue
         if work.names.qualified(source.func) != "torch.from_numpy" or not _only_moves(work, moved):
             continue
-        if ignored(writer, source, CODE) or ignored(writer, call, CODE):
+        if switched_off(work, source, fixer.code) or switched_off(work, call, fixer.code):
             continue
-        text = work.source.slice(*work.source.extent(source))
-        if any(
-            work.source.extent(source)[0] <= work.source.extent(change.node)[0] < work.source.extent(source)[1]
-            for change in work.changes
-        ):
+        start, end = work.source.extent(source)
+        if any(start <= work.source.extent(edit.node)[0] < end for edit in rewrites(writer)):
             continue
-        if edit(writer, source, CODE, _EARLY, written(f"{text}.float()"), api="torch.Tensor.float"):
-            end = work.source.extent(call)[1]
-            behind = work.source.extent(call.func.value)[1]  # type: ignore[attr-defined]
-            work.deletions.append(Deletion(behind, end, "", CODE, _EARLY, writer.level))
+        if rewrite(writer, source, fixer.code, _EARLY, between("", ".float()"), api="torch.Tensor.float"):
+            writer.rewrite(call, fixer.code, _EARLY, receiver, holes=(method.value,))
 
 
 def _only_moves(work: Work, call: ast.Call) -> bool:

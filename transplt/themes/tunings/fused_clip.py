@@ -5,17 +5,22 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.codemods.args import without_argument
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.program.program import File, Program, enclosing_function
+from transplt.syntax.asks import by_place
 from transplt.themes.tunings.optimizers import Made, Optimizers, optimizers_around
 from transplt.themes.tunings.reach import Key, key, program_around
 from transplt.themes.tunings.trained import model_of, trained
 from transplt.themes.tunings.unused import drop_unused
-from transplt.trees.lazy import cst
+from transplt.themes.tunings.writer import writer_for
+from transplt.trees.calls import calling, one_after_the_other
+from transplt.trees.departures import without_arguments
 from transplt.trees.transform import Transform
 
-CODE = "NPU751"
+fixer = Fixer(__name__, code="NPU751", rank=120, theme="tune:fused-clip")
+
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
 
 
@@ -27,27 +32,29 @@ class Clip:
     dropped: tuple[str, ...]
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def clippings(work: Work, tree: ast.Module) -> Finds:
     """Change the clippings of this file that are over all parameters of one fused optimizer."""
-    work = writer.work
-    if work.settings.amp == "apex":
+    writer = writer_for(work, fixer)
+    if writer is None or work.settings.amp == "apex":
         return  # those of Ascend apex: transplt.themes.amp.apex_replacements
     program, found = program_around(work), optimizers_around(work)
     if program is None or found is None:
         return
-    asked = any(name == "fused-optimizer" for name, _ in work.settings.tune)
+    asked = work.settings.asks_for("tune:fused-optimizer")
     fused = [made for made in found.made if made.fused or (asked and not made.why)]
     if not fused:
         return
     clips = _clips(program, work.scan.path, found, fused)
     done = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         clip = clips.get(key(work.scan.path, call))
         if clip is not None and writer.change(
-            call, CODE, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
+            call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
         ):
             done.append(call.func)
-    drop_unused(writer, done, CODE)
+    drop_unused(writer, done, fixer.code)
+    yield from writer.found
 
 
 def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) -> dict[Key, Clip]:
@@ -80,20 +87,12 @@ def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused
         if set(every) != set(holders):
             continue
         nodes: list[ast.expr] = [*file.scan.names.get(slot[2], ()), *file.scan.attributes.get(slot[2], ())]
-        for node in sorted(nodes, key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(nodes):
             if enclosing_function(node) is function and program.slot(file, node) == slot:
                 return Clip(ast.unparse(node), tuple(dropped))
     return None
 
 
 def _clipped(clip: Clip) -> Transform:
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        if "parameters" not in clip.dropped:
-            call = without_argument(call, 0)
-        for name in clip.dropped:
-            at = next(i for i, arg in enumerate(call.args) if arg.keyword and arg.keyword.value == name)
-            call = without_argument(call, at)
-        return call.with_changes(func=cst.parse_expression(f"{clip.optimizer}.clip_grad_norm_fused_"))
-
-    return transform
+    gone = without_arguments(*clip.dropped, first="parameters" not in clip.dropped)
+    return one_after_the_other(gone, calling(f"{clip.optimizer}.clip_grad_norm_fused_"))

@@ -4,62 +4,54 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import with_keyword, without_keywords
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent
 from transplt.themes.tunings.optimizers import CLASSES, Optimizers, class_of, optimizers_around
 from transplt.themes.tunings.reach import key
 from transplt.themes.tunings.unused import drop_unused
-from transplt.trees.lazy import cst
-from transplt.trees.transform import Transform
+from transplt.themes.tunings.writer import writer_for
+from transplt.trees.calls import calling, one_after_the_other, with_keyword, without_any_argument
+from transplt.trees.departures import without_arguments
 
-CODE = "NPU750"
+fixer = Fixer(__name__, code="NPU750", rank=110, theme="tune:fused-optimizer")
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def optimizers(work: Work, tree: ast.Module) -> Finds:
     """Change the optimizers of this file that can be, and what is said to them."""
-    work = writer.work
-    if work.settings.amp == "apex":
+    writer = writer_for(work, fixer)
+    if writer is None or work.settings.amp == "apex":
         return  # those of Ascend apex: transplt.themes.amp.apex_replacements
     found = optimizers_around(work)
     if found is None:
         return
     path, done = work.scan.path, []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         place = key(path, call)
         if (made := found.by_key.get(place)) is not None:
             if made.fused:
                 continue
             if not made.why:
                 fused = CLASSES[made.name]
-                if writer.change(
-                    call, CODE, f"{ast.unparse(call.func)} becomes {fused}", _fused(fused, made.dropped),
-                    writes_npu=True, api=f"torch.optim.{made.name}",
-                ):  # fmt: skip
+                message = f"{ast.unparse(call.func)} becomes {fused}"
+                new = one_after_the_other(without_arguments(*made.dropped), calling(fused))
+                if writer.change(call, fixer.code, message, new, writes_npu=True, api=f"torch.optim.{made.name}"):
                     done.append(call.func)
             elif not made.silent:
-                help_ = made.help or f"look at the page of {CODE} and write {CLASSES[made.name]} where it fits"
-                writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, CODE)
+                help_ = made.help or f"look at the page of {fixer.code} and write {CLASSES[made.name]} where it fits"
+                writer.left(call, f"torch.optim.{made.name} stays: {made.why}", help_, fixer.code)
         elif place in found.zeroing:
-            writer.change(call, CODE, "the fused optimizers refuse set_to_none=True", _plain)
+            writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument)
         elif place in found.modules:
             message = "the gradients stay where the fused optimizers packed them"
-            writer.change(call, CODE, message, with_keyword("set_to_none", "False"))
+            writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"))
     _references(writer, found)
-    drop_unused(writer, done, CODE)
-
-
-def _fused(name: str, dropped: tuple[str, ...]) -> Transform:
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(without_keywords(*dropped)(node), cst.Call)
-        return call.with_changes(func=cst.parse_expression(name))
-
-    return transform
-
-
-def _plain(node: cst.CSTNode) -> cst.CSTNode:
-    return cst.ensure_type(node, cst.Call).with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
+    drop_unused(writer, done, fixer.code)
+    yield from writer.found
 
 
 def _references(writer: Writer, found: Optimizers) -> None:
@@ -86,12 +78,12 @@ def _references(writer: Writer, found: Optimizers) -> None:
                 call,
                 "which class of torch.optim this is cannot be seen",
                 f"for {', '.join(sorted(CLASSES))} torch_npu.optim has NpuFused forms",
-                CODE,
+                fixer.code,
             )
 
 
 def _said(writer: Writer, node: ast.expr, message: str, name: str) -> None:
-    writer.left(node, message, f"use {CLASSES[name]} there if its restrictions allow it", CODE)
+    writer.left(node, message, f"use {CLASSES[name]} there if its restrictions allow it", fixer.code)
 
 
 def _class_names(work: Work) -> list[ast.expr]:
@@ -102,4 +94,4 @@ def _class_names(work: Work) -> list[ast.expr]:
     for name in CLASSES:
         nodes += work.scan.attributes.get(name, ())
     found = [node for node in nodes if class_of(work.names.qualified(node) or "")]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    return by_place(found)

@@ -1,38 +1,51 @@
-"""`--tune fusion-attention`: calls of attention become calls of `torch_npu.npu_fusion_attention`."""
+"""`fusion-attention`: calls of attention become calls of `torch_npu.npu_fusion_attention`."""
 
 from __future__ import annotations
 
 import ast
 
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import by_place, keyword_of
 from transplt.syntax.scan import chain
-from transplt.themes.tunings import attention, flash_attention, imports
+from transplt.themes.tunings import attention, flash_attention
 from transplt.themes.tunings.attention import NATIVE, Masks
-from transplt.themes.tunings.call_texts import Piece, bind, rewritten
-from transplt.themes.tunings.values import attribute_values, describe, held, scripted, switched_off, text_of
+from transplt.themes.tunings.call_texts import bind, rewritten
+from transplt.themes.tunings.unused import drop_functions
+from transplt.themes.tunings.values import attribute_values, describe, held, scripted
+from transplt.themes.tunings.writer import switched_off, writer_for
+from transplt.trees.new_calls import Piece
+
+fixer = Fixer(__name__, code=attention.CODE, rank=410, theme="tune:fusion-attention",
+              needs=(b"flash_attn", b"scaled_dot_product_attention"))  # fmt: skip
 
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 _PARAMETERS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
 _CONTEXTS = ("torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def attention_of_one_operator(work: Work, tree: ast.Module) -> Finds:
     """Rewrite the calls whose facts can all be read, and say of the others which is missing."""
-    work = writer.work
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
     masks = Masks(writer)
     if b"flash_attn" in work.source.utf8:
-        flash_attention.plan(writer, masks)
+        flash_attention.rewrite_calls(writer, masks)
     if b"scaled_dot_product_attention" in work.source.utf8:
         _native(writer, masks)
     masks.write()
+    yield from writer.found
 
 
 def _native(writer: Writer, masks: Masks) -> None:
     work = writer.work
     calls = [call for call in work.scan.calls if work.names.qualified(call.func) == SDPA]
     done: list[ast.expr] = []
-    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(calls):
         if switched_off(work, call, attention.CODE):
             continue
         before = masks.asked
@@ -47,7 +60,7 @@ def _native(writer: Writer, masks: Masks) -> None:
             )
         else:
             done.append(call.func)
-    imports.drop(writer, done, attention.CODE)
+    drop_functions(writer, done, attention.CODE)
 
 
 def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:
@@ -126,7 +139,7 @@ def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
         if isinstance(made, ast.Name):
             value = held(work, made)
             if value is None or value.index is not None:
-                return f"the dtype and shape of the mask {text_of(work, node)} cannot be read here"
+                return f"the dtype and shape of the mask {work.text(node)} cannot be read here"
             made = value.node
         elif isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "tril":
             function = work.names.qualified(made.func) == "torch.tril" and bool(made.args)
@@ -135,12 +148,12 @@ def _mask(work: Work, node: ast.expr) -> list[Piece] | str:
         else:
             break
     if isinstance(made, ast.Call) and work.names.qualified(made.func) == "torch.ones" and isinstance(node, ast.Name):
-        dtype = next((key.value for key in made.keywords if key.arg == "dtype"), None)
+        dtype = keyword_of(made, "dtype")
         sizes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], ast.Tuple) else made.args
         is_bool = dtype is not None and work.names.qualified(dtype) == "torch.bool"
         if is_bool and len(sizes) == 2 and not any(isinstance(each, (ast.Constant, ast.Starred)) for each in sizes):
             return [] if lower else [Piece("2", "inner_precise")]
-    return f"that the mask {text_of(work, node)} is boolean and of full size cannot be read here"
+    return f"that the mask {work.text(node)} is boolean and of full size cannot be read here"
 
 
 def _zero_diagonal(call: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from transplt.program.program import File, Program, Slot
+from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 Hazard = tuple[str, str]
@@ -85,7 +86,7 @@ def _last(node: ast.expr) -> str:
     """`model` of `model`, `self.model` and `self.model.module`."""
     while isinstance(node, ast.Attribute) and node.attr == "module":
         node = node.value
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return last_name(node)
 
 
 def _imports(file: File) -> tuple[str, str, int] | None:
@@ -105,7 +106,7 @@ def _imports(file: File) -> tuple[str, str, int] | None:
 
 
 def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]) -> tuple[str, str, int] | None:
-    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(file.scan.calls):
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         if _is_on(given.get("sparse")) and _last(call.func).lower() in _EMBEDDINGS:
             return "an embedding has sparse gradients", "the fused optimizers refuse them", call.lineno
@@ -182,7 +183,7 @@ def _leaves(call: ast.Call) -> bool:
 
 
 def _stores(file: File, models: set[str]) -> tuple[str, str, int] | None:
-    for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
+    for store in by_place(file.scan.stores):
         value = getattr(parent(store), "value", None)
         if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
             continue  # in place
@@ -226,7 +227,7 @@ def _while_training(node: ast.AST) -> bool:
 def _on_several_cards(file: File) -> tuple[str, str, int] | None:
     """Two calls with different numbers of a card."""
     seen = ""
-    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(file.scan.calls):
         if _last(call.func) not in ("to", "cuda", "npu"):
             continue
         for item in [*call.args, *(keyword.value for keyword in call.keywords)]:

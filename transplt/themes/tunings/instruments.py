@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.edits.indenting import indent_unit
-from transplt.edits.writing import Writer
+from transplt.edits.lines import indent_unit
+from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.tunings.loops import Batches, batch_loops, statement_at
@@ -54,7 +54,7 @@ def places(writer: Writer, code: str, what: str) -> list[Place]:
         loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
         if len(loops) != len(nodes):
             continue
-        if not writer.layout.fits(*loops, *(loop.body[0] for loop in loops)):
+        if not writer.fits(*loops, *(loop.body[0] for loop in loops)):
             why = "the first statement of the loop shares its line with others"
             writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)
             continue

@@ -9,33 +9,36 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
+from transplt.syntax.asks import by_place, call_of, keyword_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scope, parent
-from transplt.themes.tunings.edits import edit
-from transplt.themes.tunings.float32 import renamed
+from transplt.themes.tunings.writer import rewrite, writer_for
+from transplt.trees.names import last_name
 
-CODE = "NPU771"
+fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=(b"mbedding", b"index_select"))
+
 _MESSAGE = "32-bit indices: the embedding takes them, and they are half the size"
 _LONG = {"torch.int64": "int32", "torch.long": "int"}
 #: Methods that hand on the type of a tensor.
 _SHAPES = frozenset("unsqueeze expand view reshape repeat contiguous to cuda npu expand_as squeeze transpose t".split())
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def indices(work: Work, tree: ast.Module) -> Finds:
     """Look at the casts and the ranges of a file."""
-    work = writer.work
-    if b"mbedding" not in work.source.utf8 and b"index_select" not in work.source.utf8:
+    writer = writer_for(work, fixer)
+    if writer is None:
         return
-    for node in sorted(work.scan.attributes.get("long", ()), key=lambda node: (node.lineno, node.col_offset)):
-        call = parent(node)
-        if isinstance(call, ast.Call) and call.func is node and not call.args and _only_looks_up(work, call):
-            edit(writer, node, CODE, _MESSAGE, renamed("int"), api="torch.Tensor.long")
+    for node in by_place(work.scan.attributes.get("long", ())):
+        call = call_of(node)
+        if call is not None and not call.args and _only_looks_up(work, call):
+            rewrite(writer, node, fixer.code, _MESSAGE, last_name("int"), api="torch.Tensor.long")
     for name, new in _LONG.items():
         last = name.rpartition(".")[2]
-        for node in sorted(work.scan.attributes.get(last, ()), key=lambda node: (node.lineno, node.col_offset)):
+        for node in by_place(work.scan.attributes.get(last, ())):
             if work.names.qualified(node) != name:
                 continue
             above = parent(node)
@@ -43,7 +46,8 @@ def plan(writer: Writer, value: str) -> None:
             if not isinstance(made, ast.Call) or not _makes_index(work.names, made, node):
                 continue
             if _only_looks_up(work, made):
-                edit(writer, node, CODE, _MESSAGE, renamed(new), api=name)
+                rewrite(writer, node, fixer.code, _MESSAGE, last_name(new), api=name)
+    yield from writer.found
 
 
 def _makes_index(names: Names, call: ast.Call, dtype: ast.expr) -> bool:

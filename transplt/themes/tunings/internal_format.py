@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from transplt.edits.writing import Writer
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.themes.tunings.entry import write_below_imports
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU753"
+fixer = Fixer(__name__, code="NPU753", rank=220, theme="tune:internal-format")
+
+_LINE = "npu.config.allow_internal_format = False"
+_ALREADY = (b"allow_internal_format", b"ALLOW_INTERNAL_FORMAT")
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def plain_layout(work: Work, tree: ast.Module) -> Finds:
     """Write the switch unless the program has one."""
-    write_below_imports(
-        writer,
-        "npu.config.allow_internal_format = False",
-        (b"allow_internal_format", b"ALLOW_INTERNAL_FORMAT"),
-        CODE,
-        "tensors keep the plain layout: no casts to private formats and back",
-    )
+    if writer := writer_for(work, fixer):
+        message = "tensors keep the plain layout: no casts to private formats and back"
+        write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
+        yield from writer.found

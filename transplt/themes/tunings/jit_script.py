@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import by_place
 from transplt.syntax.scan import parent
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU772"
+fixer = Fixer(__name__, code="NPU772", rank=530, theme="tune:jit-script", needs=(b"jit",))
+
 _SCRIPTS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.script_if_tracing"})
 _HELP = (
     "take the decorator out (or call the function itself), and measure: eager operators are what NPU kernels are for"
 )
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def scripts(work: Work, tree: ast.Module) -> Finds:
     """Say where code is compiled by TorchScript."""
-    work = writer.work
-    if b"jit" not in work.source.utf8:
+    writer = writer_for(work, fixer)
+    if writer is None:
         return
     named = ("script", "script_method", "script_if_tracing")
     nodes: list[ast.expr] = [node for name in named for node in work.scan.attributes.get(name, ())]
@@ -25,8 +31,9 @@ def plan(writer: Writer, value: str) -> None:
         node for names in work.scan.names.values() for node in names if not isinstance(parent(node), ast.Attribute)
     ]
     found = [node for node in nodes if (work.names.qualified(node) or "") in _SCRIPTS and _applied(node)]
-    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
-        writer.remark(node, CODE, f"{work.names.qualified(node)} has no fuser for the NPU", _HELP)
+    for node in by_place(found):
+        writer.remark(node, fixer.code, f"{work.names.qualified(node)} has no fuser for the NPU", _HELP)
+    yield from writer.found
 
 
 def _applied(node: ast.expr) -> bool:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of, lacks
-from transplt.codemods.data_loader import LOADERS
-from transplt.edits.writing import Writer
+from transplt.codemods.data_loader import LAST_CUDA_PINNING, LOADERS
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
-from transplt.rules.rule_set import LAST_CUDA_PINNING
 from transplt.rules.versions import versions_of
+from transplt.syntax.asks import is_dotted, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.tunings.copies import copies_of
-from transplt.themes.tunings.edits import add_keyword
+from transplt.themes.tunings.keywords import add_keyword
 from transplt.themes.tunings.reading import WRAPPERS, Reading, calls_here, reading
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU756"
+fixer = Fixer(__name__, code="NPU756", rank=320, theme="tune:data-loader", needs=(b"DataLoader",))
+
 API = "torch.utils.data.DataLoader"
 _PIN = "pinned memory lets the copies to the device run beside the computation"
 _WORKERS = "the workers stay alive from epoch to epoch"
@@ -31,10 +34,11 @@ _MOVES = frozenset({"cuda", "npu", "to"})
 _ASKING = frozenset({"__len__", "__getitem__", "get_labels", "get_class_names", "num_classes"})
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
     """Look at the loaders of a file."""
-    work = writer.work
-    if b"DataLoader" not in work.source.utf8:
+    writer = writer_for(work, fixer)
+    if writer is None:
         return
     found = reading(work)
     old = work.settings.torch_version in versions_of(f"<={LAST_CUDA_PINNING}")
@@ -42,12 +46,13 @@ def plan(writer: Writer, value: str) -> None:
     for known, call in calls_here(work, [loader.call for loader in loaders.values()]):
         loader = loaders[id(known)]
         if should_pin(found, loader):
-            add_keyword(writer, call, CODE, _PIN, "pin_memory", "True", api=API)
+            add_keyword(writer, call, fixer.code, _PIN, "pin_memory", "True", api=API)
             if old and lacks(call, "pin_memory_device", 99):
-                add_keyword(writer, call, CODE, _PIN, "pin_memory_device", '"npu"', api=API)
+                add_keyword(writer, call, fixer.code, _PIN, "pin_memory_device", '"npu"', api=API)
         workers = _workers(found, loader)
         if workers:
-            add_keyword(writer, call, CODE, _WORKERS, "persistent_workers", workers, api=API)
+            add_keyword(writer, call, fixer.code, _WORKERS, "persistent_workers", workers, api=API)
+    yield from writer.found
 
 
 def given(call: ast.Call, name: str) -> ast.expr | None:
@@ -126,17 +131,10 @@ def _workers(found: Reading, loader: Loader) -> str:
     if isinstance(workers, ast.Constant):
         text = "True" if isinstance(workers.value, int) and workers.value > 0 else ""
     else:
-        text = f"{text_of(loader.file, workers)} > 0" if _is_setting(workers) else ""
+        text = f"{text_of(loader.file, workers)} > 0" if is_dotted(workers) else ""
     if not text or not _read_again(found, loader) or _changes_dataset(found, loader):
         return ""
     return text
-
-
-def _is_setting(node: ast.expr) -> bool:
-    """True for a name or its attributes: it may be read twice."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _read_again(found: Reading, loader: Loader) -> bool:
@@ -184,7 +182,7 @@ def _harmless(found: Reading, file: File, node: ast.expr) -> bool:
     if isinstance(above, ast.Attribute):
         return not (isinstance(parent(above), ast.Call) and above.attr in ("__iter__", "_get_iterator"))
     if isinstance(above, ast.Call):
-        last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+        last = last_name(above.func)
         if last in WRAPPERS - {"iter", "list", "tuple"} or last == "len":
             return True
         return found.program.callee(file, above) is not None
@@ -246,7 +244,7 @@ def _touches(found: Reading, file: File, node: ast.expr) -> bool:
     if isinstance(above, ast.Call):
         if file.names.qualified(above.func) in LOADERS:
             return False
-        last = getattr(above.func, "attr", getattr(above.func, "id", ""))
+        last = last_name(above.func)
         known = file.names.qualified(above.func) or ""
         return not (last in ("len", "print", "isinstance", "str") or known.startswith("torch.utils.data."))
     return False

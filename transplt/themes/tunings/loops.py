@@ -9,6 +9,7 @@ from typing import Any
 from transplt.edits.work import Work
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.training import Loop, Training, find_training, loaders_of, loops_around
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import chain, statement
 from transplt.themes.tunings.reach import Key, key, program_around, reach_of
 
@@ -99,7 +100,11 @@ def _scalers(program: Program, training: Training) -> None:
     """Scalers that are called with the loss and the optimizer run the backward pass and the step."""
     for file in program.files:
         for call in file.scan.calls:
-            if "scaler" not in _last(call) or len(call.args) < 2 or file.names.qualified(call.func) is not None:
+            if (
+                "scaler" not in last_name(call.func)
+                or len(call.args) < 2
+                or file.names.qualified(call.func) is not None
+            ):
                 continue
             known = {id(loop) for _, loop in training.regions}
             here = loops_around(call)
@@ -118,7 +123,7 @@ def _makes_steps(program: Program, file: File, loop: Loop) -> bool:
         return True
     for node in ast.walk(loop):
         if isinstance(node, ast.Call):
-            if "scaler" in _last(node) and len(node.args) > 1:
+            if "scaler" in last_name(node.func) and len(node.args) > 1:
                 return True
             callee = program.callee(file, node)
             if callee is not None and _steps(callee):
@@ -169,7 +174,7 @@ def _loader(program: Program, file: File, loop: Loop) -> str:
     if isinstance(loop, ast.While):
         return ""
     source = loop.iter
-    while isinstance(source, ast.Call) and source.args and _last(source) in _HANDS_ON:
+    while isinstance(source, ast.Call) and source.args and last_name(source.func) in _HANDS_ON:
         source = source.args[0]
     if not isinstance(source, (ast.Name, ast.Attribute)):
         return ""
@@ -182,15 +187,11 @@ def _loader(program: Program, file: File, loop: Loop) -> str:
     return text_of(file, source) if loaders and sized and given else ""
 
 
-def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
 def _steps(loop: ast.AST) -> tuple[ast.stmt, ...]:
     """The statements in a loop that step an optimizer, by place."""
     found = []
     for node in ast.walk(loop):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _last(node.value) == "step":
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_name(node.value.func) == "step":
             text = ast.unparse(node.value).lower()
             if any(word in text for word in _STEPS) and "sched" not in text.partition("(")[0]:
                 found.append(node)

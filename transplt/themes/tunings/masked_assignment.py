@@ -1,4 +1,4 @@
-"""`--tune masked-assignment`: `x[mask] = number` becomes `x.masked_fill_(mask, number)`.
+"""`masked-assignment`: `x[mask] = number` becomes `x.masked_fill_(mask, number)`.
 
 Only where the mask compares x itself, so that it has the shape of x. Source: facts/advice.json, dynamic_shape (index
 assignment with boolean masks asks for shapes that depend on data; slow with jit_compile=True), and the documented
@@ -9,55 +9,45 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, is_dotted
-from transplt.edits.writing import Writer, written
-from transplt.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import is_dotted
 from transplt.syntax.scan import parent
 from transplt.themes.tunings.finite_masks import is_minus_infinity, stays_finite
-from transplt.themes.tunings.values import is_torch_tensor, scripted, text_of
+from transplt.themes.tunings.values import is_torch_tensor, scripted
+from transplt.themes.tunings.writer import touched, writer_for
 
-CODE = "NPU765"
+fixer = Fixer(__name__, code="NPU765", rank=460, theme="tune:masked-assignment", needs=(b"torch",))
+
 _TESTS = frozenset({"torch.isnan", "torch.isinf", "torch.isfinite", "torch.isneginf", "torch.isposinf"})
 
 
-def plan(writer: Writer, value: str) -> None:
-    """Rewrite the assignments of one number where x itself is compared."""
-    work = writer.work
-    if b"torch" not in work.source.utf8:
+@fixer.on(ast.Subscript)
+def number_under_a_mask(work: Work, store: ast.Subscript) -> Finds:
+    """Rewrite an assignment of one number where x itself is compared."""
+    line, mask = parent(store), store.slice
+    if not isinstance(line, ast.Assign) or line.targets != [store]:
         return
-    stores = [node for node in work.scan.subscripts if isinstance(node.ctx, ast.Store)]
-    for store in sorted(stores, key=lambda node: (node.lineno, node.col_offset)):
-        line = parent(store)
-        if not isinstance(line, ast.Assign) or len(line.targets) != 1 or not is_dotted(store.value):
-            continue
-        mask = store.slice
-        if not _is_of_its_shape(work, mask, store.value) or scripted(work, store):
-            continue
-        if not _is_number(work, line.value):
-            continue
-        if not (_is_test(work, mask) or is_torch_tensor(work, store.value)):
-            continue
-        if any(_overlaps(work, change, line) for change in work.changes) or not work.take(line):
-            continue
-        x = text_of(work, store.value)
-        number = text_of(work, line.value)
-        if is_minus_infinity(work, line.value) and stays_finite(work, line, store.value):
-            number = f"{writer.torch}.finfo({x}.dtype).min"
-        text = f"{x}.masked_fill_({text_of(work, mask)}, {number})"
-        message = f"assignment under a mask -> {x}.masked_fill_"
-        work.changes.append(Change(line, CODE, message, written(text), Level.UNSAFE, asked=True))
-
-
-def _overlaps(work: Work, change: Change, node: ast.stmt) -> bool:
-    start, end = work.source.extent(node)
-    at, to = work.source.extent(change.node)
-    return start <= at and to <= end
+    if not is_dotted(store.value) or not _is_of_its_shape(work, mask, store.value) or scripted(work, store):
+        return
+    if not _is_number(work, line.value) or not (_is_test(work, mask) or is_torch_tensor(work, store.value)):
+        return
+    writer = writer_for(work, fixer)
+    if writer is None or touched(writer, line) or not work.take(line):
+        return
+    x = work.text(store.value)
+    number = work.text(line.value)
+    if is_minus_infinity(work, line.value) and stays_finite(work, line, store.value):
+        number = f"{writer.torch}.finfo({x}.dtype).min"
+    text = f"{x}.masked_fill_({work.text(mask)}, {number})"
+    writer.rewrite(line, fixer.code, f"assignment under a mask -> {x}.masked_fill_", text)
+    yield from writer.found
 
 
 def _is_of_its_shape(work: Work, mask: ast.expr, x: ast.expr) -> bool:
     """True for a mask that has the shape of x wherever it fits: x is compared in it, or asked for nan or inf."""
-    same = ast.dump(_as_load(x))
+    same = ast.dump(ast.parse(ast.unparse(x), mode="eval").body)  # x as it is read
     if isinstance(mask, ast.UnaryOp) and isinstance(mask.op, ast.Invert):
         return _is_of_its_shape(work, mask.operand, x)
     if isinstance(mask, ast.Compare) and len(mask.ops) == 1:
@@ -79,11 +69,6 @@ def _is_test(work: Work, mask: ast.expr) -> bool:
     while isinstance(mask, ast.UnaryOp):
         mask = mask.operand
     return isinstance(mask, ast.Call) and work.names.qualified(mask.func) in _TESTS
-
-
-def _as_load(node: ast.expr) -> ast.expr:
-    copy = ast.parse(ast.unparse(node), mode="eval").body
-    return copy
 
 
 def _is_number(work: Work, node: ast.expr) -> bool:

@@ -5,39 +5,48 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
 from transplt.syntax.scan import parent
-from transplt.themes.tunings.instruments import above, first_statement, global_lines, lines, only_one
+from transplt.themes.tunings.instruments import Place, above, first_statement, global_lines, lines, only_one
 from transplt.themes.tunings.loops import statement_at
 from transplt.themes.tunings.reach import key
+from transplt.themes.tunings.writer import value_of, writer_for
 
-CODE = "NPU782"
+fixer = Fixer(__name__, code="NPU782", rank=610, theme="tune:max-steps", on_request=True,
+              value=r"[1-9]\d*", example="100")  # fmt: skip
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def last_step(work: Work, tree: ast.Module) -> Finds:
     """Count the steps and leave each loop that trains at its head."""
-    if b"train_steps >=" in writer.work.source.utf8:
-        return
-    place = only_one(writer, CODE, "max-steps")
-    if place is None:
-        return
+    if b"train_steps >=" not in work.source.utf8 and (writer := writer_for(work, fixer)):
+        place = only_one(writer, fixer.code, "max-steps")
+        if place is not None:
+            _write(writer, place, value_of(work, fixer))
+        yield from writer.found
+
+
+def _write(writer: Writer, place: Place, value: str) -> None:
     if any(loop.orelse for loop in (place.loop, *place.around)):
-        writer.left(place.loop, "max-steps: a loop has an else branch", "leave the loop by hand", CODE)
+        writer.left(place.loop, "max-steps: a loop has an else branch", "leave the loop by hand", fixer.code)
         return
     message = f"the training ends after {value} steps"
     name = writer.new_name("train_steps")
-    above(writer, place.outermost, [*global_lines(place, name), f"{name} = 0"], CODE, message)
+    above(writer, place.outermost, [*global_lines(place, name), f"{name} = 0"], fixer.code, message)
     if place.apart and place.function is not None:
-        above(writer, first_statement(place.function), [f"global {name}"], CODE, message)
+        above(writer, first_statement(place.function), [f"global {name}"], fixer.code, message)
     leave = lines(writer, f"if {name} >= {value}:", "    break")
     found = [statement_at(writer.work, key(writer.work.scan.path, step)) for step in last_steps(place.batches.steps)]
     steps = [step for step in found if step is not None]
-    counted = bool(steps) and writer.layout.fits(*steps)
+    counted = bool(steps) and writer.fits(*steps)
     for loop in place.around:
-        above(writer, loop.body[0], leave, CODE, message)
-    above(writer, place.loop.body[0], leave if counted else [*leave, f"{name} += 1"], CODE, message)
+        above(writer, loop.body[0], leave, fixer.code, message)
+    above(writer, place.loop.body[0], leave if counted else [*leave, f"{name} += 1"], fixer.code, message)
     for step in steps if counted else ():
-        writer.after(step, [f"{name} += 1"], CODE, message)
+        writer.after(step, [f"{name} += 1"], fixer.code, message)
 
 
 def last_steps(steps: Sequence[ast.stmt]) -> list[ast.stmt]:

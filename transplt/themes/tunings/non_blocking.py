@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import lacks
-from transplt.edits.writing import Writer
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
 from transplt.program.training import Loader
+from transplt.syntax.asks import lacks
 from transplt.themes.tunings.copies import changed_on_host, copies_of
-from transplt.themes.tunings.edits import add_keyword
-from transplt.themes.tunings.loaders import given, is_constant, pinned, should_pin
+from transplt.themes.tunings.keywords import add_keyword
+from transplt.themes.tunings.loaders import PLACES, given, is_constant, pinned, should_pin
 from transplt.themes.tunings.reading import calls_here, has_loaders, reading
+from transplt.themes.tunings.writer import writer_for
 
-CODE = "NPU758"
+fixer = Fixer(__name__, code="NPU758", rank=340, theme="tune:non-blocking", needs=(b".to(", b".cuda(", b".npu("))
+
 _MESSAGE = "the batch comes from pinned memory: its copy to the device need not be waited for"
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
     """Look at the loops of a file over loaders that pin memory."""
-    work = writer.work
-    if not any(word in work.source.utf8 for word in (b".to(", b".cuda(", b".npu(")):
-        return
-    if not has_loaders(work):
+    writer = writer_for(work, fixer)
+    if writer is None or not has_loaders(work):
         return
     found = reading(work)
-    pins = any(name == "data-loader" for name, _ in work.settings.tune) and not work.settings.per_file_ignores
+    pins = work.settings.asks_for("tune:data-loader") and not work.settings.per_file_ignores
     copies: list[ast.Call] = []
     loops = {id(reader.node): reader for readers in found.readers.values() for reader in readers}
     for reader in loops.values():
@@ -43,13 +46,14 @@ def plan(writer: Writer, value: str) -> None:
             if _takes_it(call) and not changed_on_host(call, reader.loop):
                 copies.append(call)
     for _, call in calls_here(work, copies):
-        add_keyword(writer, call, CODE, _MESSAGE, "non_blocking", "True", api="torch.Tensor.to")
+        add_keyword(writer, call, fixer.code, _MESSAGE, "non_blocking", "True", api="torch.Tensor.to")
+    yield from writer.found
 
 
 def _collated(loader: Loader) -> bool:
     """True for a loader whose batches torch makes: tensors in lists, tuples and dicts."""
     call = loader.call
-    collate = lacks(call, "collate_fn", 6) or is_constant(given(call, "collate_fn"), None)
+    collate = lacks(call, "collate_fn", PLACES["collate_fn"]) or is_constant(given(call, "collate_fn"), None)
     return bool(collate) and not is_constant(given(call, "batch_size"), None)
 
 

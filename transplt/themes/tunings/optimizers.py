@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from transplt.edits.work import Work
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
 from transplt.settings import Settings
+from transplt.syntax.asks import by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.tunings.alongside import files_alongside
 from transplt.themes.tunings.facts import schemas
@@ -82,7 +83,7 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
     """Look at every optimizer of the program; those that comments or settings switch off stay."""
     found = Optimizers()
     for file in sorted(program.files, key=lambda item: item.path):
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(file.scan.calls):
             full = file.names.qualified(call.func) or ""
             name = class_of(full)
             if name:
@@ -205,7 +206,7 @@ def _arguments(made: Made) -> None:
 
 def _is_generator_of_tensors(call: ast.Call) -> bool:
     """True for `Adam([latent])` and `Adam([latent] + list(noise.values()))`: single tensors, which gain nothing."""
-    first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
+    first = call.args[0] if call.args else keyword_of(call, "params")
     if isinstance(first, ast.BinOp) and "parameters" not in ast.unparse(first):
         while isinstance(first, ast.BinOp):
             first = first.left if isinstance(first.left, (ast.BinOp, ast.List)) else first.right
@@ -268,7 +269,7 @@ def _stored(program: Program, made: Made, file: File, target: ast.expr, seen: se
     made.home = made.home or slot
     for other in program.files:
         every: list[ast.expr] = [*other.scan.names.get(slot[2], ()), *other.scan.attributes.get(slot[2], ())]
-        for use in sorted(every, key=lambda item: (item.lineno, item.col_offset)):
+        for use in by_place(every):
             if isinstance(getattr(use, "ctx", None), ast.Load) and program.slot(other, use) == slot:
                 _follow(program, made, use, seen)
 
@@ -305,7 +306,7 @@ def _handed(
         made.refuse("what happens to it cannot be seen")
         return
     full = file.names.qualified(call.func) or ""
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    last = last_name(call.func)
     if full.startswith(_READERS) or last in _BUILTINS or "chedul" in last:
         return
     if isinstance(call.func, ast.Attribute) and last in _SCALERS and call.args and call.args[0] is node:

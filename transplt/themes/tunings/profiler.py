@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from transplt.edits.writing import Writer
-from transplt.themes.tunings.instruments import above, global_lines, lines, only_one
+import ast
 
-CODE = "NPU781"
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.themes.tunings.instruments import Place, above, global_lines, lines, only_one
+from transplt.themes.tunings.writer import value_of, writer_for
+
+fixer = Fixer(__name__, code="NPU781", rank=630, theme="tune:profiler", on_request=True,
+              value=r"[1-9]\d*-[1-9]\d*", example="5-10")  # fmt: skip
+
 FOLDER = "npu_profile"
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def profiled_steps(work: Work, tree: ast.Module) -> Finds:
     """Start the profiler before the first pass over the data, tell it each step, stop it after the last pass."""
-    first, last = map(int, value.split("-"))
-    if b"torch_npu.profiler" in writer.work.source.utf8:
-        return
-    place = only_one(writer, CODE, "profiler")
-    if place is None:
-        return
+    if b"torch_npu.profiler" not in work.source.utf8 and (writer := writer_for(work, fixer)):
+        place = only_one(writer, fixer.code, "profiler")
+        if place is not None:
+            first, last = map(int, value_of(work, fixer).split("-"))
+            _write(writer, place, first, last)
+        yield from writer.found
+
+
+def _write(writer: Writer, place: Place, first: int, last: int) -> None:
     active = last - first + 1
     message = f"the steps {first} to {last} are profiled into {FOLDER}/"
     name = writer.new_name("profiler", "npu_profiler")
@@ -34,8 +46,8 @@ def plan(writer: Writer, value: str) -> None:
             ")",
             f"{name}.start()",
         ),
-        CODE,
+        fixer.code,
         message,
     )
-    above(writer, place.loop.body[0], [f"{name}.step()"], CODE, message)
-    writer.after(place.outermost, [f"{name}.stop()"], CODE, message)
+    above(writer, place.loop.body[0], [f"{name}.step()"], fixer.code, message)
+    writer.after(place.outermost, [f"{name}.stop()"], fixer.code, message)

@@ -17,7 +17,8 @@ from transplt.program.program import (
     read_file,
 )
 from transplt.program.training import Loader, Training, find_training, loaders_of
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.asks import by_place
+from transplt.syntax.scan import chain, parent
 from transplt.themes.tunings.reach import key, reach_of
 
 Loop = ast.For | ast.AsyncFor
@@ -124,7 +125,7 @@ class Reading:
             seen = file.names.lookup(node.id, file.scan.scope_of(each))
             if held is not None and seen is not None and seen[0] is held[0]:
                 found.append(each)
-        return [(file, each) for each in sorted(found, key=lambda each: (each.lineno, each.col_offset))]
+        return [(file, each) for each in by_place(found)]
 
     def repeated(self, file: File, node: ast.AST) -> bool:
         """True for code that runs more than once: in a loop, or in a function that is called in one."""
@@ -228,8 +229,3 @@ def _in_header(loop: ast.AST, node: ast.AST) -> bool:
     while parent(node) is not loop:
         node = parent(node)
     return node is loop.iter
-
-
-def function_of(node: ast.AST) -> ast.AST | None:
-    """The nearest function or lambda around a node."""
-    return next((above for above in chain(node) if isinstance(above, (*FUNCTIONS, ast.Lambda))), None)

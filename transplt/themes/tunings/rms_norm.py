@@ -1,4 +1,4 @@
-"""`--tune rms-norm`: the forward of a hand-written RMSNorm becomes `torch_npu.npu_rms_norm`.
+"""`rms-norm`: the forward of a hand-written RMSNorm becomes `torch_npu.npu_rms_norm`.
 
 The forward is read as a formula: only `x * rsqrt(mean(x ** 2) + eps) * weight` over the last dimension, with casts to
 float32 and back wherever they stand, is taken. Source: op-plugin docs/zh/custom_APIs/torch_npu, npu_rms_norm.
@@ -10,16 +10,18 @@ import ast
 import re
 from dataclasses import dataclass, replace
 
-from transplt.edits.insertions import Deletion
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.lines import line_start
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer, written
-from transplt.finding import Level
+from transplt.edits.writer import Writer
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.tunings.attention import NATIVE
-from transplt.themes.tunings.values import scripted, switched_off, text_of
+from transplt.themes.tunings.values import scripted
+from transplt.themes.tunings.writer import rewrites, switched_off, writer_for
 
-CODE = "NPU761"
+fixer = Fixer(__name__, code="NPU761", rank=420, theme="tune:rms-norm", needs=(b"sqrt",))
+
 TARGET = "torch_npu.npu_rms_norm"
 _NAMED = re.compile(r"rms_?norm|t5layernorm", re.I)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,25 +39,26 @@ class _Term:
 _X = _Term("x")
 
 
-def plan(writer: Writer, value: str) -> None:
-    """Rewrite the classes whose forward is the formula; say of others named like it that they stay."""
-    work = writer.work
-    if b"sqrt" not in work.source.utf8:
+@fixer.on(ast.ClassDef)
+def norm(work: Work, cls: ast.ClassDef) -> Finds:
+    """Rewrite a class whose forward is the formula; say of others named like it that they stay."""
+    forward = _method(cls, "forward")
+    if forward is None or not any("sqrt" in work.text(node) for node in _functions(cls)):
         return
-    for cls in work.scan.classes:
-        forward = _method(cls, "forward")
-        if forward is None or not any(b"sqrt" in text_of(work, node).encode() for node in _functions(cls)):
-            continue
-        found = _Reader(work, cls).forward(forward)
-        if found is not None and not scripted(work, forward):
-            _rewrite(writer, cls, forward, found)
-        elif _NAMED.search(cls.name):
-            writer.remark(
-                forward.body[0],
-                NATIVE,
-                f"{cls.name} stays: its forward is not the plain formula of npu_rms_norm over the last dimension",
-                "compare it with transplt explain NPU761",
-            )
+    writer = writer_for(work, fixer)
+    if writer is None:
+        return
+    found = _Reader(work, cls).forward(forward)
+    if found is not None and not scripted(work, forward):
+        _rewrite(writer, cls, forward, found)
+    elif _NAMED.search(cls.name):
+        writer.remark(
+            forward.body[0],
+            NATIVE,
+            f"{cls.name} stays: its forward is not the plain formula of npu_rms_norm over the last dimension",
+            "compare it with transplt explain NPU761",
+        )
+    yield from writer.found
 
 
 def _functions(cls: ast.ClassDef) -> list[Function]:
@@ -154,7 +157,7 @@ class _Reader:
             for side, other in ((node.left, node.right), (node.right, node.left)):
                 found = self.read(side, known)
                 if found is not None and found.kind == "mean" and self._is_eps(other, known):
-                    return _Term("sum", eps=text_of(self.work, other))
+                    return _Term("sum", eps=self.work.text(other))
             return None
         if isinstance(node.op, ast.Pow):
             return self._square(node.left, node.right, known)
@@ -256,45 +259,41 @@ def _rewrite(writer: Writer, cls: ast.ClassDef, forward: Function, found: _Term)
     assert isinstance(last, ast.Return) and last.value is not None
     first = _body(forward)[0]
     x = forward.args.args[1].arg
-    if any(_inside_lines(source.span(*source.extent(change.node)).line, forward) for change in work.changes):
+    if any(forward.lineno < edit.node.lineno <= _last_line(forward) for edit in rewrites(writer)):
         return
-    if switched_off(work, last.value, CODE) or not work.take(last.value):
+    if switched_off(work, last.value, fixer.code) or not work.take(last.value):
         return
     text = f"{TARGET}({x}, {found.weight}, epsilon={found.eps})[0]"
     message = f"the formula of {cls.name} -> {TARGET}"
-    work.changes.append(
-        Change(last.value, CODE, message, written(text), Level.UNSAFE, TARGET, writes_npu=True, asked=True)
-    )
+    writer.rewrite(last.value, fixer.code, message, text, api=TARGET, writes_npu=True)
     if first is not last:
-        start = source.line_starts[_above_comments(work, first) - 1]
-        end = source.line_starts[last.lineno - 1]
-        work.deletions.append(Deletion(start, end, "", CODE, "what npu_rms_norm computes", Level.UNSAFE))
+        extent = (_above_comments(work, first), line_start(source, last.lineno))
+        writer.take_out(extent, fixer.code, "what npu_rms_norm computes")
     reader = _Reader(work, cls)
     reader.forward(forward)
     helper = reader.helper
-    if helper is not None and helper.name.startswith("_") and len(work.scan.attributes.get(helper.name, ())) == 1:
-        starts, end_line = source.line_starts, helper.end_lineno or helper.lineno
-        while end_line < len(starts) and not source.slice(starts[end_line], _line_end(work, end_line)).strip():
-            end_line += 1
-        end = starts[end_line] if end_line < len(starts) else len(source.utf8)
-        start = starts[_above_comments(work, helper) - 1]
-        if helper is cls.body[-1]:
-            return
-        work.deletions.append(Deletion(start, end, "", CODE, f"{helper.name}, which nothing calls", Level.UNSAFE))
+    if helper is None or not helper.name.startswith("_") or len(work.scan.attributes.get(helper.name, ())) != 1:
+        return
+    if helper is not cls.body[-1]:
+        extent = (_above_comments(work, helper), _below_empty_lines(work, helper))
+        writer.take_out(extent, fixer.code, f"{helper.name}, which nothing calls")
 
 
-def _line_end(work: Work, line: int) -> int:
-    starts = work.source.line_starts
-    return starts[line + 1] if line + 1 < len(starts) else len(work.source.utf8)
+def _last_line(function: Function) -> int:
+    return function.end_lineno or function.lineno
 
 
 def _above_comments(work: Work, node: ast.stmt) -> int:
-    """The line of a statement, or of the first comment of the block right above it."""
-    starts, line = work.source.line_starts, node.lineno
-    while line > 1 and work.source.slice(starts[line - 2], starts[line - 1]).lstrip().startswith("#"):
+    """Where the line of a statement begins, or the first comment of the block right above it."""
+    line = node.lineno
+    while line > 1 and work.source.line_text(line - 1).lstrip().startswith("#"):
         line -= 1
-    return line
+    return line_start(work.source, line)
 
 
-def _inside_lines(line: int, function: Function) -> bool:
-    return function.lineno < line <= (function.end_lineno or 0)
+def _below_empty_lines(work: Work, function: Function) -> int:
+    """Where the first line with something on it begins below a function."""
+    line = _last_line(function) + 1
+    while line <= len(work.source.line_starts) and not work.source.line_text(line).strip():
+        line += 1
+    return line_start(work.source, line)

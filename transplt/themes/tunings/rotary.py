@@ -1,4 +1,4 @@
-"""`--tune rotary`: `x * cos + rotate_half(x) * sin` becomes `torch_npu.npu_rotary_mul(x, cos, sin)`.
+"""`rotary`: `x * cos + rotate_half(x) * sin` becomes `torch_npu.npu_rotary_mul(x, cos, sin)`.
 
 Source: op-plugin docs/zh/custom_APIs/torch_npu/torch_npu-npu_rotary_mul.md: 4-D tensors, cosine and sine of the same
 rank and of the full head size, cast to the dtype of x.
@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, is_dotted
-from transplt.edits.writing import Writer, written
-from transplt.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import by_place, is_dotted
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.tunings import imports
 from transplt.themes.tunings.attention import NATIVE
-from transplt.themes.tunings.values import held, scripted, switched_off, text_of
+from transplt.themes.tunings.unused import drop_functions
+from transplt.themes.tunings.values import held, scripted
+from transplt.themes.tunings.writer import switched_off, touched, writer_for
 
-CODE = "NPU762"
+fixer = Fixer(__name__, code="NPU762", rank=430, theme="tune:rotary", needs=(b"rotate",))
+
 TARGET = "torch_npu.npu_rotary_mul"
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def rotations_of_halves(work: Work, tree: ast.Module) -> Finds:
     """Rewrite the sums that are the rotation of halves, where cosine and sine are brought to the rank of x."""
-    work = writer.work
-    if b"rotate" not in work.source.utf8:
+    writer = writer_for(work, fixer)
+    if writer is None:
         return
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         if len(call.args) != 1 or call.keywords or not _is_rotate_half(work, call.func):
             continue
         total = parent(parent(call))
@@ -36,34 +39,24 @@ def plan(writer: Writer, value: str) -> None:
             continue
         assert isinstance(total, ast.BinOp)
         x, cos, sin = parts
-        if scripted(work, call) or switched_off(work, total, CODE):
+        if scripted(work, call) or switched_off(work, total, fixer.code):
             continue
         if not (_is_raised(work, cos) and _is_raised(work, sin)):
             writer.remark(
                 total,
                 NATIVE,
                 "the rotary embedding stays: how many dimensions cosine and sine have cannot be read here",
-                f"with four dimensions each, {TARGET}({text_of(work, x)}, cos, sin) computes the same",
+                f"with four dimensions each, {TARGET}({work.text(x)}, cos, sin) computes the same",
             )
             continue
-        if any(_overlaps(work, change, total) for change in work.changes) or not work.take(total):
+        text = f"{TARGET}({', '.join(work.text(node) for node in parts)})"
+        message = f"rotary embedding -> {TARGET}"
+        if touched(writer, total) or not writer.change(total, fixer.code, message, text, api=TARGET, writes_npu=True):
             continue
         work.take(call.func)
-        text = f"{TARGET}({', '.join(text_of(work, node) for node in parts)})"
-        work.changes.append(
-            Change(
-                total, CODE, f"rotary embedding -> {TARGET}", written(text), Level.UNSAFE, TARGET,
-                writes_npu=True, asked=True,
-            )
-        )  # fmt: skip
         done.append(call.func)
-    imports.drop(writer, done, CODE)
-
-
-def _overlaps(work: Work, change: Change, node: ast.expr) -> bool:
-    start, end = work.source.extent(node)
-    at, to = work.source.extent(change.node)
-    return (start <= at and to <= end) or (at <= start and end <= to and isinstance(change.node, ast.stmt))
+    drop_functions(writer, done, fixer.code)
+    yield from writer.found
 
 
 def _parts(total: ast.AST, call: ast.Call) -> tuple[ast.expr, ast.expr, ast.expr] | None:

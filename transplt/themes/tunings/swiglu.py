@@ -1,4 +1,4 @@
-"""`--tune swiglu`: `silu(first half) * second half` of one tensor becomes `torch_npu.npu_swiglu`.
+"""`swiglu`: `silu(first half) * second half` of one tensor becomes `torch_npu.npu_swiglu`.
 
 Source: op-plugin docs/zh/custom_APIs/torch_npu, npu_swiglu. It takes one contiguous tensor; gate and up from two layers
 would have to be laid side by side first, which costs a copy: that is a remark.
@@ -8,35 +8,32 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.rewrite import Change
-from transplt.edits.work import Work, is_dotted
-from transplt.edits.writing import Writer, written
-from transplt.finding import Level
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.program.training import block_of
+from transplt.syntax.asks import by_place, is_dotted
 from transplt.syntax.scan import parent, statement
-from transplt.themes.tunings import imports
 from transplt.themes.tunings.attention import NATIVE
-from transplt.themes.tunings.values import (
-    block_of,
-    held,
-    is_linear,
-    runs_before,
-    scripted,
-    switched_off,
-    text_of,
-)
+from transplt.themes.tunings.unused import drop_functions
+from transplt.themes.tunings.values import held, is_linear, runs_before, scripted
+from transplt.themes.tunings.writer import switched_off, touched, writer_for
 
-CODE = "NPU763"
+fixer = Fixer(__name__, code="NPU763", rank=440, theme="tune:swiglu", needs=(b"silu",))
+
 TARGET = "torch_npu.npu_swiglu"
 _SILU = ("torch.nn.functional.silu",)
 
 
-def plan(writer: Writer, value: str) -> None:
+@fixer.on(ast.Module)
+def gated_halves(work: Work, tree: ast.Module) -> Finds:
     """Rewrite products of the two halves of one tensor."""
-    work = writer.work
-    if b"silu" not in work.source.utf8:
+    writer = writer_for(work, fixer)
+    if writer is None:
         return
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         product = parent(call)
         if work.names.qualified(call.func) not in _SILU or len(call.args) != 1 or call.keywords:
             continue
@@ -53,7 +50,8 @@ def plan(writer: Writer, value: str) -> None:
             )
         elif _rewrite(writer, call, product, gate, up):
             done.append(call.func)
-    imports.drop(writer, done, CODE)
+    drop_functions(writer, done, fixer.code)
+    yield from writer.found
 
 
 def _from_layers(work: Work, gate: ast.expr, up: ast.expr) -> bool:
@@ -81,21 +79,16 @@ def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr,
         return False
     if any(len(_loads(work, name)) != 1 for name in (gate, up)):
         return False
-    if any(_touches(work, change, node) for change in work.changes for node in (taken_apart, product)):
+    if touched(writer, taken_apart) or touched(writer, product) or switched_off(work, product, fixer.code):
         return False
-    if switched_off(work, product, CODE) or not work.take(product):
+    whole = work.text(tensor) + ("" if _is_contiguous(work, tensor) else ".contiguous()")
+    text = f"{TARGET}({whole}, dim={dim})"
+    message = f"silu of one half times the other -> {TARGET}"
+    if not writer.change(product, fixer.code, message, text, api=TARGET, writes_npu=True):
         return False
     work.take(call.func)
-    whole = text_of(work, tensor) + ("" if _is_contiguous(work, tensor) else ".contiguous()")
-    text = f"{TARGET}({whole}, dim={dim})"
-    work.changes.append(
-        Change(
-            product, CODE, f"silu of one half times the other -> {TARGET}", written(text), Level.UNSAFE, TARGET,
-            writes_npu=True, asked=True,
-        )
-    )  # fmt: skip
     alone = len(block_of(taken_apart)) == 1
-    writer.remove(taken_apart, CODE, "the halves, which npu_swiglu takes by itself", only=alone)
+    writer.remove(taken_apart, fixer.code, "the halves, which npu_swiglu takes by itself", only=alone)
     return True
 
 
@@ -150,9 +143,3 @@ def _is_contiguous(work: Work, tensor: ast.expr) -> bool:
     if work.names.qualified(made.func) == "torch.nn.functional.linear":
         return True
     return is_linear(work, made.func) or getattr(made.func, "attr", "") == "contiguous"
-
-
-def _touches(work: Work, change: Change, node: ast.AST) -> bool:
-    start, end = work.source.extent(node)  # type: ignore[arg-type]
-    at, to = work.source.extent(change.node)
-    return (start <= at and to <= end) or (at <= start and end <= to and isinstance(change.node, ast.stmt))

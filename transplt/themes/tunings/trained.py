@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Program, Slot
+from transplt.syntax.asks import keyword_of, last_name
 
 _WRAPPERS = ("DataParallel", "DistributedDataParallel", "compile", "convert_sync_batchnorm")
 _MOVES = frozenset({"to", "cuda", "npu", "half", "float", "train"})
@@ -13,7 +14,7 @@ Model = frozenset[Slot]
 
 def trained(program: Program, file: File, call: ast.Call) -> Model | None:
     """The model whose parameters, all of them, a call that makes an optimizer gets."""
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == "params"), None)
+    given = keyword_of(call, "params")
     return model_of(program, file, call.args[0] if call.args else given)
 
 
@@ -52,7 +53,7 @@ def _handed_on(node: ast.expr) -> ast.expr | None:
     if isinstance(node, (ast.Name, ast.Attribute)):
         return node
     if isinstance(node, ast.Call):
-        last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        last = last_name(node.func)
         if last in _WRAPPERS and node.args:
             return _handed_on(node.args[0])
         if last in _MOVES and isinstance(node.func, ast.Attribute):

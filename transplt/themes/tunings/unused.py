@@ -1,56 +1,110 @@
-"""Imports that nothing needs any more after what used them was replaced."""
+"""Imports that nothing needs any more after what used them was replaced.
+
+Two questions with one answer. `drop_unused` is for names of modules and classes (optimizers, clipping, flags): an
+import at module level goes when the file reads its name nowhere else, and no other file does. `drop_functions` is for
+functions whose calls were rewritten (attention, rotary embeddings, gates), which are imported in functions too: what
+others read counts only where the file lists it for them, and all names of a statement are one edit.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from transplt.edits.indenting import owns_its_lines
-from transplt.edits.rewrite import Change
+from transplt.edits.lines import owns_its_lines, whole_lines
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import root_name
 from transplt.syntax.modules import module_name
-from transplt.syntax.scan import parent
-from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Transform
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.trees.names import without_names
+
+Import = ast.Import | ast.ImportFrom
 
 
-def drop_unused(writer: Writer, replaced: Sequence[ast.expr], code: str) -> None:
+def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> None:
     """Take out the imports whose last uses are the expressions that were replaced."""
     work = writer.work
-    gone: dict[str, set[int]] = {}
-    for node in replaced:
-        first = node
-        while isinstance(first, ast.Attribute):
-            first = first.value
-        if isinstance(first, ast.Name):
-            gone.setdefault(first.id, set()).add(id(first))
-    for name, ids in sorted(gone.items()):
-        statement = _only_import(work, name)
-        if statement is None or name == "torch" or any(id(use) not in ids for use in work.scan.names.get(name, ())):
+    for name, roots in sorted(_roots(replaced).items()):
+        node = _only_import(work, name)
+        if node is None or any(use not in roots for use in work.scan.names.get(name, ())) or _is_exported(work, name):
             continue
-        if _is_exported(work, name):
-            continue
-        if len(statement.names) > 1:
-            alias = next(alias for alias in statement.names if (alias.asname or alias.name) == name)
-            if work.take(alias):
-                message = f"nothing uses {name} any more"
-                work.changes.append(Change(statement, code, message, _without(name), writer.level, asked=writer.asked))
-        elif work.take(statement):
-            block = parent(statement)
-            only = not isinstance(block, ast.Module) and len(getattr(block, "body", [1])) == 1
-            writer.remove(statement, code, f"nothing uses {name} any more", only=only)
+        message = f"nothing uses {name} any more"
+        alias = next(alias for alias in node.names if (alias.asname or alias.name) == name)
+        if len(node.names) == 1:
+            if work.take(node):
+                _remove(writer, node, code, message)
+        elif work.take(alias):
+            writer.rewrite(node, code, message, without_names(name))
 
 
-def _only_import(work: Work, name: str) -> ast.Import | ast.ImportFrom | None:
+def drop_functions(writer: Writer, called: Iterable[ast.expr], code: str) -> list[ast.stmt]:
+    """Take out what only the functions of rewritten calls were imported for; the statements that go as a whole."""
+    work = writer.work
+    by_statement: dict[Import, list[str]] = {}
+    for name, roots in _roots(called).items():
+        node = certain_import(work, roots[0])
+        if node is None or work.settings.style == "portable" or _is_listed(work, name):
+            continue
+        scope = work.names.lookup(name, work.scan.scope_of(roots[0]))
+        loads = [
+            load for load in work.scan.names.get(name, ()) if work.names.lookup(name, work.scan.scope_of(load)) == scope
+        ]
+        if len(loads) == len(roots) and id(node) not in work.taken:
+            by_statement.setdefault(node, []).append(name)
+    removed: list[ast.stmt] = []
+    for node, names in by_statement.items():
+        message = f"import of {', '.join(names)}, which nothing needs any more"
+        work.take(node)
+        if len(names) == len(node.names):
+            _remove(writer, node, code, message)
+            removed.append(node)
+        else:
+            writer.rewrite(node, code, message, without_names(*names))
+    return removed
+
+
+def certain_import(work: Work, name: ast.Name) -> Import | None:
+    """The import that brings a name, when it is the only one and runs whenever its block does."""
+    found = work.names.lookup(name.id, work.scan.scope_of(name))
+    if found is None or len(found[1]) != 1 or found[1][0].kind != "import":
+        return None
+    node = found[1][0].node
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        return None
+    return node if isinstance(parent(node), (ast.Module, *FUNCTIONS)) else None
+
+
+def _roots(nodes: Iterable[ast.expr]) -> dict[str, list[ast.Name]]:
+    """The names that dotted names begin with, but torch."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in nodes:
+        root = root_name(node)
+        if root is not None and root.id != "torch":
+            found.setdefault(root.id, []).append(root)
+    return found
+
+
+def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
+    """Take an import out; at the head of a function with the empty lines behind it."""
+    above, source = parent(node), writer.work.source
+    assert isinstance(above, (ast.Module, *FUNCTIONS))
+    only = len(above.body) == 1
+    if only or above.body[0] is not node or isinstance(above, ast.Module):
+        writer.remove(node, code, message, only=only)
+        return
+    start, end = whole_lines(source, node)
+    rest = source.utf8[end:].lstrip(b"\r\n")
+    writer.take_out((start, len(source.utf8) - len(rest)), code, message)
+
+
+def _only_import(work: Work, name: str) -> Import | None:
     """The import statement that binds a name of the module, when nothing else does."""
     bindings = work.scan.root.bindings.get(name, [])
     elsewhere = any(name in scope.bindings for scope in work.scan.scopes.values() if scope is not work.scan.root)
     if len(bindings) != 1 or bindings[0].kind != "import" or elsewhere:
         return None
-    node = bindings[0].node
-    while not isinstance(node, ast.stmt):
-        node = parent(node)
+    node = statement(bindings[0].node)
     if not isinstance(node, (ast.Import, ast.ImportFrom)) or not isinstance(parent(node), ast.Module):
         return None
     dotted = isinstance(node, ast.Import) and any("." in alias.name and not alias.asname for alias in node.names)
@@ -58,33 +112,22 @@ def _only_import(work: Work, name: str) -> ast.Import | ast.ImportFrom | None:
 
 
 def _is_exported(work: Work, name: str) -> bool:
+    """True for a name that the file lists for others, or that one of them reads."""
     full = f"{module_name(work.scan.path)}.{name}"
-    listed = any(node.value == name for node in _texts_of_all(work))
-    return listed or full in work.project.used_names or work.scan.path.endswith("__init__.py")
+    found = (parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ()))
+    return _is_in(name, found) or full in work.project.used_names or work.scan.path.endswith("__init__.py")
 
 
-def _texts_of_all(work: Work) -> list[ast.Constant]:
-    found = []
-    for binding in work.scan.root.bindings.get("__all__", ()):
-        found += [node for node in ast.walk(parent(binding.node)) if isinstance(node, ast.Constant)]
-    return found
+def _is_listed(work: Work, name: str) -> bool:
+    """True for a name that the file lists for others."""
+    found = (
+        node.value
+        for node in work.scan.tree.body
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
+    )
+    return _is_in(name, found) or work.scan.path.endswith("__init__.py")
 
 
-def _without(name: str) -> Transform:
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        line = cst.ensure_type(node, cst.SimpleStatementLine)
-        statement = line.body[0]
-        if not isinstance(statement, (cst.Import, cst.ImportFrom)) or isinstance(statement.names, cst.ImportStar):
-            raise CannotRewrite("the import is not where it is expected")
-        aliases = list(statement.names)
-        at = next(
-            (i for i, alias in enumerate(aliases) if (alias.evaluated_alias or alias.evaluated_name) == name), None
-        )
-        if at is None or len(aliases) == 1:
-            raise CannotRewrite(f"the import has no {name}")
-        last = aliases.pop(at)
-        if at == len(aliases):
-            aliases[-1] = aliases[-1].with_changes(comma=last.comma)
-        return line.with_changes(body=[statement.with_changes(names=aliases), *line.body[1:]])
-
-    return transform
+def _is_in(name: str, nodes: Iterable[ast.AST]) -> bool:
+    return any(isinstance(each, ast.Constant) and each.value == name for node in nodes for each in ast.walk(node))

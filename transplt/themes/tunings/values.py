@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.program.program import enclosing_function
+from transplt.program.training import block_of
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import chain, parent, statement
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 #: Methods that give a tensor of the same shape; those of the second group may change its dtype.
 SAME_SHAPE = frozenset("contiguous clone detach".split())
 CASTS = frozenset("to half bfloat16 float type type_as".split())
@@ -47,16 +48,6 @@ class Tensor:
 
     rank: int | None = None
     origin: str = ""
-
-
-def block_of(node: ast.stmt) -> list[ast.stmt]:
-    """The statements among which one stands."""
-    above = parent(node)
-    for name in _BLOCKS:
-        block = getattr(above, name, None)
-        if isinstance(block, list) and any(each is node for each in block):
-            return block
-    return [node]
 
 
 def runs_before(first: ast.stmt, node: ast.AST) -> bool:
@@ -211,11 +202,6 @@ def class_around(node: ast.AST) -> ast.ClassDef | None:
     return next((above for above in chain(node) if isinstance(above, ast.ClassDef)), None)
 
 
-def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function in which a node stands."""
-    return next((above for above in chain(node) if isinstance(above, FUNCTIONS)), None)
-
-
 def _count(args: list[ast.expr]) -> int | None:
     """How many sizes or dimensions a call of `view` or `permute` is given."""
     if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
@@ -258,14 +244,9 @@ def _indexed(index: ast.expr) -> int | None:
     return change
 
 
-def text_of(work: Work, node: ast.AST) -> str:
-    """The source of a node."""
-    return work.source.slice(*work.source.extent(node))  # type: ignore[arg-type]
-
-
 def is_torch_tensor(work: Work, node: ast.expr) -> bool:
     """True when the function shows that a name is a tensor of torch: what made it, or what is asked of it."""
-    if not isinstance(node, ast.Name) or function_around(node) is None:
+    if not isinstance(node, ast.Name) or enclosing_function(node) is None:
         return False
     scope = work.scan.scope_of(node)
     first, last = _lifetime(work, node)
@@ -273,7 +254,7 @@ def is_torch_tensor(work: Work, node: ast.expr) -> bool:
         if work.scan.scope_of(other) is not scope:
             continue
         above = parent(other)
-        if isinstance(above, ast.Call) and getattr(above.func, "id", getattr(above.func, "attr", "")) in _ASKS:
+        if isinstance(above, ast.Call) and last_name(above.func) in _ASKS:
             return False
         if not first < statement(other).lineno <= last:
             continue
@@ -305,11 +286,6 @@ def _lifetime(work: Work, name: ast.Name) -> tuple[int, int]:
     return max((line for line in lines if line < here), default=0), min(
         (line for line in lines if line >= here), default=10**9
     )
-
-
-def switched_off(work: Work, node: ast.expr, code: str) -> bool:
-    """True where a comment keeps a code from a place: nothing that goes with the edit may be written either."""
-    return bool(Ignores(work).reason(code, node.lineno, node.end_lineno or node.lineno))
 
 
 def scripted(work: Work, node: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""`--tune window-roll`: `torch.roll` of the height and width of (N, H, W, C) becomes torch_npu.contrib.function.roll.
+"""`window-roll`: `torch.roll` of the height and width of (N, H, W, C) becomes torch_npu.contrib.function.roll.
 
 Source: torch_npu/contrib/function/roll.py: it looks the elements up by indices that are made once for each size, shift
 and pair of axes, in both directions; it takes (x, shifts, dims) and raises unless x has four dimensions.
@@ -8,36 +8,36 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import keyword_of
-from transplt.codemods.last_value import last_value
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer, written
 from transplt.program.program import enclosing_function
 from transplt.program.shapes import is_window_roll
+from transplt.syntax.asks import keyword_of
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.tunings.values import scripted, text_of
+from transplt.themes.tunings.values import scripted
+from transplt.themes.tunings.writer import writer_for
+from transplt.values.last_value import last_value
 
-CODE = "NPU768"
+fixer = Fixer(__name__, code="NPU768", rank=470, theme="tune:window-roll")
+
 TARGET = "torch_npu.contrib.function.roll"
 _SHAPED = frozenset({"view", "reshape", "permute"})
 _KEEPS = frozenset({"contiguous", "clone", "detach"})
 
 
-def plan(writer: Writer, value: str) -> None:
-    """Rewrite the cyclic shifts of windows whose input is seen to have four dimensions."""
-    work = writer.work
-    if b"roll" not in work.source.utf8:
+@fixer.on(ast.Call, last="roll")
+def cyclic_shift_of_windows(work: Work, call: ast.Call) -> Finds:
+    """Rewrite a shift whose input is seen to have four dimensions."""
+    if not is_window_roll(work.names, call) or not call.args or scripted(work, call):
         return
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-        if not is_window_roll(work.names, call) or not call.args or scripted(work, call):
-            continue
-        shifts = call.args[1] if len(call.args) > 1 else keyword_of(call, "shifts")
-        if not isinstance(shifts, ast.Tuple) or len(shifts.elts) != 2 or not _has_four(work, call.args[0], 0):
-            continue
-        writer.change(
-            call.func, CODE, f"{text_of(work, call.func)} of windows -> {TARGET}", written(TARGET),
-            writes_npu=True, api="torch.roll",
-        )  # fmt: skip
+    shifts = call.args[1] if len(call.args) > 1 else keyword_of(call, "shifts")
+    if not isinstance(shifts, ast.Tuple) or len(shifts.elts) != 2 or not _has_four(work, call.args[0], 0):
+        return
+    if writer := writer_for(work, fixer):
+        message = f"{work.text(call.func)} of windows -> {TARGET}"
+        writer.change(call.func, fixer.code, message, TARGET, writes_npu=True, api="torch.roll")
+        yield from writer.found
 
 
 def _has_four(work: Work, node: ast.expr, depth: int) -> bool:
@@ -45,7 +45,7 @@ def _has_four(work: Work, node: ast.expr, depth: int) -> bool:
     if depth > 4:
         return False
     if isinstance(node, ast.Name):
-        given = last_value(work, node)
+        given = last_value(work.scan, node)
         return given is not None and _has_four(work, given, depth + 1)
     if not isinstance(node, ast.Call):
         return False
