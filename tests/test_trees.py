@@ -15,7 +15,7 @@ from transplt.codemods.help_text import swap_words
 from transplt.text.lexer import literals, one_plain_literal
 from transplt.trees.calls import with_first
 from transplt.trees.literals import in_literals, words_in_literal
-from transplt.trees.names import dotted, last_name, modules_imported, names_imported
+from transplt.trees.names import dotted, last_name, modules_imported, names_imported, without_names
 from transplt.trees.transform import CannotRewrite, New, rewritten
 
 
@@ -245,6 +245,28 @@ def test_names_imported(
     new = [None if n is None else (n[0], n[1] if local is None else n[1] or local) for _, local, n in items]
     expected = swaps.names_imported("torch.npu.amp", new).apply(text)
     assert made(names_imported("torch.npu.amp", new), text, ast.stmt) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "after"),
+    [
+        ("from a import b, c as d, e", ["b"], "from a import c as d, e"),
+        ("from a import b, c as d, e", ["d", "e"], "from a import b"),
+        ("from a import (\n    b,  # one\n    c,\n)", ["c"], "from a import (\n    b,\n)"),
+        ("import a.b, c as d", ["a"], "import c as d"),
+    ],
+)
+def test_without_names(text: str, names: list[str], after: str) -> None:
+    assert made(without_names(*names), text, ast.stmt) == after
+    one_by_one = [without_names(name) for name in names]
+    assert rewritten(text, one_by_one, ast.stmt) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("from a import b, c", ["d"]), ("from a import b, c", ["b", "c"]), ("from a import *", ["b"])]
+)
+def test_names_that_cannot_go(text: str, names: list[str]) -> None:
+    refused(without_names(*names), text, ast.stmt)
 
 
 @pytest.mark.parametrize("text", ["import torch; x = 1", "x = 'a'", "from a import b + c"])

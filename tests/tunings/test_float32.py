@@ -90,8 +90,11 @@ def test_tensors_on_the_host_stay(made: str) -> None:
         ),
         ("torch.from_numpy(a).to(device).float()", "torch.from_numpy(a).float().to(device)"),
         ("torch.from_numpy(a).npu()[b].float() * 2", "torch.from_numpy(a).float().npu()[b] * 2"),
+        ("(torch.from_numpy(a).to(device)).float()", "(torch.from_numpy(a).float().to(device))"),
+        ("torch.from_numpy(a * 255 + 1).to(device=b.device)[b[0], b[1], b[2], b[3]].float() + 1",
+         "torch.from_numpy(a * 255 + 1).float().to(device=b.device)[b[0], b[1], b[2], b[3]] + 1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_float32_in_the_end(before: str, after: str) -> None:
     check_tuned(TUNE, f"{HEAD}return {before}\n", f"{HEAD}return {after}\n")
 

@@ -27,6 +27,7 @@ def test_each_has_a_module_and_a_page_that_names_sources_and_versions(name: str)
     (fixer,) = [fixer for fixer in fixers_of("transplt.themes.tunings") if fixer.theme == f"tune:{name}"]
     assert fixer.visits
     assert fixer.code == tuning.code
+    assert fixer.name == name.replace("-", "_"), "the module is called like the tuning"
     page = load(tuning.code)
     why = page.sections["Why"]
     assert f"`{name}" in why

@@ -24,34 +24,23 @@ class Piece:
     star: Literal["", "*"] = ""
 
 
-def rebuilt(callee: str, pieces: Sequence[Piece]) -> Transform:
-    """A call of `callee` with `pieces` in the place of a call; commas, line breaks and comments are the old ones'."""
+def rebuilt(callee: str, pieces: Sequence[Piece], tail: str, *, indent: str, fits: Callable[[str], bool]) -> Transform:
+    """A call of `callee` with `pieces`, and `tail` behind it, in the place of a call.
 
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        old = cst.ensure_type(node, cst.Call)
-        return old.with_changes(func=cst.parse_expression(callee), args=_pieces(old, pieces))
-
-    return transform
-
-
-def rebuilt_to_fit(
-    callee: str, pieces: Sequence[Piece], tail: str, *, indent: str, fits: Callable[[str], bool]
-) -> Transform:
-    """As `rebuilt`, with `tail` behind it; broken up at `indent` where the text does not fit and holds no comment."""
-    rebuild = rebuilt(callee, pieces)
+    Commas, line breaks and comments are the old ones'; without comments each argument gets a line of its own, below
+    `indent`, where the text does not fit.
+    """
 
     def transform(node: cst.CSTNode) -> str:
-        new = rebuild(node)
-        assert isinstance(new, cst.Call)
+        old = cst.ensure_type(node, cst.Call)
+        new = old.with_changes(func=cst.parse_expression(callee), args=_pieces(old, pieces))
         text = code(new) + tail
-        return text if "#" in text or fits(text) else broken_up(new, indent) + tail
+        return text if "#" in text or fits(text) else _broken_up(new, indent) + tail
 
     return transform
 
 
-def broken_up(node: cst.CSTNode, indent: str) -> str:
-    """The text of a call with each of its arguments on a line of its own."""
-    call = cst.ensure_type(node, cst.Call)
+def _broken_up(call: cst.Call, indent: str) -> str:
     nothing, default = cst.SimpleWhitespace(""), cst.MaybeSentinel.DEFAULT
     bare = [arg.with_changes(comma=default, whitespace_after_arg=nothing) for arg in call.args]
     inner = "".join(f"{indent}    {code(each)},\n" for each in bare)

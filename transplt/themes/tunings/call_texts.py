@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.syntax.asks import by_place
-from transplt.trees.new_calls import Piece, rebuilt_to_fit
+from transplt.trees.new_calls import Piece, rebuilt
 from transplt.trees.transform import Transform
 
 #: A call on one line is broken up where its line gets longer than this, and than the longest line of the file.
@@ -54,4 +54,4 @@ def rewritten(work: Work, call: ast.Call, callee: str, pieces: Sequence[Piece], 
     def fits(text: str) -> bool:
         return max(map(len, f"{line}{text}{rest}".split("\n"))) <= widest
 
-    return rebuilt_to_fit(callee, pieces, tail, indent=indent, fits=fits)
+    return rebuilt(callee, pieces, tail, indent=indent, fits=fits)

@@ -14,8 +14,8 @@ from transplt.program.program import File, Slot, enclosing_function
 from transplt.program.training import Loader
 from transplt.syntax.asks import keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.themes.tunings.data_loader import API, PLACES, given, is_constant
 from transplt.themes.tunings.keywords import add_keyword
-from transplt.themes.tunings.loaders import API, PLACES, given, is_constant
 from transplt.themes.tunings.reading import WRAPPERS, Reader, Reading, calls_here, reading
 from transplt.themes.tunings.writer import writer_for
 

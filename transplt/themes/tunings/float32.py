@@ -15,7 +15,7 @@ from transplt.edits.writer import Writer
 from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import Binding, parent
 from transplt.themes.tunings.copies import is_device
-from transplt.themes.tunings.writer import rewrite, rewrites, switched_off, writer_for
+from transplt.themes.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.trees import names
 from transplt.trees.expressions import between, receiver
 
@@ -63,11 +63,15 @@ def _at(work: Work, extent: tuple[int, int]) -> ast.expr | None:
 
 def _to_float32(writer: Writer, node: ast.expr, message: str) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "double":
-        return rewrite(writer, node.func, fixer.code, message, names.last_name("float"), api="torch.Tensor.double")
+        return _renamed(writer, node.func, "float", message, "torch.Tensor.double")
     new = _DOUBLE.get(writer.work.names.qualified(node) or "")
     if new is None or not isinstance(node, ast.Attribute):
         return False
-    return rewrite(writer, node, fixer.code, message, names.last_name(new), api="torch.float64")
+    return _renamed(writer, node, new, message, "torch.float64")
+
+
+def _renamed(writer: Writer, node: ast.Attribute, name: str, message: str, api: str) -> bool:
+    return rewrite_unless_gone(writer, node, fixer.code, message, names.last_name(name), api=api)
 
 
 # --- meters ----------------------------------------------------------------------------------------------------------
@@ -209,7 +213,7 @@ def _early(writer: Writer) -> None:
         start, end = work.source.extent(source)
         if any(start <= work.source.extent(edit.node)[0] < end for edit in rewrites(writer)):
             continue
-        if rewrite(writer, source, fixer.code, _EARLY, between("", ".float()"), api="torch.Tensor.float"):
+        if rewrite_unless_gone(writer, source, fixer.code, _EARLY, between("", ".float()"), api="torch.Tensor.float"):
             writer.rewrite(call, fixer.code, _EARLY, receiver, holes=(method.value,))
 
 

@@ -15,7 +15,7 @@ from transplt.edits.work import Work
 from transplt.syntax.asks import by_place, call_of, keyword_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scope, parent
-from transplt.themes.tunings.writer import rewrite, writer_for
+from transplt.themes.tunings.writer import rewrite_unless_gone, writer_for
 from transplt.trees.names import last_name
 
 fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=(b"mbedding", b"index_select"))
@@ -35,7 +35,7 @@ def indices(work: Work, tree: ast.Module) -> Finds:
     for node in by_place(work.scan.attributes.get("long", ())):
         call = call_of(node)
         if call is not None and not call.args and _only_looks_up(work, call):
-            rewrite(writer, node, fixer.code, _MESSAGE, last_name("int"), api="torch.Tensor.long")
+            rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, last_name("int"), api="torch.Tensor.long")
     for name, new in _LONG.items():
         last = name.rpartition(".")[2]
         for node in by_place(work.scan.attributes.get(last, ())):
@@ -46,7 +46,7 @@ def indices(work: Work, tree: ast.Module) -> Finds:
             if not isinstance(made, ast.Call) or not _makes_index(work.names, made, node):
                 continue
             if _only_looks_up(work, made):
-                rewrite(writer, node, fixer.code, _MESSAGE, last_name(new), api=name)
+                rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, last_name(new), api=name)
     yield from writer.found
 
 

@@ -6,7 +6,8 @@ import ast
 
 from transplt.edits.writer import Writer
 from transplt.finding import Level
-from transplt.themes.tunings.writer import rewrite, rewrites
+from transplt.syntax.asks import by_place
+from transplt.themes.tunings.writer import rewrite_unless_gone, rewrites
 from transplt.trees.calls import with_new_keyword
 
 #: Calls on one line that would become longer than this go on below their first argument.
@@ -21,7 +22,7 @@ def add_keyword(
     """A keyword argument more, unless something gave the call one of that name before."""
     others = sum(edit.node is call and edit.level is not Level.UNSAFE for edit in rewrites(writer))
     column = _below(_line_ends(writer), call, len(name) + len(value) + 3, others * _OTHER_EDIT)
-    return rewrite(writer, call, code, message, with_new_keyword(name, value, column), api=api)
+    return rewrite_unless_gone(writer, call, code, message, with_new_keyword(name, value, column), api=api)
 
 
 def _line_ends(writer: Writer) -> dict[int, int]:
@@ -35,7 +36,7 @@ def _below(ends: dict[int, int], call: ast.Call, width: int, before: int) -> int
 
     `before` is by how much other edits of the call may make it longer.
     """
-    given = sorted([*call.args, *(keyword.value for keyword in call.keywords)], key=_place)
+    given = by_place([*call.args, *(keyword.value for keyword in call.keywords)])
     if not given or not call.end_lineno:
         return None
     last = given[-1]
@@ -52,10 +53,6 @@ def _below(ends: dict[int, int], call: ast.Call, width: int, before: int) -> int
     column = _column(call, on_line[0]) if many else (call.func.end_col_offset or 0) + 1
     ends[id(call)] = column + width
     return column
-
-
-def _place(node: ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
 
 
 def _first_line(call: ast.Call, node: ast.expr) -> int:

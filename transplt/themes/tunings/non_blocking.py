@@ -14,8 +14,8 @@ from transplt.edits.work import Work
 from transplt.program.training import Loader
 from transplt.syntax.asks import lacks
 from transplt.themes.tunings.copies import changed_on_host, copies_of
+from transplt.themes.tunings.data_loader import PLACES, given, is_constant, pinned, should_pin
 from transplt.themes.tunings.keywords import add_keyword
-from transplt.themes.tunings.loaders import PLACES, given, is_constant, pinned, should_pin
 from transplt.themes.tunings.reading import calls_here, has_loaders, reading
 from transplt.themes.tunings.writer import writer_for
 

@@ -62,7 +62,7 @@ def touched(writer: Writer, node: ast.expr | ast.stmt, but: ast.expr | None = No
     return False
 
 
-def rewrite(writer: Writer, node: ast.expr, code: str, message: str, new: New, *, api: str = "") -> bool:
+def rewrite_unless_gone(writer: Writer, node: ast.expr, code: str, message: str, new: New, *, api: str = "") -> bool:
     """An edit of an expression that others may have edited too; nothing, and False, where its statement goes."""
     start = writer.work.source.extent(node)[0]
     gone = [edit.where for edit in writer.edits if isinstance(edit.where, tuple)]
