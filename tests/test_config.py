@@ -40,7 +40,7 @@ def test_everything_reaches_the_plan(tmp_path: Path) -> None:
     assert (settings.torch_version, settings.style) == ("2.8", "portable")
     assert settings.specify_device and settings.similar and settings.unsafe_fixes and settings.annotate
     assert plan.copy_all
-    assert (plan.project_exclude, plan.exclude) == (("third_party/",), ("more",))
+    assert (plan.config.exclude, plan.options.exclude) == (("third_party/",), ("more",))
     assert settings.user_rules == (("rules.json", '{"rules": {}}'),)
     assert settings.per_file_ignores == (("tests/*", ("NPU3", "NPU501")),)
     assert plan.torch.why == "[tool.transplt] in pyproject.toml"

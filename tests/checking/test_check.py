@@ -170,11 +170,11 @@ def test_unsafe_edits_are_offered_and_made_on_request(project: Path, call: Call)
 def test_a_file_that_changed_meanwhile_is_left_alone(project: Path) -> None:
     from transplt.checking.in_place import write_changes
     from transplt.errors import CannotFinish
-    from transplt.report.checked import Change
+    from transplt.report.checked import ChangedFile
 
     file = project / "train.py"
     with pytest.raises(CannotFinish, match="changed by somebody else"):
-        write_changes([Change(file, "train.py", b"other", b"new", 1)])
+        write_changes([ChangedFile(file, "train.py", b"other", b"new", 1)])
     assert file.read_text() == TRAIN
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from transplt.disk.git_index import find_repository
 from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.report.checked import Change
+from transplt.report.checked import ChangedFile
 
 
-def refuse_uncommitted(changes: Iterable[Change]) -> None:
+def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
     """UsageError when a repository around the files has changes that are not committed, or a file is not tracked."""
     by_top: dict[Path, list[Path]] = {}
     for change in changes:
@@ -49,7 +49,7 @@ def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
     return sorted({*tracked, *untracked})
 
 
-def write_changes(changes: Iterable[Change]) -> None:
+def write_changes(changes: Iterable[ChangedFile]) -> None:
     """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read."""
     for change in changes:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from transplt.disk.manifest import MANIFEST, read_manifest
@@ -61,10 +61,7 @@ def open_project(folder: Path, options: Options, root: Path | None = None) -> Pr
     """The project around `folder` with the settings in force. UsageError when these are wrong."""
     config = find_config(folder)
     root = project_root(folder, config) if root is None else root
-    asked = options.torch_version if options.torch_version is not None else config.torch_version
-    torch = choose_target(root, asked)
-    if options.torch_version is None and config.torch_version is not None:
-        torch = replace(torch, why="[tool.transplt] in pyproject.toml")
+    torch = choose_target(root, options.torch_version, config.torch_version)
     return Project(root, config, settings_of(options, config, torch.version, root), torch)
 
 

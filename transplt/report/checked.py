@@ -30,7 +30,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedFile:
     """A file that `--fix` changes: where it lies, what it held, what it will hold, and how many edits that takes."""
 
     file: Path
@@ -47,7 +47,7 @@ class CheckResult:
     items: tuple[Item, ...] = ()
     info: tuple[Item, ...] = ()
     files: int = 0
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ChangedFile, ...] = ()
     patch: bytes = b""
     #: Folders of the projects that were looked at, for the state of their repositories.
     roots: tuple[Path, ...] = field(default=())

@@ -22,10 +22,15 @@ _TORCH = re.compile(
 _CONDA = re.compile(r"^\s*-\s*[\"']?(?:[\w.-]+::)?(pytorch|torch)\s*([<>!~=]=|=|[<>])?\s*([^\"'#]*)")
 
 
-def choose_target(root: Path, asked: str | None) -> TorchTarget:
-    """The version asked for, else what the project at `root` pins, else the default. UsageError for an unknown one."""
+def choose_target(root: Path, asked: str | None, configured: str | None = None) -> TorchTarget:
+    """The version asked for, else that of the settings, else what the project at `root` pins, else the default.
+
+    UsageError for one that is not known.
+    """
     if asked is not None:
         return _target(check_version(asked), "--torch-version")
+    if configured is not None:
+        return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     for path, requirement in _requirements(root):
         version = _highest(requirement)
         if version is not None:
