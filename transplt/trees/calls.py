@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from transplt.trees import shown
 from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Transform, code
+from transplt.trees.transform import CannotRewrite, Shown, Transform, code
 
 
 def with_keyword(name: str, value: str) -> Transform:
@@ -48,7 +49,7 @@ def with_new_keyword(name: str, value: str, column: int | None) -> Transform:
     return transform
 
 
-def with_first(value: str) -> Transform:
+def with_first(value: str) -> Shown:
     """Put a positional argument in front of all others of the call of a name."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -59,7 +60,7 @@ def with_first(value: str) -> Transform:
             new = new.with_changes(comma=comma())
         return node.with_changes(args=[new, *node.args])
 
-    return transform
+    return Shown(transform, lambda text: shown.with_first(text, value))
 
 
 def with_twin(text: str, twin: str) -> Transform:
