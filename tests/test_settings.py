@@ -1,4 +1,4 @@
-"""From the command line to `Settings` and `Plan`: what many lines come to, as it was when options went there one by one.
+"""From the command line to `Settings` and `Plan`: many lines, and what each came to when options went there one by one.
 
 tests/data/settings.json has a row a line: what differs from the defaults, or the error that ends it.
 """

@@ -24,7 +24,7 @@ except SystemExit as end:
 print("\\n".join(sorted(sys.modules)), file=sys.stderr)
 """
 
-PLAIN_SWAPS = '''\
+PLAIN_SWAPS = """\
 import os
 import torch
 import torch.cuda.amp as amp
@@ -38,7 +38,7 @@ torch.distributed.init_process_group("nccl")
 x = torch.ones(1).to(device).cuda(non_blocking=True)
 with autocast():
     print(x.is_cuda, torch . cuda . memory_allocated())
-'''
+"""
 
 
 def imported(source: str, tmp_path: Path, *arguments: str) -> tuple[set[str], str]:

@@ -82,7 +82,11 @@ class Settings:
         return replace(self, entry="", amp="off", tune=())
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
-        """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all."""
+        """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.
+
+        A pattern names whole paths from the folder of the settings, and its `*` goes through folders: as in
+        .gitignore, `legacy.py` would also mean `sub/legacy.py`, and `src/*.py` no longer `src/sub/x.py`.
+        """
         full = self.base + path
         return tuple(
             code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)
