@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import transplt
-from transplt.commands import group
+from transplt.commands import command
 from transplt.commands import main as cli
 from transplt.settings import TORCH_VERSIONS
 
@@ -222,8 +222,10 @@ def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delitem(group.LAZY_COMMANDS, "explain")
-    monkeypatch.setitem(cli.main.commands, "explain", group.Command("explain", callback=lambda: __import__("nothere")))
+    monkeypatch.delitem(command.LAZY_COMMANDS, "explain")
+    monkeypatch.setitem(
+        cli.main.commands, "explain", command.Command("explain", callback=lambda: __import__("nothere"))
+    )
     code, _, err = call(monkeypatch, capsys, "explain")
     assert code == 2
     assert err == "Error: this needs the package 'nothere', which is not installed\n"

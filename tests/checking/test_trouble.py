@@ -10,7 +10,8 @@ import pytest
 
 from tests.checking.conftest import TRAIN, Call, commit_all
 from transplt.checking.checked_file import CheckedFile, checked
-from transplt.checking.in_place import replace_file, write_changes
+from transplt.checking.in_place import write_changes
+from transplt.disk.replace import replace_file
 from transplt.disk.walk import Entry
 from transplt.errors import CannotFinish
 from transplt.finding import Status

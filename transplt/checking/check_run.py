@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from transplt.checking.checked_file import CheckedFile, checked
-from transplt.checking.inputs import Project, find_inputs, open_project
+from transplt.checking.inputs import CheckedProject, find_inputs, open_project
 from transplt.disk.records import Progress
 from transplt.disk.walk import Entry
 from transplt.finding import Finding
-from transplt.report.checked import ChangedFile, CheckResult, Item
+from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
 from transplt.run.options import Options
 from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
@@ -70,7 +70,7 @@ def check_text(
 
 
 def _worker(
-    project: Project, ignores: tuple[tuple[str, tuple[str, ...]], ...], fix: bool, diff: bool
+    project: CheckedProject, ignores: tuple[tuple[str, tuple[str, ...]], ...], fix: bool, diff: bool
 ) -> FileWorker[CheckedFile]:
     ignored = (*project.settings.per_file_ignores, *ignores)
     settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff)
@@ -84,12 +84,15 @@ def fingerprint(finding: Finding, text: str, count: int) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def _joined(result: CheckResult, project: Project, files: list[CheckedFile], unread: list[Finding]) -> CheckResult:
-    found: list[Item] = []
+def _joined(
+    result: CheckResult, project: CheckedProject, files: list[CheckedFile], unread: list[Finding]
+) -> CheckResult:
+    found: list[CheckedFinding] = []
     for record in files:
         found += _items(project, record)
     found += [
-        Item(replace(finding, path=project.shown(finding.path)), fingerprint(finding, "", 0)) for finding in unread
+        CheckedFinding(replace(finding, path=project.shown(finding.path)), fingerprint(finding, "", 0))
+        for finding in unread
     ]
     found.sort(key=lambda item: item.finding.sort_key())
     changes = [
@@ -107,7 +110,7 @@ def _joined(result: CheckResult, project: Project, files: list[CheckedFile], unr
     )
 
 
-def _items(project: Project, record: CheckedFile) -> list[Item]:
+def _items(project: CheckedProject, record: CheckedFile) -> list[CheckedFinding]:
     texts = dict(record.lines)
     seen: dict[tuple[str, str, str], int] = {}
     items = []
@@ -120,5 +123,5 @@ def _items(project: Project, record: CheckedFile) -> list[Item]:
         last = min(finding.span.end_line, finding.span.line + 2)
         around = tuple((line, texts[line]) for line in range(finding.span.line - 1, last + 2) if line in texts)
         shown_ = replace(finding, path=project.shown(finding.path))
-        items.append(Item(shown_, fingerprint(finding, text, seen[same]), around))
+        items.append(CheckedFinding(shown_, fingerprint(finding, text, seen[same]), around))
     return items

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, LEFT, Command, say
 from transplt.commands.completing import FILE
-from transplt.commands.group import DONE, LEFT, Command, say
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.analysis_reports import DOCUMENT, RANKING
 
@@ -50,7 +50,7 @@ def analyze(
     from transplt.run.pool import collect_rarely
 
     collect_rarely()
-    from transplt.report.analysis_reports import render_csv, render_json, render_text
+    from transplt.report.analysis_reports import analysis_csv, analysis_json, analysis_text
     from transplt.report.analysis_summary import summarize
     from transplt.report.console import progress_bar
     from transplt.run.options import Options, make_plan
@@ -68,7 +68,7 @@ def analyze(
     if target is not None:
         write(target, summaries)
     if not quiet:
-        text = {"table": render_text, "json": render_json, "csv": render_csv}[form](summaries)
+        text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
         click.echo(text, nl=False)
         if target is not None:
             say(f"written to {shown(target)}")
@@ -132,7 +132,7 @@ def write(target: Path, summaries: Sequence[Any]) -> None:
 
 
 def _write_one(folder: Path, summary: Any) -> None:
-    from transplt.report.analysis_reports import csv_files, render_json
+    from transplt.report.analysis_reports import analysis_json, csv_files
     from transplt.report.unsupported_op import render_unsupported
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,4 +144,4 @@ def _write_one(folder: Path, summary: Any) -> None:
     (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, folder, links))
     for name, data in csv_files(summary).items():
         (folder / name).write_bytes(data)
-    (folder / DOCUMENT).write_text(render_json([summary]), encoding="utf-8", newline="\n")
+    (folder / DOCUMENT).write_text(analysis_json([summary]), encoding="utf-8", newline="\n")

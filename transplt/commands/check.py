@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, Command, say
 from transplt.commands.completing import FILE
-from transplt.commands.group import DONE, Command, say
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.

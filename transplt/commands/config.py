@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from transplt.checking.inputs import open_project, real_path
+from transplt.commands.command import DONE, Command
 from transplt.commands.completing import FILE
-from transplt.commands.group import DONE, Command
 from transplt.errors import shown
 from transplt.run.options import Options
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, LEFT, given_options, say, spelled
 from transplt.commands.completing import FILE
-from transplt.commands.group import DONE, LEFT, given_options, say, spelled
 from transplt.commands.migrate import migrate, migrate_options
 from transplt.errors import UsageError, shown
 

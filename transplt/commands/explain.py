@@ -7,8 +7,8 @@ import sys
 
 import click
 
+from transplt.commands.command import DONE, Command
 from transplt.commands.completing import CodeText
-from transplt.commands.group import DONE, Command
 from transplt.errors import UsageError
 from transplt.rules.pages import DiagnosticError, load
 

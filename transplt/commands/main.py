@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 import transplt
-from transplt.commands.group import DONE, INTERRUPTED, UNFINISHED, USAGE, Group, given_options, say, spelled
+from transplt.commands.command import DONE, INTERRUPTED, UNFINISHED, USAGE, CommandGroup, given_options, say, spelled
 from transplt.commands.migrate import migrate, migrate_options
 from transplt.errors import TranspltError
 
@@ -19,7 +19,7 @@ MIGRATING_COMMANDS = frozenset({"distributed"})
 
 
 @click.group(
-    cls=Group,
+    cls=CommandGroup,
     invoke_without_command=True,
     epilog="Exit codes: 0 nothing left to do, 1 something is left for a person, 2 wrong usage, input, rules or "
     "settings, 3 could not finish, 130 interrupted.",

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from transplt.commands.command import DONE, say
 from transplt.commands.completing import FILE, FOLDER, TuningNames
-from transplt.commands.group import DONE, say
 from transplt.errors import UsageError
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, USAGE, CommandGroup, say
 from transplt.commands.completing import FILE
-from transplt.commands.group import DONE, USAGE, Group, say
 from transplt.errors import UsageError
 from transplt.rules.pages import all_codes, load
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="JSON: a list of codes with their facts.")
 @click.option("--tunings", is_flag=True, help="List what --tune takes instead.")
 @click.pass_context

@@ -9,7 +9,7 @@ from transplt.finding import Finding, Level
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CheckedFinding:
     """One finding of a check, with its path as it is shown.
 
     `fingerprint` is the same wherever the project lies and whatever stands above or below the line; `known` says that
@@ -44,8 +44,8 @@ class ChangedFile:
 class CheckResult:
     """What a check found: `items` are open findings, `info` those that are only worth knowing, both by place."""
 
-    items: tuple[Item, ...] = ()
-    info: tuple[Item, ...] = ()
+    items: tuple[CheckedFinding, ...] = ()
+    info: tuple[CheckedFinding, ...] = ()
     files: int = 0
     changes: tuple[ChangedFile, ...] = ()
     patch: bytes = b""
@@ -58,7 +58,7 @@ class CheckResult:
         return tuple(item.finding for item in self.new)
 
     @property
-    def new(self) -> tuple[Item, ...]:
+    def new(self) -> tuple[CheckedFinding, ...]:
         return tuple(item for item in self.items if not item.known)
 
     @property

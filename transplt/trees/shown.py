@@ -46,7 +46,7 @@ def with_first(text: str, value: str) -> str | None:
     node = _expression(text)
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Attribute, ast.Name)):
         return None
-    called = node.func
+    called: ast.expr = node.func
     while isinstance(called, ast.Attribute):
         called = called.value
     at = _end_of(text, node.func, "")[1]

@@ -49,7 +49,7 @@ def refuse_bundles(ctx: click.Context, arguments: list[str]) -> None:
         if value:
             value = False
             continue
-        if argument == "--" or (isinstance(ctx.command, Group) and argument in ctx.command.list_commands(ctx)):
+        if argument == "--" or (isinstance(ctx.command, CommandGroup) and argument in ctx.command.list_commands(ctx)):
             return
         if re.match(r"-s.+", argument) and argument != "-sim":
             ctx.fail(f"No such option: {argument} (options are not bundled; -s and -sim stand alone)")
@@ -88,7 +88,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """The group; without a sub-command it migrates."""
 
     command_class = Command
