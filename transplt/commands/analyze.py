@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, LEFT, Command, say
+from transplt.commands.command import DONE, EXIT_ZERO, JOBS, LEFT, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.analysis_reports import DOCUMENT, RANKING
@@ -28,10 +28,10 @@ _LAYOUTS = ("src", "python", "lib")
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
-@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
+@RULES
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
-@click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+@JOBS
+@EXIT_ZERO
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 def analyze(
     paths: tuple[str, ...],

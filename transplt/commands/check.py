@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, Command, say
+from transplt.commands.command import DONE, EXIT_ZERO, JOBS, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
@@ -36,12 +36,12 @@ _STDIN = "-"
 @click.option(
     "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
 )
-@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
+@RULES
 @click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
-@click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+@JOBS
+@EXIT_ZERO
 @click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary.")
 def check(

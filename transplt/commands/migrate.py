@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from transplt.commands.command import DONE, say
+from transplt.commands.command import DONE, EXIT_ZERO, JOBS, RULES, say
 from transplt.commands.completing import FILE, FOLDER, TuningNames
 from transplt.errors import UsageError
 
@@ -25,7 +25,7 @@ _OPTIONS = (
     click.option(
         "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where <name>_msft goes (beside the input)."
     ),
-    click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules."),
+    RULES,
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Take the running device from the environment."
     ),
@@ -57,8 +57,8 @@ _OPTIONS = (
         "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
     ),
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
-    click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none)."),
-    click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left."),
+    JOBS,
+    EXIT_ZERO,
     click.option("-v", "--verbose", count=True, help="Say more."),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
 )
