@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from transplt.disk.walk import Entry
-from transplt.trees.lazy import import_now
 
 if TYPE_CHECKING:
     # Imported where processes are started: a run without them saves the time.
@@ -72,10 +71,9 @@ class Pool:
         self._worker = worker
         self._project = b""
         self._processes: list[_Process] = []
-        if jobs > 1 and worker.edits and _can_fork():
-            # What writes edits costs more to import than many a file costs to migrate: once, and all processes share
-            # it. A single process imports it when it first needs it, if it does.
-            import_now()
+        if jobs > 1 and _can_fork():
+            # What every process needs is read and imported once, and shared. A single one does it when it needs it.
+            worker.prepare()
         if jobs:
             gc.freeze()
         for _ in range(jobs):

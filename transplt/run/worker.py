@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 from transplt.apply import engine
+from transplt.apply.prefilter import worth_a_look
 from transplt.disk.mirror import WHOLE_FILE_BYTES, read_file
 from transplt.disk.walk import LARGE_FILE_BYTES, Entry
 from transplt.errors import reason
@@ -17,6 +18,7 @@ from transplt.files.kind import FileKind, kind_of
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
 from transplt.settings import Settings, TorchTarget
 from transplt.text.cuda_words import find_tokens
+from transplt.trees.lazy import import_now
 
 _Record = TypeVar("_Record")
 
@@ -61,10 +63,15 @@ class FileWorker(Generic[_Record]):
     survey: bool = False
     known: dict[str, bytes] = field(default_factory=dict)
 
-    @property
-    def edits(self) -> bool:
-        """True when edits are made, and not only shown or counted."""
-        return not self.survey and not self.settings.show
+    def prepare(self) -> None:
+        """Reads the rules, imports the fixers, and LibCST where edits are made.
+
+        LibCST's import costs more than many a file costs to migrate. What only shows edits or says where they would be
+        hardly ever needs it.
+        """
+        worth_a_look(b"", self.settings)
+        if not self.survey and not self.settings.show:
+            import_now()
 
     def index(self, entry: Entry) -> Any:
         """What a Python file says to its project; None when it cannot be read."""
