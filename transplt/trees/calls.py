@@ -63,7 +63,7 @@ def with_first(value: str) -> Shown:
     return Shown(transform, lambda text: shown.with_first(text, value))
 
 
-def with_twin(text: str, twin: str) -> Transform:
+def with_twin(text: str, twin: str) -> Shown:
     """Put a second literal behind the argument that is the first one, such as another spelling of a flag."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -76,7 +76,7 @@ def with_twin(text: str, twin: str) -> Transform:
                 return call.with_changes(args=[*call.args[:index], first, new, *call.args[index + 1 :]])
         raise CannotRewrite(f"{text} is not a plain string")
 
-    return transform
+    return Shown(transform, lambda call: shown.with_twin(call, text, twin))
 
 
 def with_named(index: int, name: str) -> Transform:

@@ -58,6 +58,19 @@ def with_first(text: str, value: str) -> str | None:
     return f"{text[:at]}{value}{', ' if node.args or node.keywords else ''}{text[at:]}"
 
 
+def with_twin(text: str, old: str, twin: str) -> str | None:
+    """`transplt.trees.calls.with_twin`."""
+    node = _expression(text)
+    for argument in node.args if isinstance(node, ast.Call) else ():
+        start = _offset(text, argument.lineno, argument.col_offset - (argument.lineno == 1))
+        end = _end_of(text, argument, "")[1]
+        literal, rest = text[start:end], text[end:].lstrip()
+        if isinstance(argument, ast.Constant) and literal in (f"'{old}'", f'"{old}"'):
+            after = f"{text[:end]}, {literal[0]}{twin}{literal[0]}{text[end:]}"
+            return after if rest.startswith(",") or rest == ")" else None  # else it stands in brackets
+    return None
+
+
 def modules_imported(text: str, names: Mapping[int, str]) -> str | None:
     """`transplt.trees.names.modules_imported`."""
     node = _statement(text)
