@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import transplt
+from transplt.commands import command
 from transplt.commands import main as cli
 from transplt.settings import TORCH_VERSIONS
 
@@ -221,8 +222,10 @@ def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delitem(cli.LAZY_COMMANDS, "explain")
-    monkeypatch.setitem(cli.main.commands, "explain", cli.Command("explain", callback=lambda: __import__("nothere")))
+    monkeypatch.delitem(command.LAZY_COMMANDS, "explain")
+    monkeypatch.setitem(
+        cli.main.commands, "explain", command.Command("explain", callback=lambda: __import__("nothere"))
+    )
     code, _, err = call(monkeypatch, capsys, "explain")
     assert code == 2
     assert err == "Error: this needs the package 'nothere', which is not installed\n"
@@ -265,7 +268,7 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(project: Path, number:
     (project / "b.py").write_text("# is slow\n")
     script = (
         "import sys, transplt.run.worker\nfrom tests import standin_engine\n"
-        "transplt.run.worker.FileWorker.load = lambda self: standin_engine\n"
+        "transplt.run.worker.engine = standin_engine\n"
         "from transplt.commands.main import entry_point\nsys.exit(entry_point())\n"
     )
     process = start("-i", project, script=script)

@@ -9,6 +9,7 @@ import pytest
 from transplt.errors import UsageError
 from transplt.run.config import find_config, read_config
 from transplt.run.options import Options, make_plan
+from transplt.settings import Settings
 
 EVERYTHING = """
 [tool.transplt]
@@ -40,7 +41,7 @@ def test_everything_reaches_the_plan(tmp_path: Path) -> None:
     assert (settings.torch_version, settings.style) == ("2.8", "portable")
     assert settings.specify_device and settings.similar and settings.unsafe_fixes and settings.annotate
     assert plan.copy_all
-    assert (plan.project_exclude, plan.exclude) == (("third_party/",), ("more",))
+    assert (plan.config.exclude, plan.options.exclude) == (("third_party/",), ("more",))
     assert settings.user_rules == (("rules.json", '{"rules": {}}'),)
     assert settings.per_file_ignores == (("tests/*", ("NPU3", "NPU501")),)
     assert plan.torch.why == "[tool.transplt] in pyproject.toml"
@@ -137,6 +138,22 @@ def test_a_nearer_pyproject_without_the_table_does_not_hide_it(tmp_path: Path) -
     inner.mkdir()
     (inner / "pyproject.toml").write_text("[project]\nname = 'transplt-user'\n")
     assert find_config(inner).similar is True
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "ignored"),
+    [
+        ("legacy.py", "legacy.py", True),
+        ("legacy.py", "sub/legacy.py", False),
+        ("tests/*", "tests/unit/a.py", True),
+        ("src/*.py", "src/sub/x.py", True),
+        ("*_test.py", "sub/x_test.py", True),
+        ("*/a.py", "a.py", False),
+        ("tests/", "tests/a.py", False),
+    ],
+)
+def test_patterns_of_ignores_are_whole_paths(pattern: str, path: str, ignored: bool) -> None:
+    assert Settings(per_file_ignores=((pattern, ()),)).ignored_codes(path) == (("NPU",) if ignored else ())
 
 
 def test_patterns_hold_from_the_folder_of_the_settings(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from transplt.run.tree import migrate_tree
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.run.worker.FileWorker, "load", lambda self: standin_engine)
+    monkeypatch.setattr(transplt.run.worker, "engine", standin_engine)
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import codecs
+import io
+import tokenize
 
 import pytest
 from hypothesis import given
@@ -27,6 +29,41 @@ from transplt.text.source import Source, UnreadableSource, declared_encoding, li
     ],
 )
 def test_cookies_count_in_the_first_two_lines(data: bytes, encoding: str | None) -> None:
+    assert declared_encoding(data) == encoding
+
+
+HEAD = st.lists(
+    st.sampled_from(
+        ["# coding: latin-1", "# -*- coding: utf-8 -*-", "# vim: set fileencoding=cp1252 :", "#", " ", "\t", "\f",
+         "coding", ":", "=", "utf8", "gbk", "nope", "\n", "\r\n", "x = 1", "'", "\\\n", "\v", "."]
+    ), max_size=8,
+).map(lambda parts: "".join(parts).encode())  # fmt: skip
+
+
+@given(HEAD)
+def test_python_finds_the_same_cookie(data: bytes) -> None:
+    declared = declared_encoding(data)
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        assert declared is not None
+        with pytest.raises(LookupError):
+            codecs.lookup(declared)
+    else:
+        assert codecs.lookup(declared or "utf-8") == codecs.lookup(encoding)
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (b"#!python\r# coding: gbk\rx = 1\r", "gbk"),
+        (b"x = 1\r# coding: gbk\r", None),
+        (b"# \xe9 coding: latin-1\n", "latin-1"),
+        (b"# coding: gbk\xe9\n", "gbk"),
+        (b"#" * 1000 + b" coding: gbk\n", None),
+    ],
+)
+def test_cookies_that_only_python_itself_reads(data: bytes, encoding: str | None) -> None:
     assert declared_encoding(data) == encoding
 
 

@@ -11,8 +11,8 @@ import pytest
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
-    "transplt.emulator", "transplt.themes.distributed", "transplt.report.html", "transplt.run.tree",
-    "transplt.files.tokens",
+    "transplt.emulator", "transplt.themes.distributed", "transplt.themes.amp", "transplt.report.html",
+    "transplt.run.tree", "transplt.files.tokens",
 )  # fmt: skip
 PROGRAM = """
 import runpy, sys
@@ -24,7 +24,7 @@ except SystemExit as end:
 print("\\n".join(sorted(sys.modules)), file=sys.stderr)
 """
 
-PLAIN_SWAPS = '''\
+PLAIN_SWAPS = """\
 import os
 import torch
 import torch.cuda.amp as amp
@@ -38,7 +38,7 @@ torch.distributed.init_process_group("nccl")
 x = torch.ones(1).to(device).cuda(non_blocking=True)
 with autocast():
     print(x.is_cuda, torch . cuda . memory_allocated())
-'''
+"""
 
 
 def imported(source: str, tmp_path: Path, *arguments: str) -> tuple[set[str], str]:
@@ -56,20 +56,39 @@ def heavy(modules: set[str]) -> list[str]:
     return [name for name in HEAVY if name in modules]
 
 
-@pytest.mark.parametrize("arguments", [["check", "train.py"], ["check", "--diff", "train.py"],
-                                       ["check", "--fix", "--style", "npu", "--allow-dirty", "train.py"]])  # fmt: skip
-def test_plain_swaps_are_made_without_heavy_modules(tmp_path: Path, arguments: list[str]) -> None:
-    modules, out = imported(PLAIN_SWAPS, tmp_path, *arguments)
+@pytest.mark.parametrize("form", ["text", "concise", "json", "sarif"])
+def test_plain_swaps_are_shown_without_heavy_modules(tmp_path: Path, form: str) -> None:
+    modules, out = imported(PLAIN_SWAPS, tmp_path, "check", "train.py", "--output-format", form)
     assert heavy(modules) == []
-    if "--fix" in arguments:
-        after = (tmp_path / "train.py").read_text()
-        assert "cuda" not in after.lower()
-        assert "torch . npu . memory_allocated()" in after
-    else:
-        assert "npu" in out
+    assert "npu" in out
 
 
-def test_libcst_serves_what_is_no_plain_swap(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--diff", "--fix"])
+def test_libcst_makes_them(tmp_path: Path, option: str) -> None:
+    modules, out = imported(PLAIN_SWAPS, tmp_path, "check", "train.py", option, "--style", "npu", "--allow-dirty")
+    assert heavy(modules) == ["libcst"]
+    after = (tmp_path / "train.py").read_text() if option == "--fix" else out
+    assert "torch . npu . memory_allocated()" in after
+    assert ("cuda" in after.lower()) is (option == "--diff")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no processes are forked there")
+@pytest.mark.parametrize(
+    ("arguments", "early"),
+    [
+        (["-i", "train.py", "--jobs", "2"], True),
+        (["-i", "train.py", "--jobs", "2", "--diff"], True),
+        (["-i", "train.py", "--jobs", "1"], False),
+        (["analyze", "train.py", "--jobs", "2"], False),
+        (["check", ".", "--jobs", "2"], False),
+    ],
+)
+def test_libcst_is_imported_before_several_processes_fork(tmp_path: Path, arguments: list[str], early: bool) -> None:
+    modules, _ = imported(PLAIN_SWAPS, tmp_path, *arguments)
+    assert ("libcst" in modules) is early
+
+
+def test_libcst_shows_what_is_no_plain_swap(tmp_path: Path) -> None:
     source = 'try:\n    f()\nexcept RuntimeError as error:\n    print("CUDA out of memory" in str(error))\n'
     modules, out = imported(source, tmp_path, "check", "train.py")
     assert "libcst" in modules

@@ -38,7 +38,7 @@ REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "re
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.run.worker.FileWorker, "load", lambda self: standin_engine)
+    monkeypatch.setattr(transplt.run.worker, "engine", standin_engine)
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -112,7 +112,7 @@ def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
     (source / "link.py").symlink_to("m1.py")
     script = (
         "import sys, transplt.run.worker\nfrom pathlib import Path\nfrom tests import standin_engine\n"
-        "transplt.run.worker.FileWorker.load = lambda self: standin_engine\n"
+        "transplt.run.worker.engine = standin_engine\n"
         "from transplt.run.options import Options, make_plan\nfrom transplt.run.tree import migrate_tree\n"
         "migrate_tree(make_plan(Options(Path(sys.argv[1]), Path(sys.argv[2]))))\n"
     )

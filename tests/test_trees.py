@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import swaps
 from transplt.codemods.help_text import swap_words
 from transplt.text.lexer import literals, one_plain_literal
-from transplt.trees.calls import with_first
+from transplt.trees.calls import with_first, with_twin
 from transplt.trees.literals import in_literals, words_in_literal
 from transplt.trees.names import dotted, last_name, modules_imported, names_imported, without_names
 from transplt.trees.transform import CannotRewrite, New, rewritten
@@ -84,6 +84,27 @@ def test_first_argument(callee: str, arguments: list[str], before: str, space: s
 @pytest.mark.parametrize("text", ["f()()", "f().g()", "f() + g()", "x[0]()", "x", "(lambda: x)()"])
 def test_first_argument_of_something_else(text: str) -> None:
     refused(with_first("1"), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("p.add_argument('--a_b')", "p.add_argument('--a_b', '--a-b')"),
+        ('p.add_argument( "--a_b" , type=int)', 'p.add_argument( "--a_b", "--a-b" , type=int)'),
+        ("p.add_argument('-a',\r\n  '--a_b'  # why\r\n)", "p.add_argument('-a',\r\n  '--a_b', '--a-b'  # why\r\n)"),
+        ("p.add_argument('-ü', '--a_b', *more)", "p.add_argument('-ü', '--a_b', '--a-b', *more)"),
+        ("p.add_argument(('--a_b'), 1)", "p.add_argument(('--a_b'), '--a-b', 1)"),
+        ("p.add_argument(('--a_b'))", "p.add_argument(('--a_b'), '--a-b')"),
+        ("p.add_argument(\n    '--a_b',\n    dest=d,\n)", "p.add_argument(\n    '--a_b', '--a-b',\n    dest=d,\n)"),
+    ],
+)
+def test_a_second_spelling(text: str, after: str) -> None:
+    assert made(with_twin("--a_b", "--a-b"), text) == after
+
+
+@pytest.mark.parametrize("text", ["f(r'--a_b')", "f(name='--a_b')", 'f("""--a_b""")', "f('--a' '_b')", "f(['--a_b'])"])
+def test_a_second_spelling_of_something_else(text: str) -> None:
+    refused(with_twin("--a_b", "--a-b"), text)
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------

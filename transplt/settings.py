@@ -8,6 +8,8 @@ from fnmatch import fnmatch
 #: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
 TORCH_VERSIONS = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13")
 DEFAULT_TORCH_VERSION = "2.13"
+#: What edits are for: NPUs alone, or NPUs and what the program ran on before.
+STYLES = ("npu", "portable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Settings:
     similar: bool = False
     unsafe_fixes: bool = False
     annotate: bool = False
-    style: str = "npu"  # npu | portable
+    style: str = "npu"  # one of STYLES
     user_rules: tuple[tuple[str, str], ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str = ""
@@ -80,7 +82,11 @@ class Settings:
         return replace(self, entry="", amp="off", tune=())
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
-        """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all."""
+        """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.
+
+        A pattern names whole paths from the folder of the settings, and its `*` goes through folders: as in
+        .gitignore, `legacy.py` would also mean `sub/legacy.py`, and `src/*.py` no longer `src/sub/x.py`.
+        """
         full = self.base + path
         return tuple(
             code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, Call
 from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span
-from transplt.report.checked import CheckResult, Item
+from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats import FORMATS, render
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,11 +26,15 @@ def odd_items() -> CheckResult:
     edit = Replacement(Operation.MODIFY, "cuda\n", "npu\r\n")
     return CheckResult(
         items=(
-            Item(Finding("dir/a b,c:%é.py", SPAN, "NPU201", Level.SAFE, nasty, edit=edit), "0" * 32, ((3, "  cuda"),)),
-            Item(Finding("\udcff.py", SPAN, "NPU501", Level.MANUAL, nasty, "x", Effort.HIGH, nasty), "1" * 32),
-            Item(Finding("z.py", SPAN, "NPU602", Level.UNKNOWN, "m"), "2" * 32, known=True),
+            CheckedFinding(
+                Finding("dir/a b,c:%é.py", SPAN, "NPU201", Level.SAFE, nasty, edit=edit), "0" * 32, ((3, "  cuda"),)
+            ),
+            CheckedFinding(
+                Finding("\udcff.py", SPAN, "NPU501", Level.MANUAL, nasty, "x", Effort.HIGH, nasty), "1" * 32
+            ),
+            CheckedFinding(Finding("z.py", SPAN, "NPU602", Level.UNKNOWN, "m"), "2" * 32, known=True),
         ),
-        info=(Item(Finding("z.py", SPAN, "NPU790", Level.INFO, "worth knowing"), "3" * 32),),
+        info=(CheckedFinding(Finding("z.py", SPAN, "NPU790", Level.INFO, "worth knowing"), "3" * 32),),
         files=3,
     )
 
@@ -152,7 +156,7 @@ def test_text_in_colour_and_with_what_is_worth_knowing() -> None:
 )
 def test_carets_stand_below_the_place(text: str, span: tuple[int, int], line: str | None, carets: str) -> None:
     place = Span(1, span[0], 1, span[1], 0, 0)
-    item = Item(Finding("a.py", place, "NPU201", Level.MANUAL, "m"), "0" * 32, ((1, text),))
+    item = CheckedFinding(Finding("a.py", place, "NPU201", Level.MANUAL, "m"), "0" * 32, ((1, text),))
     lines = render(CheckResult(items=(item,)), "text").splitlines()
     assert lines[3] == f"  | {carets} NPU201"
     if line is not None:

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import TRAIN, Call, commit_all
-from transplt.checking.check_worker import CheckedFile, CheckWorker
-from transplt.checking.in_place import replace_file, write_changes
+from transplt.checking.checked_file import CheckedFile, checked
+from transplt.checking.in_place import write_changes
+from transplt.disk.replace import replace_file
 from transplt.disk.walk import Entry
 from transplt.errors import CannotFinish
 from transplt.finding import Status
-from transplt.report.checked import Change
+from transplt.report.checked import ChangedFile
 from transplt.run.torch_version import TorchTarget
-from transplt.run.worker import Unread
+from transplt.run.worker import FileWorker, Unread
 from transplt.settings import Settings
 
 
@@ -29,23 +30,23 @@ def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, cal
 
 
 def test_a_file_that_goes_away(project: Path) -> None:
-    worker = CheckWorker(str(project), "", Settings(), TorchTarget("2.13", ""))
+    worker = FileWorker(str(project), Settings(), TorchTarget("2.13", ""), checked)
     gone = Entry("gone.py", 1, 0o644)
     assert worker.finish(gone) == Unread("gone.py", "No such file or directory")
     assert worker.copy(gone, "why") == Unread("gone.py", "No such file or directory")
 
 
 def test_a_file_on_which_a_worker_died_is_a_finding(project: Path) -> None:
-    worker = CheckWorker(str(project), "", Settings(), TorchTarget("2.13", ""))
-    checked = worker.copy(Entry("train.py", 1, 0o644), "the worker ended")
-    assert isinstance(checked, CheckedFile)
-    assert checked.status is Status.INTERNAL
-    assert [finding.code for finding in checked.findings] == ["NPU991"]
-    assert checked.data is None
+    worker = FileWorker(str(project), Settings(), TorchTarget("2.13", ""), checked)
+    record = worker.copy(Entry("train.py", 1, 0o644), "the worker ended")
+    assert isinstance(record, CheckedFile)
+    assert record.status is Status.INTERNAL
+    assert [finding.code for finding in record.findings] == ["NPU991"]
+    assert record.data is None
 
 
 def test_large_files_that_no_rule_reads_are_not_read(project: Path) -> None:
-    worker = CheckWorker(str(project), "", Settings(), TorchTarget("2.13", ""))
+    worker = FileWorker(str(project), Settings(), TorchTarget("2.13", ""), checked)
     assert worker.finish(Entry("weights.bin", 1 << 30, 0o644)) == CheckedFile("weights.bin")
 
 
@@ -64,7 +65,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(project: Path, monkeypatch: pytes
     before = sorted(os.listdir(project))
     file = project / "train.py"
     with pytest.raises(CannotFinish, match="No space left on device; it is left as it is"):
-        write_changes([Change(file, "train.py", TRAIN.encode(), b"new", 1)])
+        write_changes([ChangedFile(file, "train.py", TRAIN.encode(), b"new", 1)])
     assert file.read_text() == TRAIN
     assert sorted(os.listdir(project)) == before
 

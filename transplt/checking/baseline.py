@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.report.checked import CheckResult, Item
+from transplt.report.checked import CheckedFinding, CheckResult
 
 _FORMAT = 1
 
@@ -30,7 +30,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     return frozenset(str(each["fingerprint"]) for each in known)
 
 
-def write_baseline(path: Path, items: Iterable[Item]) -> None:
+def write_baseline(path: Path, items: Iterable[CheckedFinding]) -> None:
     """Writes all findings as known: sorted, one a line, without line numbers, so that it changes only when they do."""
     rows = sorted({(item.finding.path, item.finding.code, item.fingerprint) for item in items})
     findings = [json.dumps({"fingerprint": mark, "code": code, "path": name}) for name, code, mark in rows]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from transplt.disk.git_index import find_repository
+from transplt.disk.replace import replace_file
 from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.report.checked import Change
+from transplt.report.checked import ChangedFile
 
 
-def refuse_uncommitted(changes: Iterable[Change]) -> None:
+def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
     """UsageError when a repository around the files has changes that are not committed, or a file is not tracked."""
     by_top: dict[Path, list[Path]] = {}
     for change in changes:
@@ -49,7 +47,7 @@ def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
     return sorted({*tracked, *untracked})
 
 
-def write_changes(changes: Iterable[Change]) -> None:
+def write_changes(changes: Iterable[ChangedFile]) -> None:
     """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read."""
     for change in changes:
         try:
@@ -58,21 +56,3 @@ def write_changes(changes: Iterable[Change]) -> None:
             replace_file(change.file, change.data)
         except OSError as error:
             raise CannotFinish(f"cannot write {shown(change.path)}: {reason(error)}; it is left as it is") from error
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Gives a file a new content at once, with its permission bits and, where the system allows it, its owner."""
-    info = os.stat(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".transplt", dir=path.parent)
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        if info.st_uid != os.getuid() or info.st_gid != os.getgid():
-            with contextlib.suppress(OSError):
-                os.chown(name, info.st_uid, info.st_gid)
-        os.chmod(name, stat.S_IMODE(info.st_mode))
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from transplt.disk.manifest import MANIFEST, read_manifest
@@ -21,7 +21,7 @@ PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "requirements.txt", MANIF
 
 
 @dataclass(slots=True)
-class Project:
+class CheckedProject:
     """A project and what of it is looked at. Paths of entries are relative to `root`, a real path.
 
     `every` holds all its files when a folder was given, so that it is known what they say to each other.
@@ -57,20 +57,17 @@ def project_root(folder: Path, config: Config) -> Path:
     return folder
 
 
-def open_project(folder: Path, options: Options, root: Path | None = None) -> Project:
+def open_project(folder: Path, options: Options, root: Path | None = None) -> CheckedProject:
     """The project around `folder` with the settings in force. UsageError when these are wrong."""
     config = find_config(folder)
     root = project_root(folder, config) if root is None else root
-    asked = options.torch_version if options.torch_version is not None else config.torch_version
-    torch = choose_target(root, asked)
-    if options.torch_version is None and config.torch_version is not None:
-        torch = replace(torch, why="[tool.transplt] in pyproject.toml")
-    return Project(root, config, settings_of(options, config, torch.version, root), torch)
+    torch = choose_target(root, options.torch_version, config.torch_version)
+    return CheckedProject(root, config, settings_of(options, config, torch.version, root), torch)
 
 
-def find_inputs(paths: Sequence[Path], options: Options) -> list[Project]:
+def find_inputs(paths: Sequence[Path], options: Options) -> list[CheckedProject]:
     """The projects of `paths`, which are files or folders. UsageError for a path that is not there."""
-    projects: dict[Path, Project] = {}
+    projects: dict[Path, CheckedProject] = {}
     folders: dict[Path, list[str]] = {}
     for path in paths:
         full = real_path(path)
@@ -104,7 +101,7 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _add_file(project: Project, full: Path, inner: str, options: Options) -> None:
+def _add_file(project: CheckedProject, full: Path, inner: str, options: Options) -> None:
     """A file that was named; what the settings exclude stays out, as it does in a folder."""
     base = project.config.base(project.root)
     try:
@@ -117,7 +114,7 @@ def _add_file(project: Project, full: Path, inner: str, options: Options) -> Non
     project.wanted.append(Entry(inner, info.st_size, stat.S_IMODE(info.st_mode)))
 
 
-def _add_folders(project: Project, prefixes: tuple[str, ...], options: Options) -> None:
+def _add_folders(project: CheckedProject, prefixes: tuple[str, ...], options: Options) -> None:
     before = read_manifest(project.root)
     found = walk(
         project.root,

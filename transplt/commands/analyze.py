@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, EXIT_ZERO, JOBS, LEFT, RULES, Command, say
 from transplt.commands.completing import FILE
-from transplt.commands.main import DONE, LEFT, Command, say
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.analysis_reports import DOCUMENT, RANKING
 
@@ -28,58 +28,52 @@ _LAYOUTS = ("src", "python", "lib")
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
-@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
+@RULES
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
-@click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+@JOBS
+@EXIT_ZERO
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
-def analyze(**options: Any) -> int:
+def analyze(
+    paths: tuple[str, ...],
+    *,
+    out: str | None,
+    form: str,
+    library: tuple[str, ...],
+    exit_zero: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Say what projects use that an NPU does not have, has with a limit, or does faster in another way.
 
     Nothing is rewritten and no input is changed. Several paths give one table, the least work first.
     """
-    from transplt.report.analysis_reports import render_csv, render_json, render_text
-    from transplt.report.analysis_summary import Summary
     from transplt.run.pool import collect_rarely
 
-    library = tuple(sorted({pair for folder in options["library"] for pair in read_library(Path(folder)).items()}))
-    paths = [Path(path) for path in options["paths"]]
-    target = Path(options["out"]) if options["out"] is not None else None
-    if target is not None:
-        check_target(target, paths)
     collect_rarely()
-    summaries: list[Summary] = [_summary(path, options, library) for path in paths]
-    if target is not None:
-        write(target, summaries)
-    if not options["quiet"]:
-        text = {"table": render_text, "json": render_json, "csv": render_csv}[options["form"]](summaries)
-        click.echo(text, nl=False)
-        if target is not None:
-            say(f"written to {shown(target)}")
-    left = any(summary.effort.left or not summary.result.complete for summary in summaries)
-    return LEFT if left and not options["exit_zero"] else DONE
-
-
-def _summary(path: Path, options: dict[str, Any], library: tuple[tuple[str, str], ...]) -> Any:
+    from transplt.report.analysis_reports import analysis_csv, analysis_json, analysis_text
     from transplt.report.analysis_summary import summarize
     from transplt.report.console import progress_bar
     from transplt.run.options import Options, make_plan
     from transplt.run.tree import analyse_tree
 
-    plan = make_plan(
-        Options(
-            source=path,
-            rules=tuple(Path(rule) for rule in options["rules"]),
-            exclude=tuple(options["exclude"]),
-            torch_version=options["torch_version"],
-            jobs=options["jobs"],
-            analysis=True,
-            hardware=options["hardware"],
-            library=library,
-        )
-    )
-    with progress_bar(not options["quiet"]) as progress:
-        return summarize(analyse_tree(plan, progress))
+    names = tuple(sorted({pair for folder in library for pair in read_library(Path(folder)).items()}))
+    target = Path(out) if out is not None else None
+    if target is not None:
+        check_target(target, [Path(path) for path in paths])
+    summaries = []
+    for path in paths:
+        plan = make_plan(Options(source=path, analysis=True, library=names, **given))
+        with progress_bar(not quiet) as progress:
+            summaries.append(summarize(analyse_tree(plan, progress)))
+    if target is not None:
+        write(target, summaries)
+    if not quiet:
+        text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
+        click.echo(text, nl=False)
+        if target is not None:
+            say(f"written to {shown(target)}")
+    left = any(summary.effort.left or not summary.result.complete for summary in summaries)
+    return LEFT if left and not exit_zero else DONE
 
 
 def read_library(folder: Path) -> dict[str, str]:
@@ -138,7 +132,7 @@ def write(target: Path, summaries: Sequence[Any]) -> None:
 
 
 def _write_one(folder: Path, summary: Any) -> None:
-    from transplt.report.analysis_reports import csv_files, render_json
+    from transplt.report.analysis_reports import analysis_json, csv_files
     from transplt.report.unsupported_op import render_unsupported
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,4 +144,4 @@ def _write_one(folder: Path, summary: Any) -> None:
     (folder / "unsupported_op.xlsx").write_bytes(render_unsupported(summary.result, folder, links))
     for name, data in csv_files(summary).items():
         (folder / name).write_bytes(data)
-    (folder / DOCUMENT).write_text(render_json([summary]), encoding="utf-8", newline="\n")
+    (folder / DOCUMENT).write_text(analysis_json([summary]), encoding="utf-8", newline="\n")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, EXIT_ZERO, JOBS, RULES, Command, say
 from transplt.commands.completing import FILE
-from transplt.commands.main import DONE, Command, say
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
@@ -21,7 +22,7 @@ _STDIN = "-"
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, metavar="[PATHS]...")
 @click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
-@click.option("--unsafe-fixes", is_flag=True, help="Also edits that may change what the program does.")
+@click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
@@ -35,15 +36,33 @@ _STDIN = "-"
 @click.option(
     "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
 )
-@click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
-@click.option("-sim", "--similar", is_flag=True, help="Replace some unsupported APIs by similar ones.")
+@RULES
+@click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
-@click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
+@JOBS
+@EXIT_ZERO
 @click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary.")
-def check(**options: Any) -> int:
+def check(
+    paths: tuple[str, ...],
+    *,
+    fix: bool,
+    allow_dirty: bool,
+    diff: bool,
+    baseline: str | None,
+    update_baseline: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    output_format: str,
+    output_file: str | None,
+    statistics: bool,
+    stdin_filename: str,
+    exit_zero: bool,
+    verbose: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Look at files and folders (`-`: standard input; nothing: the current folder) and say what is bound to CUDA.
 
     Exit code 1 when something is left. Nothing is written unless --fix is given.
@@ -51,95 +70,69 @@ def check(**options: Any) -> int:
     from transplt.run.pool import collect_rarely
 
     collect_rarely()
-    from transplt.report.formats import render
-    from transplt.report.formats.text import footer, render_statistics
-
-    _refuse_contradictions(options)
-    result, styled = _look(options)
-    if options["baseline"] is not None:
-        from transplt.checking.baseline import mark_known, read_baseline, write_baseline
-
-        if options["update_baseline"]:
-            write_baseline(Path(options["baseline"]), result.items)
-            if not options["quiet"]:
-                say(f"{len(result.items)} findings written to {shown(options['baseline'])}")
-            return DONE
-        result = mark_known(result, read_baseline(Path(options["baseline"])))
-    stdin = options["paths"] == (_STDIN,)
-    fixing = options["fix"] and not options["diff"]
-    if fixing and not stdin and result.changes:
-        from transplt.checking.in_place import refuse_uncommitted, write_changes
-
-        if not options["allow_dirty"]:
-            refuse_uncommitted(result.changes)
-        write_changes(result.changes)
-    if options["diff"]:
-        _write(options["output_file"], result.patch)
-    elif stdin and fixing:
-        _write(options["output_file"], result.changes[0].data if result.changes else options["data"])
-    elif options["statistics"]:
-        _write(options["output_file"], _encoded(render_statistics(result)))
-    else:
-        color = options["output_file"] is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = render(result, options["output_format"], color=color, verbose=options["verbose"])
-        _write(options["output_file"], _encoded(text))
-    if not options["quiet"]:
-        for line in footer(result, styled, fixing):
-            say(line)
-    return DONE if options["exit_zero"] else result.exit_code
-
-
-def _refuse_contradictions(options: dict[str, Any]) -> None:
-    if options["update_baseline"] and (options["baseline"] is None or options["fix"]):
-        raise UsageError("--update-baseline writes the file of --baseline, and goes without --fix")
-    if _STDIN in options["paths"] and len(options["paths"]) > 1:
-        raise UsageError("`-` stands alone: standard input is one file")
-
-
-def _look(options: dict[str, Any]) -> tuple[Any, bool]:
-    """The result of the check, and whether the settings or the command name a style."""
     from transplt.checking.check_run import check_paths, check_text
     from transplt.checking.codes import parse_codes, switched_off
     from transplt.report.console import progress_bar
-    from transplt.run.config import find_config
+    from transplt.report.formats import render
+    from transplt.report.formats.text import footer, render_statistics
     from transplt.run.options import Options
 
-    paths = [Path(path) for path in options["paths"] or (".",)]
-    stdin = options["paths"] == (_STDIN,)
-    asked = Options(
-        source=Path(),
-        rules=tuple(Path(rule) for rule in options["rules"]),
-        exclude=tuple(options["exclude"]),
-        torch_version=options["torch_version"],
-        style=options["style"],
-        similar=options["similar"] or None,
-        unsafe_fixes=options["unsafe_fixes"] or None,
-        jobs=options["jobs"],
-    )
-    places = [Path(options["stdin_filename"])] if stdin else paths
-    styled = options["style"] is not None or all(_styled(find_config(_folder(path))) for path in places)
-    if options["fix"] and not options["diff"] and not styled:
+    if update_baseline and (baseline is None or fix):
+        raise UsageError("--update-baseline writes the file of --baseline, and goes without --fix")
+    stdin = paths == (_STDIN,)
+    if _STDIN in paths and not stdin:
+        raise UsageError("`-` stands alone: standard input is one file")
+    options, fixing = Options(**given), fix and not diff
+    inputs = [Path(path) for path in paths or (".",)]
+    styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs)
+    if fixing and not styled:
         raise UsageError(
             "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
             'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
         )
-    ignores = switched_off(parse_codes(options["select"], "--select"), parse_codes(options["ignore"], "--ignore"))
+    ignores = switched_off(parse_codes(select, "--select"), parse_codes(ignore, "--ignore"))
+    data = sys.stdin.buffer.read() if stdin else b""
     if stdin:
-        data = options["data"] = sys.stdin.buffer.read()
-        name = options["stdin_filename"]
-        return check_text(data, name, asked, ignores=ignores, fix=options["fix"], diff=options["diff"]), styled
-    with progress_bar(not options["quiet"]) as progress:
-        fix, diff = options["fix"] and not options["diff"], options["diff"]
-        return check_paths(paths, asked, ignores=ignores, fix=fix, diff=diff, progress=progress), styled
+        result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
+    else:
+        with progress_bar(not quiet) as progress:
+            result = check_paths(inputs, options, ignores=ignores, fix=fixing, diff=diff, progress=progress)
+    if baseline is not None:
+        from transplt.checking.baseline import mark_known, read_baseline, write_baseline
+
+        if update_baseline:
+            write_baseline(Path(baseline), result.items)
+            if not quiet:
+                say(f"{len(result.items)} findings written to {shown(baseline)}")
+            return DONE
+        result = mark_known(result, read_baseline(Path(baseline)))
+    if fixing and not stdin and result.changes:
+        from transplt.checking.in_place import refuse_uncommitted, write_changes
+
+        if not allow_dirty:
+            refuse_uncommitted(result.changes)
+        write_changes(result.changes)
+    if diff:
+        _write(output_file, result.patch)
+    elif stdin and fixing:
+        _write(output_file, result.changes[0].data if result.changes else data)
+    elif statistics:
+        _write(output_file, _encoded(render_statistics(result)))
+    else:
+        color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        _write(output_file, _encoded(render(result, output_format, color=color, verbose=verbose)))
+    if not quiet:
+        for line in footer(result, styled, fixing):
+            say(line)
+    return DONE if exit_zero else result.exit_code
 
 
-def _styled(config: Any) -> bool:
-    return config.style is not None
+def _styled(paths: Sequence[Path]) -> bool:
+    """True when the settings of all the paths name a style."""
+    from transplt.run.config import find_config
 
-
-def _folder(path: Path) -> Path:
-    real = Path(os.path.realpath(path))
-    return real if real.is_dir() else real.parent
+    real = [Path(os.path.realpath(path)) for path in paths]
+    return all(find_config(path if path.is_dir() else path.parent).style is not None for path in real)
 
 
 def _encoded(text: str) -> bytes:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class Place(StringParamType):
+class PathText(StringParamType):
     """A path: the shell completes it itself."""
 
     def __init__(self, kind: str) -> None:
@@ -24,7 +24,7 @@ class Place(StringParamType):
         return [CompletionItem(incomplete, type=self._kind)]
 
 
-class Tunings(StringParamType):
+class TuningNames(StringParamType):
     """Names with commas between; `-name` leaves one out."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -42,7 +42,7 @@ class Tunings(StringParamType):
         return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
 
 
-class Code(StringParamType):
+class CodeText(StringParamType):
     """The code of a diagnostic."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -54,4 +54,4 @@ class Code(StringParamType):
         return [CompletionItem(code) for code in all_codes() if code.startswith(incomplete.upper())]
 
 
-FILE, FOLDER = Place("file"), Place("dir")
+FILE, FOLDER = PathText("file"), PathText("dir")

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from transplt.checking.inputs import open_project, real_path
+from transplt.commands.command import DONE, Command
 from transplt.commands.completing import FILE
-from transplt.commands.main import DONE, Command
 from transplt.errors import shown
 from transplt.run.options import Options
 
@@ -36,7 +36,7 @@ def config(path: str, as_json: bool) -> int:
 def settings_in_force(path: Path) -> list[tuple[str, Any, str]]:
     """(name, value, where it comes from) of every setting. UsageError when the settings are wrong."""
     full = real_path(path)
-    project = open_project(full if full.is_dir() else full.parent, Options(full))
+    project = open_project(full if full.is_dir() else full.parent, Options())
     found, settings = project.config, project.settings
     file = shown(os.path.relpath(found.folder / "pyproject.toml")) if found.folder is not None else DEFAULT
 
@@ -46,11 +46,10 @@ def settings_in_force(path: Path) -> list[tuple[str, Any, str]]:
     return [
         ("project", shown(project.root), "found upward" if project.root != full else "as given"),
         ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
-        ("style", settings.style, source(found.style is not None)),
-        ("specify-device", settings.specify_device, source(found.specify_device is not None)),
-        ("similar", settings.similar, source(found.similar is not None)),
-        ("unsafe-fixes", settings.unsafe_fixes, source(found.unsafe_fixes is not None)),
-        ("annotate", settings.annotate, source(found.annotate is not None)),
+        *(
+            (name.replace("_", "-"), getattr(settings, name), source(getattr(found, name) is not None))
+            for name in ("style", "specify_device", "similar", "unsafe_fixes", "annotate")
+        ),
         ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
         ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),
         ("exclude", list(found.exclude), source(bool(found.exclude))),

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from transplt.commands.command import DONE, LEFT, given_options, say, spelled
 from transplt.commands.completing import FILE
-from transplt.commands.main import DONE, LEFT, given_options, migrate, migrate_options, say
+from transplt.commands.migrate import migrate, migrate_options
 from transplt.errors import UsageError, shown
 
 #: What marks the top folder of a project.
@@ -23,14 +24,14 @@ _TOP = (".git", "pyproject.toml", "setup.py")
 )
 @click.option("-t", "--target-model", "targets", metavar="NAME", multiple=True, help="The model: model, self.model.")
 @click.pass_context
-def distributed(ctx: click.Context, /, entry: str, targets: tuple[str, ...], **options: Any) -> int:
+def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
     """Migrates a project, makes the program of FILE run on many cards, and writes run_distributed_npu.sh.
 
     Without -i the input is the nearest folder above FILE with .git, pyproject.toml or setup.py, else FILE's folder.
     """
-    spelled = {option.name: "/".join(option.opts) for option in ctx.command.params}
+    names = spelled(ctx.command)
     above: dict[str, Any] = ctx.obj or {}
-    twice = sorted(spelled.get(name) or name for name in given_options(ctx) if name in above)
+    twice = sorted(names[name] for name in given_options(ctx) if name in above)
     if twice:
         ctx.fail(f"given twice: {', '.join(twice)}")
     options.update(above)
@@ -38,9 +39,7 @@ def distributed(ctx: click.Context, /, entry: str, targets: tuple[str, ...], **o
         options["source"] = str(project_of(Path(entry)))
         if not options["quiet"]:
             say(f"input: {shown(str(options['source']))}")
-    options["entry"] = entry_in(Path(options["source"]), entry)
-    options["targets"] = targets
-    code = migrate(options)
+    code = migrate(entry=entry_in(Path(options["source"]), entry), **options)
     if code in (DONE, LEFT) and not (options["quiet"] or options["diff"] or options["report_only"]):
         say("  to start it: bash run_distributed_npu.sh [--nproc N] [arguments of the script]")
     return code

@@ -34,18 +34,16 @@ def migrate_source(
     `data` of the result holds the new bytes, for a text as UTF-8. Without its project a file may be edited less.
     """
     from transplt.apply import engine
-    from transplt.run.options import read_rules
+    from transplt.run.config import Config
+    from transplt.run.options import settings_of
     from transplt.run.torch_version import check_version
-    from transplt.settings import DEFAULT_TORCH_VERSION, Settings
+    from transplt.settings import DEFAULT_TORCH_VERSION
 
-    settings = Settings(
-        torch_version=check_version(torch_version) if torch_version is not None else DEFAULT_TORCH_VERSION,
-        specify_device=specify_device,
-        similar=similar,
-        unsafe_fixes=unsafe_fixes,
-        style=_style(style),
-        user_rules=read_rules(tuple(map(Path, rules))),
+    options = Options(
+        style=style, rules=rules, specify_device=specify_device, similar=similar, unsafe_fixes=unsafe_fixes
     )
+    version = check_version(torch_version) if torch_version is not None else DEFAULT_TORCH_VERSION
+    settings = settings_of(options, Config(), version, Path())
     data = source.encode("utf-8") if isinstance(source, str) else source
     return engine.migrate_source(data, path, settings)
 
@@ -78,30 +76,10 @@ def migrate_tree(
     what belongs to them mean what they mean on the command line. The input is never changed; the output is there and
     complete at the end, or it is not there.
     """
+    options = Options(**locals())  # the arguments are options, by their names
     from transplt.run import tree
     from transplt.run.options import make_plan
 
-    options = Options(
-        source=Path(source),
-        out=Path(out) if out is not None else None,
-        rules=tuple(map(Path, rules)),
-        exclude=tuple(exclude),
-        torch_version=torch_version,
-        style=_style(style) if style is not None else None,
-        specify_device=specify_device,
-        similar=similar,
-        unsafe_fixes=unsafe_fixes,
-        amp=amp,
-        amp_dtype=amp_dtype,
-        opt_level=opt_level,
-        loss_scale=loss_scale,
-        combine_ddp=combine_ddp,
-        amp_flag=amp_flag,
-        tune=tune,
-        force=force,
-        report_only=report_only,
-        jobs=jobs,
-    )
     return tree.migrate_tree(make_plan(options))
 
 
@@ -119,21 +97,6 @@ def check(
     from transplt.checking.check_run import check_paths
     from transplt.checking.codes import parse_codes, switched_off
 
-    options = Options(
-        source=Path(),
-        rules=tuple(map(Path, rules)),
-        exclude=tuple(exclude),
-        torch_version=torch_version,
-        style=_style(style) if style is not None else None,
-        jobs=jobs,
-    )
+    options = Options(torch_version=torch_version, style=style, rules=rules, exclude=exclude, jobs=jobs)
     ignores = switched_off(parse_codes(select, "select"), parse_codes(ignore, "ignore"))
     return check_paths([Path(path) for path in paths], options, ignores=ignores)
-
-
-def _style(style: str) -> str:
-    from transplt.errors import UsageError
-
-    if style not in ("npu", "portable"):
-        raise UsageError(f"style must be npu or portable, not {style!r}")
-    return style

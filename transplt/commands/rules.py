@@ -1,42 +1,22 @@
-"""`transplt explain` and `transplt rules`: what the codes mean, which rules there are, whether rule files are valid."""
+"""`transplt rules`: which codes, rules and tunings there are, and whether rule files are valid."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from transplt.commands.completing import FILE, Code
-from transplt.commands.main import DONE, USAGE, Command, Group, say
+from transplt.commands.command import DONE, USAGE, CommandGroup, say
+from transplt.commands.completing import FILE
 from transplt.errors import UsageError
-from transplt.rules.pages import DiagnosticError, all_codes, load
+from transplt.rules.pages import all_codes, load
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 
 
-@click.command(cls=Command)
-@click.argument("code", type=Code())
-def explain(code: str) -> int:
-    """Print the page of a code such as NPU201."""
-    try:
-        page = load(code).text()
-    except DiagnosticError as error:
-        raise UsageError(str(error)) from error
-    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        from rich.console import Console
-        from rich.markdown import Markdown
-
-        Console().print(Markdown(page))
-    else:
-        click.echo(page.rstrip("\n"))
-    return DONE
-
-
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="JSON: a list of codes with their facts.")
 @click.option("--tunings", is_flag=True, help="List what --tune takes instead.")
 @click.pass_context

@@ -7,14 +7,10 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from transplt.disk.git_index import Tracked, find_repository, read_tracked
+from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
 from transplt.disk.records import LeftOut
 from transplt.errors import UsageError, reason, shown
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 #: Folders that hold what a tool made or fetched, never what a person wrote.
 SKIPPED_FOLDERS = frozenset(
@@ -95,7 +91,7 @@ class Excluded:
     """
 
     def __init__(self, *groups: tuple[str, Sequence[str]]) -> None:
-        self._specs = [(base, spec) for base, patterns in groups if (spec := _spec(patterns)) is not None]
+        self._specs = [(base, spec) for base, patterns in groups if (spec := spec_of(patterns)) is not None]
 
     def matches(self, path: str) -> bool:
         """True for a path that is left out; a folder ends with a slash."""
@@ -111,7 +107,7 @@ class _Walker:
         self.skip = skip
         self.found = Inventory()
         self._links: list[str] = []
-        self._pending: list[tuple[str, _Ignores | None]] = [("", None)]
+        self._pending: list[tuple[str, GitIgnores | None]] = [("", None)]
 
     def walk(self) -> None:
         while self._pending:
@@ -129,7 +125,7 @@ class _Walker:
         self.found.left_out.sort(key=lambda item: item.path)
         self.found.large.sort(key=lambda item: item.path)
 
-    def _folder(self, path: str, git: _Ignores | None) -> None:
+    def _folder(self, path: str, git: GitIgnores | None) -> None:
         """Lists one folder; `git` says what the repository around it tracks and ignores."""
         with os.scandir(self.root / path) as listing:
             entries = list(listing)
@@ -138,9 +134,9 @@ class _Walker:
             self._leave_out(path, "virtual environment")
             return
         if ".git" in names or not path:
-            git = _Ignores.of(self.root, path) or git
+            git = GitIgnores.of(self.root, path) or git
         if git is not None:
-            git = git.below(path, _read_spec(self.root / path / ".gitignore") if ".gitignore" in names else None)
+            git = git.below(path, read_spec(self.root / path / ".gitignore") if ".gitignore" in names else None)
         if path:
             self.found.folders.append((path, stat.S_IMODE(os.stat(self.root / path).st_mode)))
         for entry in entries:
@@ -150,7 +146,7 @@ class _Walker:
             except OSError as error:
                 self.found.unreadable.append((below, reason(error)))
 
-    def _entry(self, entry: os.DirEntry[str], path: str, git: _Ignores | None) -> None:
+    def _entry(self, entry: os.DirEntry[str], path: str, git: GitIgnores | None) -> None:
         if path in self.skip or entry.name == ".git":
             return
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -166,7 +162,7 @@ class _Walker:
         elif not entry.name.endswith(_SKIPPED_SUFFIXES):
             self._file(entry, path, git)
 
-    def _file(self, entry: os.DirEntry[str], path: str, git: _Ignores | None) -> None:
+    def _file(self, entry: os.DirEntry[str], path: str, git: GitIgnores | None) -> None:
         info = entry.stat(follow_symlinks=False)
         if git is not None and os.path.splitext(entry.name)[1].lower() not in _SOURCE_SUFFIXES and git.drops(path):
             self._leave_out(path, "ignored by git and not tracked", info.st_size)
@@ -208,89 +204,3 @@ class _Walker:
         if inside not in kept:
             return None, "link to something that is left out"
         return inside, ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """The patterns of one .gitignore: a path of the input is seen by them as `add + path[strip:]`."""
-
-    strip: int
-    add: str
-    spec: GitIgnoreSpec
-
-    def verdict(self, path: str) -> bool | None:
-        return self.spec.check_file(self.add + path[self.strip :]).include
-
-
-@dataclass(frozen=True, slots=True)
-class _Ignores:
-    """What git tracks and ignores, from the top of one repository down to one folder of the input."""
-
-    strip: int
-    tracked: Tracked
-    rules: tuple[_Rules, ...]
-    all_ignored: bool = False
-
-    @classmethod
-    def of(cls, root: Path, path: str) -> _Ignores | None:
-        """For the folder `path` of the input `root`, which may lie inside a repository; None where there is none."""
-        folder = root / path
-        top = find_repository(folder)
-        tracked = read_tracked(folder)
-        if tracked is None or top is None:
-            return None
-        strip = len(path) + 1 if path else 0
-        rules: list[_Rules] = []
-        exclude = _read_spec(top / ".git" / "info" / "exclude")
-        if exclude is not None:
-            rules.append(_Rules(strip, _from(top, folder), exclude))
-        for above in reversed(folder.parents):
-            spec = _read_spec(above / ".gitignore") if above == top or top in above.parents else None
-            if spec is not None:
-                rules.append(_Rules(strip, _from(above, folder), spec))
-        return cls(strip, tracked, tuple(rules))
-
-    def below(self, path: str, spec: GitIgnoreSpec | None) -> _Ignores:
-        """The same one folder further down, which may have a .gitignore of its own."""
-        rules = self.rules
-        if spec is not None:
-            rules = (*rules, _Rules(len(path) + 1 if path else 0, "", spec))
-        inner = path[self.strip :]
-        ignored = self.all_ignored or bool(
-            inner and not self.tracked.has_folder(inner) and _verdict(self.rules, path + "/")
-        )
-        return _Ignores(self.strip, self.tracked, rules, ignored)
-
-    def drops(self, path: str) -> bool:
-        """True for a file (path relative to the input) that git ignores and does not track."""
-        return self.all_ignored or (not self.tracked.has_file(path[self.strip :]) and _verdict(self.rules, path))
-
-
-def _verdict(rules: tuple[_Rules, ...], path: str) -> bool:
-    for rule in reversed(rules):
-        verdict = rule.verdict(path)
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _from(above: Path, folder: Path) -> str:
-    """The way from `above` down to `folder`, with a trailing slash, empty where they are the same."""
-    return "" if above == folder else folder.relative_to(above).as_posix() + "/"
-
-
-def _read_spec(path: Path) -> GitIgnoreSpec | None:
-    try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-        return _spec([line for line in lines if line.strip()])
-    except (OSError, ValueError):
-        return None
-
-
-def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
-    """ValueError when a pattern is none."""
-    if not patterns:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(patterns)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from transplt.files.advice import advise
 from transplt.files.kind import FileKind
+from transplt.files.line_advice import advise_on
 from transplt.finding import NO_TOKENS, Finding, Level, Span, TokenCount
 from transplt.settings import TorchTarget
 from transplt.text.cuda_words import WORDS, mentions_cuda
@@ -153,7 +153,7 @@ def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places
         if name not in names:
             names.append(name)
     text = line.text.rstrip(b"\r").decode("utf-8", "replace")
-    advice = advise(kind, text, names, target)
+    advice = advise_on(kind, text, names, target)
     columns = [len(line.text[:at].decode("utf-8", "replace")) + 1 for at in (first, last)]
     return Finding(
         path=path,

@@ -127,13 +127,13 @@ def _object(finding: Finding) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def render_json(summaries: Sequence[Summary]) -> str:
+def analysis_json(summaries: Sequence[Summary]) -> str:
     """One document, or a list of them for several projects."""
     value: Any = document(summaries[0]) if len(summaries) == 1 else [document(each) for each in summaries]
     return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
 
-def render_csv(summaries: Sequence[Summary]) -> str:
+def analysis_csv(summaries: Sequence[Summary]) -> str:
     """All findings of all sheets, or the ranking of several projects."""
     if len(summaries) > 1:
         return ranking_csv(summaries).decode("utf-8")
@@ -144,7 +144,7 @@ def render_csv(summaries: Sequence[Summary]) -> str:
 # --- for a person ----------------------------------------------------------------------------------------------------
 
 
-def render_text(summaries: Sequence[Summary]) -> str:
+def analysis_text(summaries: Sequence[Summary]) -> str:
     """What a person reads: one project in some thirty lines, several as a table."""
     lines = _one(summaries[0]) if len(summaries) == 1 else _ranking(summaries)
     return "".join(f"{line}\n" for line in lines)

@@ -44,23 +44,25 @@ class Summary:
 
     def rows(self, sheet: str) -> list[Finding]:
         """The findings of one sheet, open ones and info; ignored ones are in none."""
-        return [finding for finding in self.result.findings if not finding.ignored and sheet_of(finding) == sheet]
+        return [
+            finding for finding in self.result.findings if not finding.ignored and sheet_in_analysis(finding) == sheet
+        ]
 
     @property
     def counts(self) -> dict[str, int]:
         """Findings by sheet."""
-        found = Counter(sheet_of(finding) for finding in self.result.findings if not finding.ignored)
+        found = Counter(sheet_in_analysis(finding) for finding in self.result.findings if not finding.ignored)
         return {sheet: found[sheet] for sheet in ("unsupported", "third-party", "check by hand", "unreadable", *SHEETS)}
 
 
-def sheet_of(finding: Finding) -> str:
+def sheet_in_analysis(finding: Finding) -> str:
     """The sheet of a finding, empty for an edit and for a remark of the migration."""
     found = analysis_sheet(finding)
     if found or not finding.open:
         return found
-    from transplt.report.unsupported_op import sheet_of as core_sheet
+    from transplt.report.unsupported_op import sheet_of
 
-    return core_sheet(finding)
+    return sheet_of(finding)
 
 
 def summarize(result: RunResult) -> Summary:

@@ -1,4 +1,4 @@
-"""Text for a cell of a table: visible, harmless in a spreadsheet, of bounded length."""
+"""Texts of reports: visible, harmless in a spreadsheet, of bounded length; numbers of things."""
 
 from __future__ import annotations
 
@@ -32,3 +32,8 @@ def cell(text: str) -> str:
     if len(shown) > MAX_CHARACTERS:
         shown = f"{shown[:MAX_CHARACTERS]}... (cut: {len(shown)} characters in all)"
     return f"'{shown}" if text.startswith(_FORMULA_STARTS) else shown
+
+
+def many(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

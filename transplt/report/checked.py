@@ -9,7 +9,7 @@ from transplt.finding import Finding, Level
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CheckedFinding:
     """One finding of a check, with its path as it is shown.
 
     `fingerprint` is the same wherever the project lies and whatever stands above or below the line; `known` says that
@@ -30,7 +30,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedFile:
     """A file that `--fix` changes: where it lies, what it held, what it will hold, and how many edits that takes."""
 
     file: Path
@@ -44,10 +44,10 @@ class Change:
 class CheckResult:
     """What a check found: `items` are open findings, `info` those that are only worth knowing, both by place."""
 
-    items: tuple[Item, ...] = ()
-    info: tuple[Item, ...] = ()
+    items: tuple[CheckedFinding, ...] = ()
+    info: tuple[CheckedFinding, ...] = ()
     files: int = 0
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ChangedFile, ...] = ()
     patch: bytes = b""
     #: Folders of the projects that were looked at, for the state of their repositories.
     roots: tuple[Path, ...] = field(default=())
@@ -58,7 +58,7 @@ class CheckResult:
         return tuple(item.finding for item in self.new)
 
     @property
-    def new(self) -> tuple[Item, ...]:
+    def new(self) -> tuple[CheckedFinding, ...]:
         return tuple(item for item in self.items if not item.known)
 
     @property

@@ -16,7 +16,7 @@ from transplt.disk.manifest import LEFT_OUT
 from transplt.disk.records import RunResult
 from transplt.errors import shown
 from transplt.finding import Level
-from transplt.report.cell import visible
+from transplt.report.cell import many, visible
 from transplt.report.titles import title
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
     yield f"  for torch {target.version} ({visible(target.why)}) with {npu}{cann}"
     failed = len(result.failed) + len(result.unread)
     yield (
-        f"  {_many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "
-        f"{_many(len(result.files), 'file')} {'in the output' if result.written == 'all' else 'looked at'}"
+        f"  {many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "
+        f"{many(len(result.files), 'file')} {'in the output' if result.written == 'all' else 'looked at'}"
     )
     unsafe = sum(finding.level is Level.UNSAFE for finding in result.edits)
     yield (
-        f"  {_many(len(result.edits), 'edit')}{f' ({unsafe} unsafe)' if unsafe else ''}, "
-        f"{_many(len(result.open_findings), 'finding')} for a person"
+        f"  {many(len(result.edits), 'edit')}{f' ({unsafe} unsafe)' if unsafe else ''}, "
+        f"{many(len(result.open_findings), 'finding')} for a person"
     )
     yield from _codes(result)
     for record in result.failed[:_MOST_NAMES]:
@@ -119,7 +119,7 @@ def _residue(result: RunResult) -> str:
     left = result.residue
     reports = result.reports.get("unsupported_op.xlsx", "unsupported_op.xlsx")
     if left or result.open_findings:
-        tokens = f"{_many(left, 'token')} and {_many(len(result.open_findings), 'finding')}"
+        tokens = f"{many(left, 'token')} and {many(len(result.open_findings), 'finding')}"
         unsure = "" if result.complete else ", and what is in the files that failed"
         page = f"{result.reports['report.html']} and " if "report.html" in result.reports else ""
         see = f" (see {page}{reports})" if result.written != "nothing" else ""
@@ -157,7 +157,7 @@ def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
         yield f"  left out, {why}: {', '.join(visible(path) for path in names)}{more}"
     if result.large:
         size = sum(item.size for item in result.large) / 1e6
-        files = f"{_many(len(result.large), 'file')}, {size:.0f} MB"
+        files = f"{many(len(result.large), 'file')}, {size:.0f} MB"
         how = "; to bring them:" if result.written == "all" else ""
         yield f"  left out, larger than 10 MB and read by no rule: {files}{how}"
         if how:
@@ -169,7 +169,3 @@ def bring_command(result: RunResult) -> str:
     folder = result.source if result.source.is_dir() else result.source.parent
     source, out = shlex.quote(str(folder)), shlex.quote(str(result.output))
     return f"tar -C {source} -cf - --null -T {shlex.quote(str(result.output / LEFT_OUT))} | tar -C {out} -xf -"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

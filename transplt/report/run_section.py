@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from transplt.disk.manifest import MANIFEST, read_manifest
 from transplt.disk.mirror import hash_file
+from transplt.disk.replace import replace_file
 
 BEGIN, END = "<!-- run -->", "<!-- /run -->"
 _PAGE = "report.html"
@@ -32,9 +31,9 @@ def add_run(folder: Path, verdict: str, text: str) -> bool:
     if not found or END not in rest:
         return False
     tail = rest.partition(END)[2]
-    _replace(page, f"{head}{BEGIN}{_section(verdict, text)}{END}{tail}")
+    replace_file(page, f"{head}{BEGIN}{_section(verdict, text)}{END}{tail}".encode())
     manifest["reports"][_PAGE] = hash_file(str(page))
-    _replace(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return True
 
 
@@ -45,17 +44,3 @@ def _section(verdict: str, text: str) -> str:
         f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n"
         f'  <pre class="run">{said}</pre>\n</section>\n'
     )
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all, with the mode it had."""
-    mode = path.stat().st_mode
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

@@ -10,15 +10,14 @@ from typing import Any
 from transplt.disk.toml import parse_toml
 from transplt.errors import UsageError, reason, shown
 from transplt.run.torch_version import check_version
-
-_STYLES = ("npu", "portable")
+from transplt.settings import STYLES
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the project's own settings say; None where they say nothing. `rules` are files inside the project.
+    """What the project's own settings say, by the names of `Options`; None where they say nothing.
 
-    `folder` holds the pyproject.toml they stand in, None where there are no settings.
+    `rules` are files inside the project; `folder` holds the pyproject.toml, None where there are no settings.
     """
 
     torch_version: str | None = None
@@ -96,8 +95,8 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         if key in table and not isinstance(table[key], bool):
             raise UsageError(f"{where}: {key} must be true or false")
     style = table.get("style")
-    if style is not None and style not in _STYLES:
-        raise UsageError(f"{where}: style must be one of {', '.join(_STYLES)}")
+    if style is not None and style not in STYLES:
+        raise UsageError(f"{where}: style must be one of {', '.join(STYLES)}")
     version = table.get("torch-version")
     if version is not None:
         if not isinstance(version, str):
@@ -109,11 +108,7 @@ def _config(table: Any, folder: Path, where: str) -> Config:
     return Config(
         torch_version=version,
         style=style,
-        specify_device=table.get("specify-device"),
-        similar=table.get("similar"),
-        unsafe_fixes=table.get("unsafe-fixes"),
-        annotate=table.get("annotate"),
-        copy_all=table.get("copy-all"),
+        **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
         exclude=_strings(table, "exclude", where),
         per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),

@@ -1,34 +1,37 @@
-"""From what the user asked for, and what the project says about itself, to a plan that can be carried out."""
+"""What was asked for (`Options`), and what that comes to over the project's own settings: `Settings`, and a `Plan`."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from transplt.disk.publish import output_folder
 from transplt.errors import UsageError, reason, shown
 from transplt.run.config import Config, find_config
 from transplt.run.torch_version import choose_target
-from transplt.settings import Settings, TorchTarget
+from transplt.settings import STYLES, Settings, TorchTarget
 from transplt.themes.tunings.table import parse_tunings
 
-_T = TypeVar("_T")
+_Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a migration as given; None where the project's settings or the defaults decide.
+    """What was asked for: the parameters of the command line, by their names there; what goes to the engine has the
+    name that it has in `Settings`.
 
-    `jobs` is the number of worker processes, 0 for none, None for a number that fits.
+    None (and an empty text) where the project's settings or the defaults decide. `jobs` is the number of worker
+    processes, 0 for none, None for a number that fits.
     """
 
-    source: Path
-    out: Path | None = None
-    rules: tuple[Path, ...] = ()
-    exclude: tuple[str, ...] = ()
+    source: _Path = "."
+    out: _Path | None = None
+    rules: Sequence[_Path] = ()
+    exclude: Sequence[str] = ()
     torch_version: str | None = None
     style: str | None = None
     specify_device: bool | None = None
@@ -42,7 +45,7 @@ class Options:
     report_only: bool = False
     page: bool = True
     analysis: bool = False
-    hardware: str = "A2"
+    hardware: str | None = None
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
@@ -57,23 +60,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be done: `source` is a real, absolute path of a folder or one .py file, `target` the folder to make.
-
-    `exclude` are patterns of paths relative to the input, `project_exclude` to the folder of the settings.
-    """
+    """What will be done: `source` is a real, absolute path of a folder or one .py file, `target` the folder to make."""
 
     source: Path
     target: Path
-    settings: Settings
     torch: TorchTarget
-    exclude: tuple[str, ...]
-    project_exclude: tuple[str, ...]
-    copy_all: bool
-    force: bool
-    discard_edits: bool
-    jobs: int | None
-    report_only: bool = False
-    page: bool = True
+    settings: Settings
+    options: Options
+    config: Config
 
     @property
     def single(self) -> bool:
@@ -84,30 +78,20 @@ class Plan:
         """The folder that paths are relative to."""
         return self.source.parent if self.single else self.source
 
+    @property
+    def copy_all(self) -> bool:
+        """True when files over the size limit are copied too."""
+        return bool(self.config.copy_all if self.options.copy_all is None else self.options.copy_all)
+
 
 def make_plan(options: Options) -> Plan:
     """UsageError when something about the input, the rules or the settings is wrong; nothing is written."""
-    source = find_source(options.source)
+    source = find_source(Path(options.source))
     folder = source.parent if source.is_file() else source
     config = find_config(folder)
-    version = options.torch_version if options.torch_version is not None else config.torch_version
-    torch = choose_target(source, version)
-    if options.torch_version is None and config.torch_version is not None:
-        torch = replace(torch, why="[tool.transplt] in pyproject.toml")
-    return Plan(
-        source=source,
-        target=output_folder(source, options.out),
-        settings=settings_of(options, config, torch.version, folder),
-        torch=torch,
-        exclude=options.exclude,
-        project_exclude=config.exclude,
-        copy_all=_first(options.copy_all, config.copy_all, False),
-        force=options.force,
-        discard_edits=options.discard_edits,
-        jobs=options.jobs,
-        report_only=options.report_only,
-        page=options.page,
-    )
+    torch = choose_target(source, options.torch_version, config.torch_version)
+    target = output_folder(source, Path(options.out) if options.out is not None else None)
+    return Plan(source, target, torch, settings_of(options, config, torch.version, folder), options, config)
 
 
 def find_source(path: Path) -> Path:
@@ -132,46 +116,41 @@ def find_source(path: Path) -> Path:
 
 def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
-    style = _first(options.style, config.style, "npu")
-    if options.entry and style == "portable":
+    said = {**_said(config), **_said(options), "torch_version": version, "base": config.base(folder), "tune": ()}
+    settings = Settings(**said)
+    portable = settings.style == "portable"
+    if options.style is not None and options.style not in STYLES:
+        raise UsageError(f"style must be npu or portable, not {options.style!r}")
+    if settings.entry and portable:
         raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
-    amp, loss_scale = _amp(options)
+    _refuse_amp(options, settings)
     tune = parse_tunings(options.tune or "", version)
-    if style == "portable" and (amp != "off" or tune):
+    if portable and (settings.amp != "off" or tune):
         raise UsageError("--amp and --tune write for NPUs alone, and the style is portable; give --style npu")
-    return Settings(
-        torch_version=version,
+    return replace(
+        settings,
         # Each rank sets its own device.
-        specify_device=not options.entry and _first(options.specify_device, config.specify_device, False),
-        similar=_first(options.similar, config.similar, False),
-        unsafe_fixes=_first(options.unsafe_fixes, config.unsafe_fixes, False),
-        annotate=_first(options.annotate, config.annotate, False),
-        style=style,
-        user_rules=read_rules((*config.rules, *options.rules)),
-        per_file_ignores=config.per_file_ignores,
-        base=config.base(folder),
-        analysis=options.analysis,
-        hardware=options.hardware,
-        library=options.library,
-        entry=options.entry,
-        targets=options.targets,
-        amp=amp,
-        amp_dtype=options.amp_dtype or "float16",
-        opt_level=options.opt_level or "O2",
-        loss_scale=loss_scale,
-        amp_flag=options.amp_flag,
-        combine_ddp=options.combine_ddp,
+        specify_device=settings.specify_device and not settings.entry,
         tune=tune,
+        user_rules=read_rules((*config.rules, *map(Path, options.rules))),
     )
 
 
-def _amp(options: Options) -> tuple[str, str]:
-    """The kind of mixed precision and the loss scale. UsageError for options that do not go together."""
-    amp = options.amp or "off"
+_SETTINGS = tuple(field.name for field in fields(Settings))
+
+
+def _said(record: Options | Config) -> dict[str, Any]:
+    """What a record says of the settings, by their names."""
+    values = {name: getattr(record, name, None) for name in _SETTINGS}
+    return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+def _refuse_amp(options: Options, settings: Settings) -> None:
+    """UsageError for options of mixed precision that do not exist or do not go together."""
     for option, chosen, known in (
-        ("--amp", amp, ("native", "apex", "off")),
-        ("--amp-dtype", options.amp_dtype or "float16", ("float16", "bfloat16")),
-        ("--opt-level", options.opt_level or "O2", ("O1", "O2")),
+        ("--amp", settings.amp, ("native", "apex", "off")),
+        ("--amp-dtype", settings.amp_dtype, ("float16", "bfloat16")),
+        ("--opt-level", settings.opt_level, ("O1", "O2")),
     ):
         if chosen not in known:
             raise UsageError(f"{option} must be one of {', '.join(known)}, not {chosen!r}")
@@ -182,17 +161,16 @@ def _amp(options: Options) -> tuple[str, str]:
         ("--loss-scale", options.loss_scale, ("native", "apex")),
         ("--amp-flag", options.amp_flag, ("native", "apex")),
     ):
-        if given and amp not in kinds:
+        if given and settings.amp not in kinds:
             raise UsageError(f"{option} needs --amp {' or '.join(kinds)}")
-    scale = options.loss_scale or "dynamic"
+    scale = settings.loss_scale
     if scale != "dynamic" and not (re.fullmatch(r"\d+(\.\d*)?", scale) and float(scale) > 0):
         raise UsageError(f"--loss-scale {scale!r} is neither dynamic nor a positive number")
-    if options.loss_scale and options.amp_dtype == "bfloat16":
+    if options.loss_scale and settings.amp_dtype == "bfloat16":
         raise UsageError("--loss-scale: bfloat16 needs no loss scaling")
-    return amp, scale
 
 
-def read_rules(paths: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:
+def read_rules(paths: Sequence[Path]) -> tuple[tuple[str, str], ...]:
     """The rule files as (file name, text), all of them valid. UsageError names the place of what is wrong."""
     if not paths:
         return ()
@@ -203,9 +181,3 @@ def read_rules(paths: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:
     except RuleFileError as error:
         raise UsageError(str(error)) from error
     return tuple((Path(name).name, text) for name, text in loaded)
-
-
-def _first(given: _T | None, configured: _T | None, default: _T) -> _T:
-    if given is not None:
-        return given
-    return default if configured is None else configured

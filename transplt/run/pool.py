@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from transplt.disk.walk import Entry
-from transplt.run.worker import FileWorker
 
 if TYPE_CHECKING:
     # Imported where processes are started: a run without them saves the time.
     from multiprocessing.connection import Connection
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
+
+    from transplt.run.worker import FileWorker
 
 #: Less Python than this is done by one worker: a second one would cost more than it saves.
 SMALL_TREE_BYTES = 1024 * 1024
@@ -66,12 +67,14 @@ class _Process:
 class Pool:
     """Worker processes around copies of one `FileWorker`; with no jobs the work is done here."""
 
-    def __init__(self, worker: FileWorker, jobs: int) -> None:
+    def __init__(self, worker: FileWorker[Any], jobs: int) -> None:
         self._worker = worker
         self._project = b""
         self._processes: list[_Process] = []
+        if jobs > 1 and _can_fork():
+            # What every process needs is read and imported once, and shared. A single one does it when it needs it.
+            worker.prepare()
         if jobs:
-            worker.load()
             gc.freeze()
         for _ in range(jobs):
             self._processes.append(self._start())
@@ -170,7 +173,7 @@ class Pool:
         return _Process(process, ours)
 
 
-def _serve(worker: FileWorker, connection: Connection, inherited: Sequence[Connection]) -> None:
+def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:
     """The life of a worker process: it ends when our end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -14,18 +14,22 @@ from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
 #: Requirement files are small; anything larger is something else.
 _MAX_BYTES = 1024 * 1024
 _FILES = ("pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "conda.yaml", "conda.yml")
-_CLAUSE = r"[<>=!~]=?=?\s*[\w.*+!]+"
-_TORCH = re.compile(
-    rf"^\s*(?:pytorch|torch)(?:\[[^\]]*\])?\s*\(?\s*({_CLAUSE}(?:\s*,\s*{_CLAUSE})*)\s*\)?\s*(?:[;#].*|--.*)?$",
-    re.IGNORECASE,
-)
+#: Lines that may hold a version of torch; the others are not worth a parser.
+_TORCH = re.compile(r"\s*(?:py)?torch\s*[\[(<>=!~]", re.IGNORECASE)
+#: What may follow a requirement: a marker, a comment, options of pip.
+_BEHIND = re.compile(r"[;#]|--")
 _CONDA = re.compile(r"^\s*-\s*[\"']?(?:[\w.-]+::)?(pytorch|torch)\s*([<>!~=]=|=|[<>])?\s*([^\"'#]*)")
 
 
-def choose_target(root: Path, asked: str | None) -> TorchTarget:
-    """The version asked for, else what the project at `root` pins, else the default. UsageError for an unknown one."""
+def choose_target(root: Path, asked: str | None, configured: str | None = None) -> TorchTarget:
+    """The version asked for, else that of the settings, else what the project at `root` pins, else the default.
+
+    UsageError for one that is not known.
+    """
     if asked is not None:
         return _target(check_version(asked), "--torch-version")
+    if configured is not None:
+        return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     for path, requirement in _requirements(root):
         version = _highest(requirement)
         if version is not None:
@@ -103,10 +107,21 @@ def _in_file(name: str, text: str) -> Iterator[str]:
             lines = _strings_of_pyproject(text)
         else:
             lines = text.splitlines()
-        for line in lines:
-            match = _TORCH.match(line)
-            if match is not None:
-                yield re.sub(r"\s+", "", match[1])
+        yield from filter(None, map(_specifier, lines))
+
+
+def _specifier(line: str) -> str:
+    """The versions of torch that a requirement asks for, as they are written; empty where it asks for none."""
+    if not _TORCH.match(line):
+        return ""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    text = _BEHIND.split(line, maxsplit=1)[0].strip()
+    try:
+        name = Requirement(text).name
+    except InvalidRequirement:
+        return ""
+    return "".join(text[len(name) :].rpartition("]")[2].split()).strip("()")
 
 
 def _in_conda(text: str) -> Iterator[str]:

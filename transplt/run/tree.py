@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
-from transplt.apply.engine import join_facts
 from transplt.disk.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
 from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
@@ -15,11 +15,12 @@ from transplt.disk.records import FileRecord, Progress, RunResult
 from transplt.disk.walk import Entry, Inventory, walk
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.finding import Finding
-from transplt.project.facts import ModuleFacts
 from transplt.report import write_reports
 from transplt.run.options import Plan
-from transplt.run.pool import Died, Pool, default_jobs, share_out
-from transplt.run.worker import FileWorker, Unread, unread_finding
+from transplt.run.passes import steps, work_through
+from transplt.run.pool import default_jobs
+from transplt.run.to_output import to_output
+from transplt.run.worker import FileWorker, MigratedFile, unread_finding
 
 
 def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
@@ -27,14 +28,14 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
 
     UsageError: wrong input or output, nothing was written. CannotFinish: the system refused to write.
     """
-    check_output(plan.source, plan.target, force=plan.force, discard_edits=plan.discard_edits)
+    check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
     found = _inventory(plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
     with staging(plan.target) as stage:
         try:
             result = _fill(plan, found, stage, progress)
-            publish(stage, replace=plan.force)
+            publish(stage, replace=plan.options.force)
         except WriteError as error:
             raise CannotFinish(f"cannot write {shown(plan.target / error.path)}: {error.why}{_NOTHING}") from error
         except OSError as error:
@@ -44,16 +45,12 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
 
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would do, with the patch of every file that would change; nothing is written."""
-    found = _inventory(plan)
-    worker = FileWorker(str(plan.folder), "", plan.settings, plan.torch, patches=True)
-    return _result(plan, found, _work(worker, found, plan.jobs, progress), "nothing")
+    return _worked_through(plan, _inventory(plan), progress, "nothing", patches=True)
 
 
 def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would find, without working out the edits; nothing is written."""
-    found = _inventory(plan)
-    worker = FileWorker(str(plan.folder), "", plan.settings, plan.torch, survey=True)
-    return _result(plan, found, _work(worker, found, plan.jobs, progress), "nothing")
+    return _worked_through(plan, _inventory(plan), progress, "nothing", survey=True)
 
 
 _NOTHING = "; nothing was left behind"
@@ -77,29 +74,28 @@ def _inventory(plan: Plan) -> Inventory:
     # What an earlier migration reported is no part of the project.
     before = read_manifest(plan.source)
     reports = frozenset(before["reports"]) if before is not None else frozenset()
-    above = (plan.settings.base, plan.project_exclude)
-    return walk(plan.source, plan.exclude, copy_all=plan.copy_all, skip=reports, above=above)
+    above = (plan.settings.base, plan.config.exclude)
+    return walk(plan.source, plan.options.exclude, copy_all=plan.copy_all, skip=reports, above=above)
 
 
 def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:
-    if not plan.report_only:
+    page, report_only = plan.options.page, plan.options.report_only
+    if not report_only:
         make_folders(stage, (path for path, _ in found.folders))
         for path, target in found.links.items():
             os.symlink(target, stage.folder / path)
-    out = "" if plan.report_only else str(stage.folder)
-    worker = FileWorker(str(plan.folder), out, plan.settings, plan.torch, patches=plan.page)
-    outcome = _work(worker, found, plan.jobs, progress)
-    result = _result(plan, found, outcome, "reports" if plan.report_only else "all")
+    out, written = ("", "reports") if report_only else (str(stage.folder), "all")
+    result = _worked_through(plan, found, progress, written, out=out, patches=page)
     taken = set[str]()
-    if not plan.report_only:
+    if not report_only:
         taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
-    result, reports = write_reports(result, stage.folder, taken, plan.page)
-    if plan.settings.entry and not plan.report_only:
+    result, reports = write_reports(result, stage.folder, taken, page)
+    if plan.settings.entry and not report_only:
         from transplt.run.launch import write_launch
 
         reports |= write_launch(result, stage.folder, taken)
     (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
-    if plan.report_only:
+    if report_only:
         kept = replace(result, files=(), links=(), large=())
         write_file(str(stage.folder), MANIFEST, manifest_text(kept, reports).encode("ascii"), 0o644)
         return result
@@ -112,8 +108,23 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
     return result
 
 
-def _result(plan: Plan, found: Inventory, outcome: _Outcome, written: str) -> RunResult:
-    unread = [unread_finding(path, why) for path, why in found.unreadable] + outcome.unread
+def _worked_through(
+    plan: Plan,
+    found: Inventory,
+    progress: Progress,
+    written: str,
+    *,
+    out: str = "",
+    patches: bool = False,
+    survey: bool = False,
+) -> RunResult:
+    """The files read and migrated, and written into the folder `out` unless it is empty."""
+    keep: Callable[[str, MigratedFile], FileRecord] = partial(to_output, out=out, patches=patches)
+    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey)
+    jobs = default_jobs(found.files) if plan.options.jobs is None else plan.options.jobs
+    step = steps(progress, found.files, found.files)
+    records, unread = work_through(worker, found.files, found.files, jobs, step)
+    unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
     return RunResult(
@@ -122,60 +133,10 @@ def _result(plan: Plan, found: Inventory, outcome: _Outcome, written: str) -> Ru
         output=plan.target,
         settings=plan.settings,
         target=plan.torch,
-        files=tuple(sorted(outcome.records, key=lambda record: record.path)),
+        files=tuple(sorted(records, key=lambda record: record.path)),
         links=tuple(sorted(found.links)),
         left_out=tuple(found.left_out),
         large=tuple(found.large),
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
     )
-
-
-@dataclass(slots=True)
-class _Outcome:
-    records: list[FileRecord] = field(default_factory=list)
-    unread: list[Finding] = field(default_factory=list)
-
-
-def _work(worker: FileWorker, found: Inventory, jobs: int | None, progress: Progress) -> _Outcome:
-    """Both passes over the files: first what they say to each other, then the migration."""
-    count = default_jobs(found.files) if jobs is None else jobs
-    shares = share_out(found.files, count)
-    python = [[entry for entry in share if entry.is_python] for share in shares]
-    done, total = 0, len(found.files) + sum(map(len, python))
-    outcome = _Outcome()
-    if not found.files:
-        return outcome
-    facts: list[ModuleFacts] = []
-    lost: dict[str, str] = {}
-    with Pool(worker, count) as pool:
-        for entry, fact in pool.run("index", python):
-            done += 1
-            progress(done, total)
-            if isinstance(fact, Died):
-                lost[entry.path] = fact.why
-            elif fact is not None:
-                facts.append(fact)
-        pool.set_project(join_facts(facts, worker.settings))
-        going = [[entry for entry in share if entry.path not in lost] for share in shares]
-        for entry, record in pool.run("finish", going):
-            done += 1
-            progress(done, total)
-            if isinstance(record, Died):
-                lost[entry.path] = record.why
-            else:
-                _keep(outcome, record)
-    for entry in found.files:
-        if entry.path in lost:
-            if worker.out:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(f"{worker.out}/{entry.path}")
-            _keep(outcome, worker.copy(entry, lost[entry.path]))
-    return outcome
-
-
-def _keep(outcome: _Outcome, record: FileRecord | Unread) -> None:
-    if isinstance(record, Unread):
-        outcome.unread.append(unread_finding(record.path, record.why))
-    else:
-        outcome.records.append(record)

@@ -1,39 +1,26 @@
-"""The work on one file of a tree: read, index, migrate, write. It runs in the processes of the pool."""
+"""The work on one file of a tree: read, index, migrate, hand on. It runs in the processes of the pool."""
 
 from __future__ import annotations
 
-import importlib
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Generic, TypeVar
 
-from transplt.apply.edited_lines import edited_lines
-from transplt.apply.patch import unified_diff
-from transplt.disk.mirror import WHOLE_FILE_BYTES, copy_large_file, read_file, write_file
-from transplt.disk.records import FileRecord
+from transplt.apply import engine
+from transplt.apply.prefilter import worth_a_look
+from transplt.disk.mirror import WHOLE_FILE_BYTES, read_file
 from transplt.disk.walk import LARGE_FILE_BYTES, Entry
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
 from transplt.settings import Settings, TorchTarget
 from transplt.text.cuda_words import find_tokens
-from transplt.text.frames import decoded, frames
+from transplt.trees.lazy import import_now
 
-if TYPE_CHECKING:
-    from transplt.files.tokens import OtherFile
-
-TOP = Span(1, 1, 1, 1, 0, 0)
-
-
-class Engine(Protocol):
-    """What a tree needs of `transplt.apply.engine`."""
-
-    index_source: Callable[[bytes, str, Settings], Any]
-    migrate_source: Callable[[bytes, str, Settings, Any], FileResult]
-    survey_source: Callable[[bytes, str, Settings, Any], FileResult]
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,137 +31,119 @@ class Unread:
     why: str
 
 
-@dataclass(slots=True)
-class FileWorker:
-    """State of one worker process: where files come from and go to, and what the project says.
+@dataclass(frozen=True, slots=True)
+class MigratedFile:
+    """A file as it was read, and what was found in it; `result.data` are its bytes in the output.
 
-    `out` is empty when nothing is written. With `patches` the record of a changed file holds its unified diff.
-    With `survey` the edits are not worked out: findings say where they would be.
+    A `large` file is not Python, and nobody reads it whole: `data` is empty. `prose` counts tokens in text that nothing
+    runs.
+    """
+
+    entry: Entry
+    kind: FileKind
+    data: bytes
+    result: FileResult
+    prose: int = 0
+    large: bool = False
+
+
+@dataclass(slots=True)
+class FileWorker(Generic[_Record]):
+    """State of one worker process: where files come from, what the project says, and what is made of a file.
+
+    `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back.
+    With `survey` the edits are not worked out: findings say where they would be. `known` holds what was read before.
     """
 
     root: str
-    out: str
     settings: Settings
     target: TorchTarget
-    engine: str = "transplt.apply.engine"
+    keep: Callable[[str, MigratedFile], _Record]
     project: Any = None
-    patches: bool = False
     survey: bool = False
-    _read: dict[str, bytes] = field(default_factory=dict)
+    known: dict[str, bytes] = field(default_factory=dict)
 
-    def load(self) -> Engine:
-        """The engine; imported once, before the processes part, so that they share it."""
-        return cast(Engine, importlib.import_module(self.engine))
+    def prepare(self) -> None:
+        """Reads the rules, imports the fixers, and LibCST where edits are made.
+
+        LibCST's import costs more than many a file costs to migrate. What only shows edits or says where they would be
+        hardly ever needs it.
+        """
+        worth_a_look(b"", self.settings)
+        if not self.survey and not self.settings.show:
+            import_now()
 
     def index(self, entry: Entry) -> Any:
         """What a Python file says to its project; None when it cannot be read."""
         try:
-            data = self._read[entry.path] = read_file(f"{self.root}/{entry.path}")
+            data = self.known[entry.path] = read_file(f"{self.root}/{entry.path}")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.load().index_source(data, entry.path, self.settings)
+                return engine.index_source(data, entry.path, self.settings)
         except Exception:
             # Whatever is wrong with the file is said when it is migrated.
             return None
 
-    def finish(self, entry: Entry) -> FileRecord | Unread:
-        """Brings one file into the output. WriteError when that cannot be written."""
+    def finish(self, entry: Entry) -> _Record | Unread:
+        """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
         try:
-            return self._python(entry) if entry.is_python else self._other(entry)
+            return self.keep(self.root, read_and_migrate(self, entry))
         except OSError as error:
             return Unread(entry.path, reason(error))
 
-    def copy(self, entry: Entry, why: str) -> FileRecord | Unread:
-        """Brings a Python file into the output as it is, because of a defect of ours."""
+    def copy(self, entry: Entry, why: str) -> _Record | Unread:
+        """Keeps a file as it is, because of a defect of ours."""
         try:
             data = read_file(f"{self.root}/{entry.path}")
         except OSError as error:
             return Unread(entry.path, reason(error))
-        if not entry.is_python:
-            digest = self._store(entry, data)
-            finding = internal_finding(entry.path, why)
-            return FileRecord(entry.path, FileKind.BINARY.value, digest, (finding,), status=Status.INTERNAL)
-        return self._write(entry, data, internal_result(entry.path, data, why))
+        kind = FileKind.PYTHON if entry.is_python else FileKind.BINARY
+        return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why)))
 
-    def _python(self, entry: Entry) -> FileRecord:
-        data = self._read.pop(entry.path, None)
-        if data is None:
-            data = read_file(f"{self.root}/{entry.path}")
-        return self._write(entry, data, self.migrate(entry.path, data))
 
-    def migrate(self, path: str, data: bytes) -> FileResult:
-        """What the engine makes of a Python file; a finding says so when it fails."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                engine = self.load()
-                work = engine.survey_source if self.survey else engine.migrate_source
-                return work(data, path, self.settings, self.project)
-        except Exception as error:
-            return internal_result(path, data, f"it ended with {_where(error)}")
+def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
+    """One file of the tree, read and migrated. OSError when it cannot be read."""
+    if not entry.is_python and entry.size > WHOLE_FILE_BYTES:
+        return MigratedFile(entry, FileKind.BINARY, b"", FileResult(entry.path, b""), large=True)
+    data = worker.known.pop(entry.path, None)
+    if data is None:
+        data = read_file(f"{worker.root}/{entry.path}")
+    if entry.is_python:
+        return MigratedFile(entry, FileKind.PYTHON, data, _migrated(worker, entry.path, data))
+    return _looked_through(worker, entry, data)
 
-    def _store(self, entry: Entry, data: bytes) -> str:
-        return write_file(self.out, entry.path, data, entry.mode) if self.out else ""
 
-    def _write(self, entry: Entry, data: bytes, result: FileResult) -> FileRecord:
-        digest = self._store(entry, result.data)
-        return FileRecord(
-            path=entry.path,
-            kind=FileKind.PYTHON.value,
-            sha256=digest,
-            findings=result.findings,
-            tokens=result.tokens,
-            reasons=result.reasons,
-            status=result.status,
-            changed=result.changed,
-            edited_lines=edited_lines(result.findings),
-            support=result.support,
-            patch=unified_diff(entry.path, data, result.data, result.findings) if self.patches else b"",
-            lines=self._lines(data, result.findings),
-        )
+def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
+    """What the engine makes of a Python file; a finding says so when it fails."""
+    work = engine.survey_source if worker.survey else engine.migrate_source
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return work(data, path, worker.settings, worker.project)
+    except Exception as error:
+        return internal_result(path, data, f"it ended with {_where(error)}")
 
-    def _other(self, entry: Entry) -> FileRecord:
-        source = f"{self.root}/{entry.path}"
-        if entry.size > WHOLE_FILE_BYTES:
-            digest = copy_large_file(source, self.out, entry.path, entry.mode) if self.out else ""
-            return FileRecord(entry.path, FileKind.BINARY.value, digest)
-        data = read_file(source)
-        digest = self._store(entry, data)
-        kind, other = self.scan_other(entry.path, data)
-        return FileRecord(
-            path=entry.path,
-            kind=kind.value,
-            sha256=digest,
-            findings=other.findings,
-            tokens=other.tokens,
-            prose=other.prose,
-            lines=self._lines(data, other.findings),
-        )
 
-    def _lines(self, data: bytes, findings: tuple[Finding, ...]) -> tuple[tuple[int, str], ...]:
-        left = [finding for finding in findings if finding.open] if self.patches else []
-        return frames(decoded(data), left) if left else ()
+def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> MigratedFile:
+    """What a file that is not Python holds."""
+    path, ignored = entry.path, worker.settings.ignored_codes(entry.path)
+    kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
+    from transplt.files.tokens import scan_other_file
 
-    def scan_other(self, path: str, data: bytes) -> tuple[FileKind, OtherFile]:
-        """What a file that is not Python holds."""
-        kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
-        from transplt.files.tokens import scan_other_file
+    other = scan_other_file(data, path, kind, worker.target, ignored)
+    if worker.settings.analysis and kind is FileKind.NATIVE:
+        from transplt.analysis.native import findings_of
 
-        other = scan_other_file(data, path, kind, self.target, self.settings.ignored_codes(path))
-        if self.settings.analysis and kind is FileKind.NATIVE:
-            from transplt.analysis.native import findings_of
-
-            skipped = tuple(self.settings.ignored_codes(path))
-            found = tuple(each for each in findings_of(data, path) if not each.code.startswith(skipped))
-            other = replace(other, findings=(*other.findings, *found))
-        return kind, other
+        found = tuple(each for each in findings_of(data, path) if not each.code.startswith(ignored))
+        other = replace(other, findings=(*other.findings, *found))
+    return MigratedFile(entry, kind, data, FileResult(path, data, other.findings, other.tokens), other.prose)
 
 
 def unread_finding(path: str, why: str) -> Finding:
     """The finding for what could not be opened."""
     return Finding(
         path=path,
-        span=TOP,
+        span=_TOP,
         code="NPU909",
         level=Level.MANUAL,
         message=f"this cannot be opened, so the output does not hold it: {why}",
@@ -183,26 +152,27 @@ def unread_finding(path: str, why: str) -> Finding:
     )
 
 
-def internal_finding(path: str, why: str) -> Finding:
-    """The finding for a file on which transplt itself failed."""
-    return Finding(
+def internal_result(path: str, data: bytes, why: str) -> FileResult:
+    """A file on which transplt itself failed: it is copied as it is, and nobody has looked at its tokens."""
+    finding = Finding(
         path=path,
-        span=TOP,
+        span=_TOP,
         code="NPU991",
         level=Level.MANUAL,
         message=f"transplt could not work on this file and copied it as it is: {why}",
         effort=Effort.MEDIUM,
         help="migrate this file by hand, and report the defect with the file",
     )
-
-
-def internal_result(path: str, data: bytes, why: str) -> FileResult:
-    """A file copied as it is; its tokens are counted, and nobody has looked at them."""
+    if not path.endswith(".py"):
+        return FileResult(path, data, (finding,), status=Status.INTERNAL)
     tokens = find_tokens(data)
     comments = sum(token.where == "comment" for token in tokens)
     found = len(tokens) - comments
     count = TokenCount(found=found, unknown=found, comments=comments)
-    return FileResult(path, data, (internal_finding(path, why),), count, Status.INTERNAL)
+    return FileResult(path, data, (finding,), count, Status.INTERNAL)
+
+
+_TOP = Span(1, 1, 1, 1, 0, 0)
 
 
 def _where(error: Exception) -> str:

@@ -11,11 +11,10 @@ import codecs
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from tokenize import blank_re, cookie_re
 
 from transplt.finding import Span
 
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_BLANK = re.compile(rb"^[ \t\f]*(?:#[^\r\n]*)?$")
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
 
 
@@ -100,12 +99,16 @@ def line_starts(utf8: bytes) -> list[int]:
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """The encoding that a PEP 263 cookie in the first two lines declares, as it is spelled there."""
-    lines = _NEWLINE.split(data[:1000], 2)[:2]
-    if match := _COOKIE.match(lines[0]):
-        return match.group(1).decode("ascii", "replace")
-    if len(lines) > 1 and _BLANK.match(lines[0]) and (match := _COOKIE.match(lines[1])):
-        return match.group(1).decode("ascii", "replace")
+    """The encoding that a PEP 263 cookie in the first two lines declares, as it is spelled there.
+
+    `tokenize.detect_encoding` finds it by the same expressions, and says neither how it is spelled nor that there is
+    none. It also stops at bytes that are not UTF-8, and reads no file whose lines end with CR.
+    """
+    for line in _NEWLINE.split(data[:1000], 2)[:2]:
+        if match := cookie_re.match(line.decode("ascii", "replace")):
+            return match[1]
+        if not blank_re.match(line):
+            break
     return None
 
 

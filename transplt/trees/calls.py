@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from transplt.trees import shown
 from transplt.trees.lazy import cst
-from transplt.trees.transform import CannotRewrite, Transform, code
+from transplt.trees.transform import CannotRewrite, Shown, Transform, code
 
 
 def with_keyword(name: str, value: str) -> Transform:
@@ -48,7 +49,7 @@ def with_new_keyword(name: str, value: str, column: int | None) -> Transform:
     return transform
 
 
-def with_first(value: str) -> Transform:
+def with_first(value: str) -> Shown:
     """Put a positional argument in front of all others of the call of a name."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -59,10 +60,10 @@ def with_first(value: str) -> Transform:
             new = new.with_changes(comma=comma())
         return node.with_changes(args=[new, *node.args])
 
-    return transform
+    return Shown(transform, lambda text: shown.with_first(text, value))
 
 
-def with_twin(text: str, twin: str) -> Transform:
+def with_twin(text: str, twin: str) -> Shown:
     """Put a second literal behind the argument that is the first one, such as another spelling of a flag."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -75,7 +76,7 @@ def with_twin(text: str, twin: str) -> Transform:
                 return call.with_changes(args=[*call.args[:index], first, new, *call.args[index + 1 :]])
         raise CannotRewrite(f"{text} is not a plain string")
 
-    return transform
+    return Shown(transform, lambda call: shown.with_twin(call, text, twin))
 
 
 def with_named(index: int, name: str) -> Transform:

@@ -24,4 +24,9 @@ else:
 
     cst = _Later()
 
-__all__ = ["cst"]
+__all__ = ["cst", "import_now"]
+
+
+def import_now() -> None:
+    """Imports LibCST, for processes that are about to fork and would each import it."""
+    import libcst  # noqa: F401

@@ -41,6 +41,36 @@ def last_name(text: str, name: str) -> str | None:
     return text[:start] + name + text[end:] if text[start:end] == node.attr else None
 
 
+def with_first(text: str, value: str) -> str | None:
+    """`transplt.trees.calls.with_first`."""
+    node = _expression(text)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Attribute, ast.Name)):
+        return None
+    called: ast.expr = node.func
+    while isinstance(called, ast.Attribute):
+        called = called.value
+    at = _end_of(text, node.func, "")[1]
+    if not isinstance(called, ast.Name) or not text.startswith("(", at):
+        return None
+    at += 1 + len(text[at + 1 :]) - len(text[at + 1 :].lstrip(" "))
+    if text[at] in "#\\\t\f\r\n":
+        return None
+    return f"{text[:at]}{value}{', ' if node.args or node.keywords else ''}{text[at:]}"
+
+
+def with_twin(text: str, old: str, twin: str) -> str | None:
+    """`transplt.trees.calls.with_twin`."""
+    node = _expression(text)
+    for argument in node.args if isinstance(node, ast.Call) else ():
+        start = _offset(text, argument.lineno, argument.col_offset - (argument.lineno == 1))
+        end = _end_of(text, argument, "")[1]
+        literal, rest = text[start:end], text[end:].lstrip()
+        if isinstance(argument, ast.Constant) and literal in (f"'{old}'", f'"{old}"'):
+            after = f"{text[:end]}, {literal[0]}{twin}{literal[0]}{text[end:]}"
+            return after if rest.startswith(",") or rest == ")" else None  # else it stands in brackets
+    return None
+
+
 def modules_imported(text: str, names: Mapping[int, str]) -> str | None:
     """`transplt.trees.names.modules_imported`."""
     node = _statement(text)

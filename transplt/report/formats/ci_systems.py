@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from transplt.finding import Effort
 from transplt.report.cell import visible
-from transplt.report.checked import CheckResult, Item
+from transplt.report.checked import CheckedFinding, CheckResult
 
 
 def render_github(result: CheckResult) -> str:
@@ -30,7 +30,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _sentence(item: Item) -> str:
+def _sentence(item: CheckedFinding) -> str:
     finding = item.finding
     return f"{finding.code} {finding.message}" + (f" (help: {finding.help})" if finding.help else "")
 
@@ -58,7 +58,7 @@ def render_gitlab(result: CheckResult) -> str:
 
 def render_junit(result: CheckResult) -> str:
     """One test case a finding, all of them failed; a single one that passed when nothing is left."""
-    by_path: dict[str, list[Item]] = {}
+    by_path: dict[str, list[CheckedFinding]] = {}
     for item in result.new:
         by_path.setdefault(visible(item.finding.path), []).append(item)
     count = len(result.new)

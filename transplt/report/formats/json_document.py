@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import transplt
-from transplt.report.checked import CheckResult, Item
+from transplt.report.checked import CheckedFinding, CheckResult
 
 FORMAT = 1
 
@@ -33,7 +33,7 @@ def render_json_lines(result: CheckResult) -> str:
     return "".join(json.dumps(finding_table(item)) + "\n" for item in (*result.items, *result.info))
 
 
-def finding_table(item: Item) -> dict[str, Any]:
+def finding_table(item: CheckedFinding) -> dict[str, Any]:
     """One finding. Lines and columns count from 1, columns in characters; offsets are bytes of the text as UTF-8."""
     finding = item.finding
     span, edit = finding.span, finding.edit

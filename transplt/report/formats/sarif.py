@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import transplt
 from transplt.finding import Level, Span
-from transplt.report.checked import CheckResult, Item
+from transplt.report.checked import CheckedFinding, CheckResult
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {
@@ -55,7 +55,7 @@ def _rule(code: str) -> dict[str, Any]:
     return rule
 
 
-def _result(item: Item, index: dict[str, int]) -> dict[str, Any]:
+def _result(item: CheckedFinding, index: dict[str, int]) -> dict[str, Any]:
     finding = item.finding
     artifact = {"uri": quote(finding.path.encode("utf-8", "surrogateescape"), safe="/")}
     text = finding.message + (f"\n{finding.help}" if finding.help else "")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import click
 
 from transplt.finding import Effort, Operation, Replacement
-from transplt.report.cell import visible
-from transplt.report.checked import CheckResult, Item
+from transplt.report.cell import many, visible
+from transplt.report.checked import CheckedFinding, CheckResult
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
@@ -31,7 +31,7 @@ def render_statistics(result: CheckResult) -> str:
     """One line a code: how many, the code, whether an edit can mend it, its title."""
     from transplt.report.titles import title
 
-    counts: dict[str, list[Item]] = {}
+    counts: dict[str, list[CheckedFinding]] = {}
     for item in result.new:
         counts.setdefault(item.finding.code, []).append(item)
     lines = []
@@ -44,14 +44,14 @@ def render_statistics(result: CheckResult) -> str:
 def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
     """What was found, and what --fix can do; `styled` says that the settings or the command name a style."""
     left, known = len(result.new), len(result.items) - len(result.new)
-    files = f"{result.files} file{'' if result.files == 1 else 's'}"
+    files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""
     if fixing and result.fixed:
-        yield f"fixed {_many(result.fixed, 'edit')} in {_many(len(result.changes), 'file')}"
+        yield f"fixed {many(result.fixed, 'edit')} in {many(len(result.changes), 'file')}"
     if not left:
         yield f"nothing left to do in {files}{baseline}"
         return
-    yield f"found {_many(left, 'finding')} in {files}{baseline}"
+    yield f"found {many(left, 'finding')} in {files}{baseline}"
     safe = sum(item.fix == "safe" for item in result.new)
     unsafe = sum(item.fix == "unsafe" for item in result.new)
     style = "" if styled else " --style npu (or portable, see [tool.transplt])"
@@ -63,16 +63,12 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
         yield "none of them can be fixed by an edit of transplt"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _listed(result: CheckResult, verbose: bool) -> list[Item]:
+def _listed(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
     items = [*result.new, *result.info] if verbose else list(result.new)
     return sorted(items, key=lambda item: item.finding.sort_key())
 
 
-def _head(item: Item, color: bool) -> str:
+def _head(item: CheckedFinding, color: bool) -> str:
     finding = item.finding
     path = visible(finding.path)
     mark = {"safe": "[*] ", "unsafe": "[unsafe] "}.get(item.fix, "")
@@ -83,7 +79,7 @@ def _head(item: Item, color: bool) -> str:
     return f"{bold}{click.style(place, fg=cyan)}{red} {click.style(mark, fg=cyan)}{visible(finding.message)}"
 
 
-def _block(item: Item, color: bool) -> Iterator[str]:
+def _block(item: CheckedFinding, color: bool) -> Iterator[str]:
     yield _head(item, color)
     finding = item.finding
     width = len(str(item.lines[-1][0])) if item.lines else 1

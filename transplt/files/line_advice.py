@@ -22,7 +22,7 @@ _CARRIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class LineAdvice:
     """Code, effort, message and help of one finding."""
 
     code: str
@@ -38,14 +38,14 @@ class _Hint:
     text: str
 
 
-def advise(kind: FileKind, line: str, names: Sequence[str], target: TorchTarget) -> Advice:
+def advise_on(kind: FileKind, line: str, names: Sequence[str], target: TorchTarget) -> LineAdvice:
     """What to say about `line`, in which `names` hold a CUDA token."""
     entry = read_table("support/files.json")["kinds"][kind.value]
     hints = [_variable_hint(name) for name in dict.fromkeys(_VARIABLE.findall(line))]
     for hint in _hints():
         if kind.value in hint.kinds and hint.pattern.search(line):
             hints.append(_fill(hint.text, target))
-    return Advice(
+    return LineAdvice(
         code=entry["code"],
         effort=Effort(entry["effort"]),
         message=entry["message"].replace("{names}", ", ".join(names)),

@@ -1,0 +1,77 @@
+"""What a check found in one file, and what is left of that once its edits are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from transplt.apply.edited_lines import edits_in_order
+from transplt.apply.patch import unified_diff
+from transplt.checking.inputs import path_from_here
+from transplt.finding import Finding, Span, Status
+from transplt.run.worker import MigratedFile
+from transplt.text.frames import decoded, frames
+from transplt.text.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """What a check found in one file; `path` is relative to its project.
+
+    Without `fix` the findings hold the edits that could be made (`applied` is False). With it, `data` is the new
+    content of a file that changes, `before` the content it was made from, `fixed` the number of edits in it, and the
+    findings are what is left, at their places in the new content. `lines` are those around the findings.
+    """
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    status: Status = Status.OK
+    lines: tuple[tuple[int, str], ...] = ()
+    data: bytes | None = None
+    before: bytes = b""
+    fixed: int = 0
+    patch: bytes = b""
+
+
+def checked(root: str, file: MigratedFile, *, fix: bool = False, diff: bool = False) -> CheckedFile:
+    """What a check keeps of a file of the project at `root`; nothing is written."""
+    data, result = file.data, file.result
+    if file.large:
+        return CheckedFile(result.path)
+    patch = b""
+    if diff:
+        name = path_from_here(root, result.path) or result.path
+        patch = unified_diff(name, data, result.data, result.findings)
+    if fix and result.changed:
+        new = decoded(result.data)
+        findings = moved(result.findings, new)
+        fixed = len(edits_in_order(result.findings))
+        lines = frames(new, findings)
+        return CheckedFile(result.path, findings, result.status, lines, result.data, data, fixed, patch)
+    findings = tuple(replace(each, applied=False) if each.applied else each for each in result.findings)
+    return CheckedFile(result.path, findings, result.status, frames(decoded(data), findings), patch=patch)
+
+
+def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:
+    """What is left once the edits among `findings` are made, at its places in the new text."""
+    edits = edits_in_order(findings)
+    left = []
+    for finding in findings:
+        if finding.applied:
+            continue
+        start = end = 0
+        for edit in edits:
+            assert edit.edit is not None
+            grown = len(edit.edit.after.encode()) - (edit.span.end - edit.span.start)
+            if edit.span.end <= finding.span.start:
+                start += grown
+            if edit.span.start < finding.span.end or edit.span.end <= finding.span.start:
+                end += grown
+        left.append(replace(finding, span=_clamped(new, finding.span, start, end)))
+    return tuple(left)
+
+
+def _clamped(new: Source, span: Span, start: int, end: int) -> Span:
+    size = len(new.utf8)
+    first = min(max(span.start + start, 0), size)
+    return new.span(first, min(max(span.end + end, first), size))

@@ -1,0 +1,95 @@
+"""The options of a migration, and what they start. Each goes by its name to `Options`, and so to `Settings`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from transplt.commands.command import DONE, EXIT_ZERO, JOBS, RULES, say
+from transplt.commands.completing import FILE, FOLDER, TuningNames
+from transplt.errors import UsageError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _not(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
+    return not value
+
+
+#: A flag with the default None leaves the decision to the project's settings.
+_OPTIONS = (
+    click.option("-i", "--input", "source", type=FILE, metavar="PATH", help="A folder or one .py file; never changed."),
+    click.option(
+        "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where <name>_msft goes (beside the input)."
+    ),
+    RULES,
+    click.option(
+        "-s", "--specify-device", is_flag=True, default=None, help="Take the running device from the environment."
+    ),
+    click.option(
+        "-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones."
+    ),
+    click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins)."),
+    click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too."),
+    click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Insert mixed precision (off)."),
+    click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Of --amp native (float16)."),
+    click.option("--opt-level", type=click.Choice(("O1", "O2")), help="Of --amp apex (O2)."),
+    click.option("--loss-scale", metavar="dynamic|N", help="For float16: dynamic, or a number (dynamic)."),
+    click.option("--combine-ddp", is_flag=True, help="Of --amp apex: apex makes the model distributed."),
+    click.option("--amp-flag", is_flag=True, help="The script gets a flag --amp, and follows it."),
+    click.option(
+        "--tune", type=TuningNames(), metavar="NAMES", help="Tunings, or all; `transplt rules --tunings` lists them."
+    ),
+    click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
+    click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
+    click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
+    click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
+    click.option(
+        "--unsafe-fixes", is_flag=True, default=None, help="Apply edits that may change what the program does."
+    ),
+    click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
+    click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
+    click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
+    click.option(
+        "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
+    ),
+    click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
+    JOBS,
+    EXIT_ZERO,
+    click.option("-v", "--verbose", count=True, help="Say more."),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
+)
+
+
+def migrate_options(function: _F) -> _F:
+    """The options of a migration, for the group and for the commands that migrate first."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def migrate(*, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: Any) -> int:
+    """Runs a migration with what `migrate_options` took; returns the exit code."""
+    from transplt.run.pool import collect_rarely
+
+    collect_rarely()
+    from transplt.report.console import progress_bar, summary
+    from transplt.run.options import Options, make_plan
+    from transplt.run.tree import diff_tree, migrate_tree
+
+    options = Options(**given)
+    if diff and options.report_only:
+        raise UsageError("--diff writes nothing, and --report-only writes reports: give one of them")
+    plan = make_plan(options)
+    with progress_bar(not quiet) as progress:
+        result = diff_tree(plan, progress) if diff else migrate_tree(plan, progress)
+    if diff:
+        sys.stdout.buffer.write(b"".join(record.patch for record in result.files))
+        sys.stdout.buffer.flush()
+    if not quiet:
+        for line in summary(result, verbose):
+            say(line)
+    return DONE if exit_zero else result.exit_code

@@ -1,0 +1,69 @@
+"""Both passes over the files of a project: first what they say to each other, then the work on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import TypeVar
+
+from transplt.apply.engine import join_facts
+from transplt.disk.records import Progress
+from transplt.disk.walk import Entry
+from transplt.finding import Finding
+from transplt.project.facts import ModuleFacts
+from transplt.run.pool import Died, Pool, share_out
+from transplt.run.worker import FileWorker, Unread, unread_finding
+
+_Record = TypeVar("_Record")
+
+
+def steps(progress: Progress, told: Iterable[Entry], wanted: Sequence[Entry]) -> Callable[[], None]:
+    """A `step` of `work_through`, which tells `progress` how far the work on all these files is."""
+    total = len(wanted) + sum(entry.is_python for entry in told)
+    done = count(1)
+    return lambda: progress(next(done), total)
+
+
+def work_through(
+    worker: FileWorker[_Record], told: Sequence[Entry], wanted: Sequence[Entry], jobs: int, step: Callable[[], None]
+) -> tuple[list[_Record], list[Finding]]:
+    """What `worker` keeps of the `wanted` files, in no order, and findings for those that cannot be opened.
+
+    The Python files among `told` say first what they hold; with none the project is not known. `step` is called once
+    for each of these and for each wanted file.
+    """
+    records: list[_Record] = []
+    unread: list[Finding] = []
+    lost: dict[str, str] = {}
+
+    def keep(record: _Record | Unread) -> None:
+        if isinstance(record, Unread):
+            unread.append(unread_finding(record.path, record.why))
+        else:
+            records.append(record)
+
+    if not wanted:
+        return records, unread
+    paths = {entry.path for entry in wanted}
+    shares = share_out(told or wanted, jobs)
+    with Pool(worker, jobs) as pool:
+        if told:
+            facts: list[ModuleFacts] = []
+            for entry, fact in pool.run("index", [[entry for entry in share if entry.is_python] for share in shares]):
+                step()
+                if isinstance(fact, Died):
+                    lost[entry.path] = fact.why
+                elif fact is not None:
+                    facts.append(fact)
+            pool.set_project(join_facts(facts, worker.settings))
+        going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
+        for entry, record in pool.run("finish", going):
+            step()
+            if isinstance(record, Died):
+                lost[entry.path] = record.why
+            else:
+                keep(record)
+    for entry in wanted:
+        if entry.path in lost:
+            keep(worker.copy(entry, lost[entry.path]))
+    return records, unread

@@ -1,0 +1,54 @@
+"""One migrated file goes to the output folder; what stays behind of it is its record."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from transplt.apply.edited_lines import edited_lines
+from transplt.apply.patch import unified_diff
+from transplt.disk.mirror import copy_large_file, write_file
+from transplt.disk.records import FileRecord
+from transplt.files.kind import FileKind
+from transplt.finding import FileResult, Status
+from transplt.run.worker import MigratedFile
+from transplt.text.frames import decoded, frames
+
+
+def to_output(root: str, file: MigratedFile, *, out: str, patches: bool = False) -> FileRecord:
+    """Writes a file of the tree `root` into the folder `out`; nothing where that is empty.
+
+    With `patches` the record holds the unified diff of a changed file and the lines around what is left. OSError when
+    a large file cannot be read, WriteError when something cannot be written.
+    """
+    entry, result = file.entry, file.result
+    if out and result.status is Status.INTERNAL:
+        # A worker that died may have begun to write it.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{out}/{entry.path}")
+    digest = ""
+    if out and file.large:
+        digest = copy_large_file(f"{root}/{entry.path}", out, entry.path, entry.mode)
+    elif out:
+        digest = write_file(out, entry.path, result.data, entry.mode)
+    python = file.kind is FileKind.PYTHON
+    return FileRecord(
+        path=entry.path,
+        kind=file.kind.value,
+        sha256=digest,
+        findings=result.findings,
+        tokens=result.tokens,
+        reasons=result.reasons,
+        status=result.status,
+        changed=result.changed,
+        edited_lines=edited_lines(result.findings),
+        prose=file.prose,
+        support=result.support,
+        patch=unified_diff(entry.path, file.data, result.data, result.findings) if patches and python else b"",
+        lines=_lines_around(file.data, result) if patches and file.kind is not FileKind.BINARY else (),
+    )
+
+
+def _lines_around(data: bytes, result: FileResult) -> tuple[tuple[int, str], ...]:
+    left = [finding for finding in result.findings if finding.open]
+    return frames(decoded(data), left) if left else ()
