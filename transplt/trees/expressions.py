@@ -27,19 +27,34 @@ def calling_method_of(new: str) -> Transform:
     return transform
 
 
+def method_called(name: str) -> Transform:
+    """`x.name()` in place of `x`."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.BaseExpression)
+        return cst.Call(cst.Attribute(node, cst.Name(name)))
+
+    return transform
+
+
 def handed_to(function: str) -> Transform:
     """`function(x)` in place of `x.method()`."""
     return lambda node: f"{function}({code(receiver(node))})"
 
 
 def scaled_by(scaler: str) -> Transform:
-    """`scaler.scale(x).method(...)` in place of `x.method(...)`."""
+    """`scaler.scale(x).method(...)` in place of `x.method(...)`; brackets around x become those of the call."""
 
-    def transform(node: cst.CSTNode) -> str:
-        loss = receiver(node)
-        assert isinstance(loss, cst.BaseExpression)
-        text = code(loss)
-        return f"{scaler}.scale({text[1:-1] if loss.lpar else text})" + code(node)[len(text) :]
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        method = cst.ensure_type(call.func, cst.Attribute)
+        loss = method.value
+        scaled = cst.Call(cst.parse_expression(f"{scaler}.scale"), [cst.Arg(loss)])
+        if loss.lpar:
+            bare = loss.with_changes(lpar=loss.lpar[1:], rpar=loss.rpar[:-1])
+            given = cst.Arg(bare, whitespace_after_arg=loss.rpar[-1].whitespace_before)
+            scaled = scaled.with_changes(args=[given], whitespace_before_args=loss.lpar[0].whitespace_after)
+        return call.with_changes(func=method.with_changes(value=scaled))
 
     return transform
 

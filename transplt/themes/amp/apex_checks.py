@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.indenting import owns_its_lines
+from transplt.edits.lines import owns_its_lines
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.syntax.scan import chain, parent
 from transplt.themes.amp.apex_place import Place
+from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.reading import zeroes
 
-_FLOAT_ONLY = frozenset(
-    {"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torch.nn.functional.binary_cross_entropy"}
-)
 _SHARDED = (
     "torch.distributed.fsdp.", "torch.distributed._composable.", "torch.distributed.tensor.", "torch.distributed.rpc.",
     "torch.distributed._tensor.", "torch.distributed.pipelining.", "torch.distributed.autograd.",
@@ -91,7 +89,7 @@ def check_file(program: Program, file: File, place: Place, level: str) -> None:
                 file, call, "torch.autograd.grad gives gradients that know nothing of the loss scale",
                 "leave this training in float32, or scale by hand what it differentiates",
             )  # fmt: skip
-        if level == "O1" and full in _FLOAT_ONLY:
+        if level == "O1" and full in FLOAT_ONLY:
             raise Refused(
                 file, call, "binary_cross_entropy may not run under opt_level O1",
                 "return logits and take BCEWithLogitsLoss, or run transplt with --opt-level O2",

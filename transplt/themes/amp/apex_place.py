@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from transplt.program.models import is_optimizer
 from transplt.program.program import File, Function, Program, Slot, Value, enclosing_function, scope_key, text_of
-from transplt.program.training import block_of, find_training, lifted
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.program.training import block_of, find_training, lifted, loops_around
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
 from transplt.themes.distributed.wrapping import stores_of
@@ -155,10 +155,10 @@ def _settle(
         return file, stores[0][1], "the optimizer is made where the training has begun", ""
     last = max(places)
     place.after = block[last]
-    if any(isinstance(above, (ast.For, ast.AsyncFor, ast.While)) for above in _in_function(block[last])):
+    if loops_around(block[last]):
         return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", ""
     sites = program.call_sites.get(_called(function), []) if function is not None else []
-    if len(sites) > 1 or any(_looped(call) for _, call in sites):
+    if len(sites) > 1 or any(loops_around(call) for _, call in sites):
         return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
     for item in sorted(wraps, key=lambda node: node.lineno):
         index = lifted(item, block)
@@ -176,19 +176,6 @@ _WRAPPED = "make the optimizer first, from the bare model, and wrap the model be
 def _called(function: Function) -> ast.AST:
     above = parent(function)
     return above if function.name == "__init__" and isinstance(above, ast.ClassDef) else function
-
-
-def _in_function(node: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for above in chain(node):
-        if isinstance(above, FUNCTIONS):
-            break
-        found.append(above)
-    return found
-
-
-def _looped(call: ast.Call) -> bool:
-    return any(isinstance(above, (ast.For, ast.AsyncFor, ast.While)) for above in _in_function(call))
 
 
 def _models(program: Program, file: File, stored: ast.stmt, origin: Slot) -> list[ast.expr] | None:
