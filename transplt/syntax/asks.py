@@ -76,6 +76,14 @@ def has_effects(node: ast.AST) -> bool:
     return any(isinstance(inner, kinds) for inner in ast.walk(node))
 
 
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def by_place(node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
+    """Where a node begins: the key that sorts nodes as they stand in a file."""
+    return node.lineno, node.col_offset
+
+
 # --- statements ------------------------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,12 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.models import is_optimizer
-from transplt.program.program import File, Function, Program, Slot, Value, enclosing_function, scope_key, text_of
+from transplt.program.program import File, Function, Program, Slot, Value, enclosing_function, text_of
 from transplt.program.training import block_of, find_training, lifted, loops_around
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
+from transplt.themes.amp.reading import parameter_of
 from transplt.themes.distributed.wrapping import stores_of
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
@@ -62,15 +63,6 @@ def _origin(program: Program, slot: Slot, seen: set[Slot]) -> Slot | None:
 
 def _is_name(value: Value) -> bool:
     return value.index is None and isinstance(value.node, (ast.Name, ast.Attribute))
-
-
-def parameter_of(program: Program, slot: Slot) -> Function | None:
-    """The function whose parameter a variable is."""
-    file = next((file for file in program.files if file.path == slot[0]), None)
-    for scope in file.scan.scopes.values() if file is not None else ():
-        if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
-            return scope.node if any(b.kind == "param" for b in scope.bindings.get(slot[2], ())) else None
-    return None
 
 
 def find_place(program: Program, optimizers: list[Slot]) -> Place | Trouble:

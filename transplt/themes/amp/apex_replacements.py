@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from transplt.edits.writer import Writer
+from transplt.syntax.asks import by_place
 from transplt.themes.tunings.unused import drop_unused
 from transplt.trees.calls import calling, one_after_the_other, with_keyword
 from transplt.trees.departures import without_arguments
@@ -37,7 +38,7 @@ def replace_kernels(writer: Writer, *, fuse: bool = True) -> None:
     """
     work = writer.work
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in sorted(work.scan.calls, key=by_place):
         full = work.names.qualified(call.func) or ""
         if full.startswith("apex.optimizers."):
             _optimizer(writer, call, full.rpartition(".")[2], done)
@@ -113,7 +114,7 @@ def _fuse(writer: Writer) -> None:
     work = writer.work
     found = optimizers_around(work)
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in sorted(work.scan.calls, key=by_place):
         made = found.by_key.get(key(work.scan.path, call)) if found is not None else None
         if made is None or made.fused or made.silent:
             continue

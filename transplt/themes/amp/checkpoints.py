@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from transplt.edits.lines import indent_unit
 from transplt.edits.writer import Writer
 from transplt.program.program import File, Program, text_of
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import parent, statement
 from transplt.themes.amp.reading import is_optimizer_object
 from transplt.trees.calls import followed_by
@@ -39,7 +39,7 @@ def uses(program: Program, file: File, method: str) -> list[ast.Call]:
         call = call_of(node)
         if call is not None and is_optimizer_object(program, file, node.value):
             found.append(call)
-    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+    return sorted(found, key=by_place)
 
 
 def is_copied(file: File, call: ast.Call) -> bool:

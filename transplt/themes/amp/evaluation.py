@@ -12,7 +12,7 @@ import re
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
 from transplt.program.training import block_of
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.float_only import is_float_only
 from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, variable, writes
@@ -35,7 +35,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
     inside = {id(at) for one in units for region in one.regions for item in region for at in ast.walk(item)}
     taken: set[int] = set()
     written: list[list[ast.stmt]] = []
-    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in sorted(file.scan.calls, key=by_place):
         if id(call) in inside or id(call) in taken or not _without_gradients(unit, call):
             continue
         if not (runs_network(program, file, call, known) and _is_network(call, known)):

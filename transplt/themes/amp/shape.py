@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
 from transplt.program.program import File, Program, build, enclosing_function, text_of
+from transplt.syntax.asks import by_place
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.amp.connected import entry_of
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
@@ -92,7 +93,7 @@ class Unit:
     @property
     def first(self) -> ast.Call:
         """The first backward pass."""
-        return min((item.call for item in self.backwards), key=lambda call: (call.lineno, call.col_offset))
+        return min((item.call for item in self.backwards), key=by_place)
 
 
 #: What differentiates by itself, inside of a loss perhaps. `learn2learn` and `higher` do so in what they return.
@@ -117,7 +118,7 @@ def units_of(program: Program, own: File) -> list[Unit]:
     """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
-    for call in sorted(own.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in sorted(own.scan.calls, key=by_place):
         if _is_backward(own, call):
             scope = _unit_scope(program, own, call)
             scopes[id(scope)] = scope
@@ -187,7 +188,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         if optimizer is not None:
             assert isinstance(at, ast.Call)
             unit.steps.append(step_of(at, optimizer))
-    unit.steps.sort(key=lambda step: (step.call.lineno, step.call.col_offset))
+    unit.steps.sort(key=lambda step: by_place(step.call))
     _check_steps(unit)
     barriers = {id(item.call) for item in unit.backwards} | {id(step.call) for step in unit.steps}
     every = [item.loss for item in unit.backwards]
