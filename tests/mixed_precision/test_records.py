@@ -147,12 +147,16 @@ def test_checkpoints(saved: str, after: str) -> None:
     assert (item.edit.operation, item.edit.before, item.edit.after) == (Operation.INSERT, "", after)
 
 
-def test_a_wrapper_that_moves_keeps_its_lines() -> None:
-    wrap = "if many:\n        model = torch.nn.parallel.DistributedDataParallel(\n            model,\n        )\n"
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_wrapper_that_moves_keeps_its_lines(newline: str) -> None:
+    wrap = (
+        "if many:\n        model = torch.nn.parallel.DistributedDataParallel(\n            model,\n        )\n"
+        "    elif some:\n        model = torch.nn.DataParallel(model)\n"
+    )
     source = (
-        "import torch\nfrom project import net, loader, many\n\n\ndef main():\n    model = net.to('npu')\n"
+        "import torch\nfrom project import net, loader, many, some\n\n\ndef main():\n    model = net.to('npu')\n"
         f"    {wrap}    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
         "    for x in loader:\n        loss = model(x)\n        loss.backward()\n        optimizer.step()\n\n\nmain()\n"
     )
-    text = migrate(source, amp="apex").data.decode()
-    assert f"combine_grad=True)\n    {wrap}    for x in loader:\n" in text
+    data = migrate(source.replace("\n", newline), amp="apex").data
+    assert f"combine_grad=True)\n    {wrap}    for x in loader:\n".replace("\n", newline).encode() in data

@@ -20,15 +20,16 @@ Extent = tuple[int, int]
 class Beside:
     """Lines of their own beside a statement, at its indentation, outside of what is put around that statement there.
 
-    `above_comments`: above the comments right above the statement too. `apart`: with an empty line between. `verbatim`:
-    a text of the file's own that may go over several lines, of which only the first gets the indentation.
+    `above_comments`: above the comments right above the statement too. `apart`: with an empty line between.
+    `verbatim_from`: the line (from 0) from which on they are a text of the file's own, of which only the first line
+    gets the indentation; -1 for none.
     """
 
     node: ast.stmt
     below: bool = False
     above_comments: bool = False
     apart: bool = False
-    verbatim: bool = False
+    verbatim_from: int = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from typing import TypeVar
 
 from transplt.syntax.scan import parent
+
+_Placed = TypeVar("_Placed", bound=ast.expr | ast.stmt)
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
@@ -35,6 +39,11 @@ def dotted(node: ast.AST) -> list[ast.expr]:
         found.append(above)
         above = parent(above)
     return found
+
+
+def by_place(nodes: Iterable[_Placed]) -> list[_Placed]:
+    """Nodes in the order in which they begin in the source."""
+    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -74,14 +83,6 @@ def has_effects(node: ast.AST) -> bool:
     """True when evaluating an expression may do more than give a value."""
     kinds = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
     return any(isinstance(inner, kinds) for inner in ast.walk(node))
-
-
-# --- places ----------------------------------------------------------------------------------------------------------
-
-
-def by_place(node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
-    """Where a node begins: the key that sorts nodes as they stand in a file."""
-    return node.lineno, node.col_offset
 
 
 # --- statements ------------------------------------------------------------------------------------------------------

@@ -259,7 +259,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     for item in place.moved:
         text = place.file.source.slice(*place.file.source.extent(item))
         writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)
-        writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim=True)
+        writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim_from=0)
 
 
 def _wrap_behind(writer: Writer, place: Place) -> None:
@@ -292,8 +292,8 @@ def _scale(writer: Writer, one: Pass, amp: str) -> None:
         name = writer.new_name("loss", "total_loss")
         messages = ("the loss has a name", "the backward pass is that of the scaled loss")
         rest = name_loss(writer, call, name, SCALE, messages, bare=False)
-        writer.after(stmt, [f"with {amp}.scale_loss({name}, {one.owner}{number}) as {scaled}:"], SCALE, message)
-        writer.after(stmt, [f"    {scaled}{rest}"], SCALE, message, verbatim=True)
+        header = f"with {amp}.scale_loss({name}, {one.owner}{number}) as {scaled}:"
+        writer.after(stmt, [header, f"    {scaled}{rest}"], SCALE, message, verbatim_from=1)
         return
     text = text_of(one.file, loss)
     header = f"with {amp}.scale_loss({' '.join(text.split())}, {one.owner}{number}) as {scaled}:"

@@ -73,7 +73,7 @@ def check_lines(file: File, node: ast.stmt) -> None:
 
 def check_file(program: Program, file: File, place: Place, level: str) -> None:
     """What apex does not go with, anywhere in the program."""
-    for call in sorted(file.scan.calls, key=by_place):
+    for call in by_place(file.scan.calls):
         full = file.names.qualified(call.func) or ""
         last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if full.startswith(_SHARDED):
@@ -98,7 +98,7 @@ def check_file(program: Program, file: File, place: Place, level: str) -> None:
         if level == "O2":
             _check_call(program, file, call, place)
     if level == "O2":
-        for node in sorted(file.scan.attributes.get("grad", ()), key=by_place):
+        for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
             if isinstance(node.ctx, ast.Load) and not isinstance(above, ast.Compare) and not zeroes(node):
                 raise Refused(
@@ -128,7 +128,7 @@ def loose(program: Program, file: File, place: Place) -> str:
 
 def check_weights(program: Program, file: File, place: Place, passes: list[Pass]) -> None:
     """O2 copies float32 weights over those of the model behind every step: what changes these by hand is lost."""
-    for node in sorted(file.scan.attributes.get("data", ()), key=by_place):
+    for node in by_place(file.scan.attributes.get("data", ())):
         above = parent(node)
         if not isinstance(above, ast.Attribute) or not above.attr.endswith("_") or above.attr == "zero_":
             continue

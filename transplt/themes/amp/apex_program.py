@@ -58,7 +58,7 @@ def backwards_of(program: Program, file: File) -> list[ast.Call]:
         inherited = isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super"
         if not own and not inherited and getattr(func.value, "id", "") != "ctx":
             found.append(call)
-    return sorted(found, key=by_place)
+    return by_place(found)
 
 
 def read_apex(program: Program, level: str) -> Apex | Problem | None:
@@ -194,7 +194,7 @@ def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]
         if call.args or call.keywords:
             raise Refused(file, call, *_CLOSURE)
         found.append(step_of(call, optimizer))
-    return sorted(found, key=lambda step: by_place(step.call))
+    return sorted(found, key=lambda step: (step.call.lineno, step.call.col_offset))
 
 
 def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:

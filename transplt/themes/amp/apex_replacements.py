@@ -38,7 +38,7 @@ def replace_kernels(writer: Writer, *, fuse: bool = True) -> None:
     """
     work = writer.work
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=by_place):
+    for call in by_place(work.scan.calls):
         full = work.names.qualified(call.func) or ""
         if full.startswith("apex.optimizers."):
             _optimizer(writer, call, full.rpartition(".")[2], done)
@@ -114,7 +114,7 @@ def _fuse(writer: Writer) -> None:
     work = writer.work
     found = optimizers_around(work)
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=by_place):
+    for call in by_place(work.scan.calls):
         made = found.by_key.get(key(work.scan.path, call)) if found is not None else None
         if made is None or made.fused or made.silent:
             continue

@@ -39,7 +39,7 @@ def uses(program: Program, file: File, method: str) -> list[ast.Call]:
         call = call_of(node)
         if call is not None and is_optimizer_object(program, file, node.value):
             found.append(call)
-    return sorted(found, key=by_place)
+    return by_place(found)
 
 
 def is_copied(file: File, call: ast.Call) -> bool:

@@ -35,7 +35,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
     inside = {id(at) for one in units for region in one.regions for item in region for at in ast.walk(item)}
     taken: set[int] = set()
     written: list[list[ast.stmt]] = []
-    for call in sorted(file.scan.calls, key=by_place):
+    for call in by_place(file.scan.calls):
         if id(call) in inside or id(call) in taken or not _without_gradients(unit, call):
             continue
         if not (runs_network(program, file, call, known) and _is_network(call, known)):

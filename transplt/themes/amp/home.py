@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import block_of, lifted, loops_around
-from transplt.syntax.asks import by_place, call_of
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import FUNCTIONS, Binding, chain, parent, statement
 from transplt.themes.amp.connected import importers
 from transplt.themes.amp.reading import class_around, is_optimizer_object, variable
@@ -160,7 +160,7 @@ def _through_callers(
     program: Program, file: File, function: Function, parameters: list[ast.arg], depth: int
 ) -> Home | None:
     """The homes in all callers of a function of the file; None when others may call it."""
-    last = max(parameters, key=by_place)
+    last = max(parameters, key=lambda arg: (arg.lineno, arg.col_offset))
     if depth > 2 or function.decorator_list or not isinstance(parent(function), ast.Module):
         return None
     if f"{file.module}.{function.name}" in program.project.used_names or last in function.args.kwonlyargs:

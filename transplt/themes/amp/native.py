@@ -176,7 +176,7 @@ def _inline(writer: Writer, backward: Backward, scaler: str, names: Names) -> No
     rest = name_loss(writer, backward.call, name, "NPU740", messages, bare=stmt.end_lineno == stmt.lineno)
     loss = f"{scaler}.scale({name})" if scaler else name
     code = "NPU741" if scaler else "NPU740"
-    writer.after(stmt, [f"{loss}{rest}"], code, "the backward pass of the loss", verbatim=True)
+    writer.after(stmt, [f"{loss}{rest}"], code, "the backward pass of the loss", verbatim_from=0)
 
 
 def _make(writer: Writer, spelling: Spelling, unit: Unit, names: Names) -> str:

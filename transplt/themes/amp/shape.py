@@ -93,7 +93,7 @@ class Unit:
     @property
     def first(self) -> ast.Call:
         """The first backward pass."""
-        return min((item.call for item in self.backwards), key=by_place)
+        return by_place(item.call for item in self.backwards)[0]
 
 
 #: What differentiates by itself, inside of a loss perhaps. `learn2learn` and `higher` do so in what they return.
@@ -118,7 +118,7 @@ def units_of(program: Program, own: File) -> list[Unit]:
     """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
-    for call in sorted(own.scan.calls, key=by_place):
+    for call in by_place(own.scan.calls):
         if _is_backward(own, call):
             scope = _unit_scope(program, own, call)
             scopes[id(scope)] = scope
@@ -188,7 +188,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         if optimizer is not None:
             assert isinstance(at, ast.Call)
             unit.steps.append(step_of(at, optimizer))
-    unit.steps.sort(key=lambda step: by_place(step.call))
+    unit.steps.sort(key=lambda step: (step.call.lineno, step.call.col_offset))
     _check_steps(unit)
     barriers = {id(item.call) for item in unit.backwards} | {id(step.call) for step in unit.steps}
     every = [item.loss for item in unit.backwards]
