@@ -42,9 +42,9 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     lines = _needed(
         work, pieces, [edit for edit in edits if isinstance(edit.where, Beside) and not edit.group], asked_for
     )
-    lines += [item for item in asked_for if not any(_goes_with(item, each) for each in gone)]
-    lines = [*gone, *joined(lines)]
     pieces = [piece for piece in pieces if not any(each.start <= piece.start < each.end for each in gone)]
+    lines += [item for item in asked_for if not _goes_with(item, gone, pieces)]
+    lines = [*gone, *joined(lines)]
     spliced = [(piece.start, piece.end, piece.after.encode()) for piece in pieces]
     spliced += [(item.start, item.end, item.text.encode()) for item in lines]
     spliced.sort(key=lambda item: (item[0], item[1]))
@@ -57,9 +57,12 @@ def _range(edit: Edit) -> tuple[int, str, int]:
     return edit.where[0], str(edit.new), edit.where[1]
 
 
-def _goes_with(item: Placed, gone: Placed) -> bool:
-    """True for a line that would go into a statement that goes out."""
-    return gone.start < item.start < gone.end or (gone.start == item.start and not item.text.strip(" \t"))
+def _goes_with(item: Placed, gone: Sequence[Placed], pieces: Sequence[Piece]) -> bool:
+    """True for a line that would go into a statement that goes out, and for the indentation of lines in a piece."""
+    blank = not item.text.strip(" \t")
+    return any(each.start < item.start < each.end or (blank and each.start == item.start) for each in gone) or any(
+        piece.start < item.start < piece.end for piece in pieces
+    )
 
 
 def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list[Placed]) -> list[Placed]:

@@ -42,8 +42,9 @@ _BOTH = "handled for CUDA and NPU alike"
 
 
 def adapt(work: Work) -> None:
-    """Turn planned changes into portable ones or into findings."""
-    planned, work.edits = work.rewrites, []
+    """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
+    planned = [edit for edit in work.rewrites if not edit.apart]
+    work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
     for edit in planned:
         portable = _portable(work, edit)
         if portable is not None:

@@ -11,6 +11,7 @@ from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.edits.edit import Around, Beside, Edit, Note
 from transplt.edits.groups import GROUPS, Group
+from transplt.edits.lines import alone, indent_of
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule_set import compile_rules
@@ -110,7 +111,7 @@ def _readable(work: Work, edits: list[Edit]) -> tuple[list[Edit], list[Note]]:
     """The edits without lines that Python does not read; they never go in, nor does what belongs to them."""
     notes: list[Note] = []
     for edit in edits:
-        if edit.rewrites or not (why := _unreadable(edit)):
+        if edit.rewrites or not (why := _unreadable(work, edit)):
             continue
         group = next((each for each in GROUPS if each.name == edit.group), None)
         if group is None:
@@ -122,9 +123,11 @@ def _readable(work: Work, edits: list[Edit]) -> tuple[list[Edit], list[Note]]:
     return edits, notes
 
 
-def _unreadable(edit: Edit) -> str:
+def _unreadable(work: Work, edit: Edit) -> str:
     """Why Python does not read the lines of an edit; empty when it does."""
     text = f"{edit.new}\n    pass" if isinstance(edit.where, Around) else str(edit.new)
+    if isinstance(edit.where, Beside) and edit.where.verbatim_from >= 0 and indent_of(work.source, edit.where.node):
+        text = f"if True:\n{alone(work.source, edit).text}"
     try:
         ast.parse(text)
     except (SyntaxError, ValueError) as error:

@@ -21,12 +21,15 @@ class Beside:
     """Lines of their own beside a statement, at its indentation, outside of what is put around that statement there.
 
     `above_comments`: above the comments right above the statement too. `apart`: with an empty line between.
+    `verbatim_from`: the line (from 0) from which on they are a text of the file's own, of which only the first line
+    gets the indentation; -1 for none.
     """
 
     node: ast.stmt
     below: bool = False
     above_comments: bool = False
     apart: bool = False
+    verbatim_from: int = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +56,9 @@ class Edit:
     `group`: all edits of one name are applied together, or taken back together when the output does not hold. `asked`:
     an option of its own asked for an unsafe edit. `writes_npu`: the output needs `import torch_npu`; `imports` are
     further modules it needs, `constants` statements it needs below the imports. `holes` are operands that the
-    transform leaves as they are. `apart`: of the pieces that the edits of one node change, its record names those that
-    it changes itself.
+    transform leaves as they are; it gets to see all others then. `apart`: of the pieces that the edits of one node
+    change, its record names those that it changes itself; like lines that go in, it stays where a comment switches
+    edits off.
     """
 
     where: Where

@@ -41,11 +41,11 @@ class Ignores:
     def drop(self, edit: Edit) -> bool:
         """True for an edit that is switched off: a finding says so, and its words count as ignored.
 
-        Lines that a theme asked for hold together with its other edits, and stay.
+        Lines that a theme asked for, and edits apart, hold together with its other edits, and stay.
         """
         if not self.lines and not self.file:
             return False
-        if edit.rewrites:
+        if edit.rewrites and not edit.apart:
             node, level, api = edit.node, edit.level, edit.api
         elif isinstance(edit.where, Beside) and not edit.group:
             node, level, api = edit.where.node, Level.SAFE, ""

@@ -150,7 +150,7 @@ def _place(edit: Edit) -> Beside:
 def _beside(source: Source, edit: Edit, place: Beside, depth: int, unit: str = "") -> Placed:
     node, newline = place.node, source.newline()
     indent = indent_of(source, node) + unit * depth
-    lines = str(edit.new).split("\n")
+    lines = str(edit.new).split("\n", place.verbatim_from)
     text = "".join(f"{indent}{line}{newline}" if line else newline for line in lines)
     if not place.below:
         first = first_line(node)

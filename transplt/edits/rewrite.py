@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from transplt.edits.edit import Edit
 from transplt.finding import Finding, Operation, Replacement
@@ -153,7 +153,7 @@ def rendered(source: Source, node: ast.expr, edits: Sequence[Edit]) -> str:
 
 
 def _holes(source: Source, site: Site) -> list[ast.expr]:
-    """The operands of a site that its changes do not get to see, in source order."""
+    """The operands of a site that its changes do not get to see, in source order; where edits name them, no others."""
     child_spans = [(child.start, child.end) for child in site.children]
     wanted = {source.extent(node) for edit in site.edits for node in edit.holes}
     holes: list[ast.expr] = []
@@ -175,7 +175,7 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
         if start < site.start or end > site.end or start >= end:
             continue
         holds_site = any(start <= a and b <= end for a, b in child_spans)
-        long = end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp))
+        long = not wanted and (end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)))
         if (start, end) not in wanted and any(start <= a and b <= end for a, b in wanted):
             stack.extend(ast.iter_child_nodes(node))
         elif holds_site or long or (start, end) in wanted:
@@ -251,14 +251,20 @@ def _segment_pieces(site: Site, parts: Sequence[list[str] | None], spans: list[t
 
 
 def _edits_of(site: Site, parts: Sequence[list[str] | None], index: int) -> list[Edit]:
-    """The edits that a piece is recorded with: all of its node, but those apart only where they changed it."""
+    """The edits that a piece is recorded with: all of its node, but those apart only where they changed it.
+
+    What an edit did to a piece of which a later one leaves nothing does not show.
+    """
     if len(parts) != len(site.edits) + 1:
         return site.edits
-    return [
-        edit
-        for edit, before, after in zip(site.edits, parts, parts[1:], strict=False)
-        if not edit.apart or before is None or after is None or before[index] != after[index]
-    ]
+    texts = [part and part[index] for part in parts]
+    steps = list(pairwise(texts))
+    first = max((at for at, (before, after) in enumerate(steps) if before and after == ""), default=0)
+    changed = {
+        at for at, (before, after) in enumerate(steps) if at >= first and (None in (before, after) or before != after)
+    }
+    together = any(not site.edits[at].apart for at in changed)
+    return [edit for at, edit in enumerate(site.edits) if (at in changed if edit.apart else together)]
 
 
 def _one_piece(site: Site, before: str, after: str, inner: list[Edit]) -> list[Piece]:

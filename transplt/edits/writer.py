@@ -86,9 +86,9 @@ class Writer:
         """Lines above a statement, at its indentation; with `above_comments` above those right above it too."""
         self._lines(Beside(node, above_comments=above_comments), "\n".join(texts), code, message)
 
-    def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str) -> None:
-        """Lines below a statement, at its indentation."""
-        self._lines(Beside(node, below=True), "\n".join(texts), code, message)
+    def after(self, node: ast.stmt, texts: Sequence[str], code: str, message: str, *, verbatim_from: int = -1) -> None:
+        """Lines below a statement, at its indentation; `verbatim_from`: see `Beside`."""
+        self._lines(Beside(node, below=True, verbatim_from=verbatim_from), "\n".join(texts), code, message)
 
     def wrap(self, nodes: Sequence[ast.stmt], header: str, code: str, message: str) -> None:
         """Neighbouring statements under a header, one level in."""

@@ -174,20 +174,18 @@ def one_after_the_other(*steps: Transform) -> Transform:
     return transform
 
 
-def followed_by(value: str, keyword: str = "") -> Transform:
-    """An argument, with a second one behind it."""
+def followed_by(arguments: str) -> Transform:
+    """An argument, with others behind it."""
 
     def transform(node: cst.CSTNode) -> str:
         assert isinstance(node, cst.BaseExpression)
-        more = cst.Arg(cst.parse_expression(value))
-        if keyword:
-            more = more.with_changes(keyword=cst.Name(keyword), equal=tight())
-        return code(cst.Arg(node, comma=comma())) + code(more)
+        more = cst.ensure_type(cst.parse_expression(f"_({arguments})"), cst.Call).args
+        return "".join(code(each) for each in (cst.Arg(node, comma=comma()), *more))
 
     return transform
 
 
-def parameterbehind(name: str) -> Transform:
+def parameter_behind(name: str) -> Transform:
     """A parameter, with a second one behind it."""
 
     def transform(node: cst.CSTNode) -> str:

@@ -31,18 +31,9 @@ def with_rows(places: Set[int], key: Callable[[str], str], texts: Mapping[int, s
     return transform
 
 
-def with_entry(index: int, entry: str) -> Transform:
-    """Put `key: value` behind the entry of a dict display at a place."""
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        display = cst.ensure_type(node, cst.Dict)
-        new = cst.ensure_type(cst.parse_expression(f"{{{entry}}}"), cst.Dict).elements[0]
-        old = display.elements[index]
-        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        pair = [old.with_changes(comma=comma), new.with_changes(comma=old.comma)]
-        return display.with_changes(elements=[*display.elements[:index], *pair, *display.elements[index + 1 :]])
-
-    return transform
+def entry_behind(entry: str, separator: str) -> Transform:
+    """The value of a row of a dict display, with another row behind it; the separator is a comma and its layout."""
+    return lambda node: f"{code(node)}{separator}{entry}"
 
 
 def with_twin(old: str, new: str) -> Transform:

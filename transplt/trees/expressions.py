@@ -13,16 +13,25 @@ def between(before: str, after: str) -> Transform:
 
 def receiver(node: cst.CSTNode) -> cst.CSTNode:
     """`x` in place of `x.method(...)`."""
-    return cst.ensure_type(cst.ensure_type(node, cst.Call).func, cst.Attribute).value
+    return _method(node).value
 
 
 def calling_method_of(new: str) -> Transform:
     """`new.method(...)` in place of `x.method(...)`."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
-        call = cst.ensure_type(node, cst.Call)
-        method = cst.ensure_type(call.func, cst.Attribute)
-        return call.with_changes(func=method.with_changes(value=cst.parse_expression(new)))
+        method = _method(node).with_changes(value=cst.parse_expression(new))
+        return cst.ensure_type(node, cst.Call).with_changes(func=method)
+
+    return transform
+
+
+def method_called(name: str) -> Transform:
+    """`x.name()` in place of `x`."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.BaseExpression)
+        return cst.Call(cst.Attribute(node, cst.Name(name)))
 
     return transform
 
@@ -33,13 +42,17 @@ def handed_to(function: str) -> Transform:
 
 
 def scaled_by(scaler: str) -> Transform:
-    """`scaler.scale(x).method(...)` in place of `x.method(...)`."""
+    """`scaler.scale(x).method(...)` in place of `x.method(...)`; brackets around x become those of the call."""
 
-    def transform(node: cst.CSTNode) -> str:
-        loss = receiver(node)
-        assert isinstance(loss, cst.BaseExpression)
-        text = code(loss)
-        return f"{scaler}.scale({text[1:-1] if loss.lpar else text})" + code(node)[len(text) :]
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        method = _method(node)
+        loss = method.value
+        scaled = cst.Call(cst.parse_expression(f"{scaler}.scale"), [cst.Arg(loss)])
+        if loss.lpar:
+            bare = loss.with_changes(lpar=loss.lpar[1:], rpar=loss.rpar[:-1])
+            given = cst.Arg(bare, whitespace_after_arg=loss.rpar[-1].whitespace_before)
+            scaled = scaled.with_changes(args=[given], whitespace_before_args=loss.lpar[0].whitespace_after)
+        return cst.ensure_type(node, cst.Call).with_changes(func=method.with_changes(value=scaled))
 
     return transform
 
@@ -101,3 +114,9 @@ def and_also(condition: str) -> Transform:
 def only_if(condition: str) -> Transform:
     """`x if condition else None` in place of `x`."""
     return lambda node: cst.parse_expression(f"{code(node)} if {condition} else None")
+
+
+def _method(node: cst.CSTNode) -> cst.Attribute:
+    """`x.method` of `x.method(...)`; where it is longer than an operand may be, it is a hole and has no x."""
+    assert isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+    return node.func

@@ -43,6 +43,8 @@ class Shown:
 #: What an edit of existing code is: another text for the whole node, or a transform.
 New = str | OfText | Transform
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+#: An argument with a keyword argument behind it, and a value of a dict display with another row behind it.
+_WITH_ANOTHER = ("_({}\n)", "{{_: {}\n}}")
 
 
 def refusing(reason: str) -> Transform:
@@ -112,6 +114,16 @@ def _check(text: str) -> None:
     try:
         parsed = ast.parse(f"({text}\n)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise CannotRewrite(f"the new text is no expression: {error}") from None
+        if not any(_parses(form.format(text)) for form in _WITH_ANOTHER):
+            raise CannotRewrite(f"the new text is no expression: {error}") from None
+        return
     if isinstance(parsed, ast.Tuple) and not parsed.elts and "(" not in text:
         raise CannotRewrite("the new text is empty")
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

@@ -7,38 +7,57 @@ amp.initialize with combine_grad, `zero_grad` takes no arguments.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
-from transplt.edits.indenting import indent_of
-from transplt.edits.insertions import Deletion, Insertion
-from transplt.edits.rewrite import Change
+from transplt.edits.edit import Beside, Edit, Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.lines import indent_of
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer, written
-from transplt.finding import Level
+from transplt.edits.writer import Writer
 from transplt.program.models import find_models
 from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
+from transplt.themes.amp.apex_place import Place
 from transplt.themes.amp.apex_program import Apex, Clip, backwards_of, read_apex
-from transplt.themes.amp.apex_replacements import replace
+from transplt.themes.amp.apex_replacements import replace_kernels
 from transplt.themes.amp.flag import follow
-from transplt.themes.amp.mains import programs_around
-from transplt.trees.lazy import cst
-from transplt.trees.transform import Transform
+from transplt.themes.amp.inline import name_loss
+from transplt.themes.amp.mains import own_file, programs_around
+from transplt.themes.amp.recognise import already
+from transplt.themes.amp.theme import wanted, writer_for
+from transplt.trees.calls import without_any_argument
+from transplt.trees.expressions import calling_method_of
+from transplt.trees.transform import New
+
+fixer = Fixer(__name__, code="NPU746", rank=10, theme="amp:apex")
 
 INITIALIZE, SCALE, LEFT = "NPU746", "NPU747", "NPU743"
 
 
-def plan(work: Work) -> None:
-    """Write the part of a program that stands in this file; nothing when any part of it cannot be written.
+@fixer.on(ast.Module)
+def trains_with_apex(work: Work, tree: ast.Module) -> Finds:
+    """apex in a program without mixed precision; in one that has apex, what takes the place of CUDA kernels."""
+    if not wanted(work):
+        return
+    writer = writer_for(work, INITIALIZE, "an import for mixed precision by apex")
+    found = already(work)
+    if found is None:
+        _plan(writer)
+    elif found.what == "apex.amp" and b"apex" in work.source.utf8 and work.settings.style == "npu":
+        replace_kernels(writer)
+    yield from writer.found
 
-    The program has no mixed precision yet.
-    """
-    writer = writer_for(work)
-    own = File(work.scan.path, work.source, work.scan, work.names)
+
+def _plan(writer: Writer) -> None:
+    """Write the part of a program that stands in this file; nothing when any part of it cannot be written."""
+    work = writer.work
+    own = own_file(work)
     trains = b".backward(" in work.source.utf8 and backwards_of(Program([own], work.project), own)
     if not trains and not _relevant(work):
         return
@@ -55,15 +74,10 @@ def plan(work: Work) -> None:
         without = [program for program, item in zip(programs, found, strict=True) if item is None]
         _write(writer, own, plans, without)
         if work.settings.style != "portable":
-            replace(writer, fuse=not any(apex.loose for apex in plans))
+            replace_kernels(writer, fuse=not any(apex.loose for apex in plans))
     elif trains:
         why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
         _refuse(writer, own, why, trains)
-
-
-def writer_for(work: Work) -> Writer:
-    """Writes in the name of `--amp apex`."""
-    return Writer(work, INITIALIZE, "an import for mixed precision by apex", level=Level.UNSAFE, asked=True)
 
 
 _CALLER = (
@@ -200,7 +214,7 @@ def _write(writer: Writer, own: File, plans: list[Apex], without: list[Program])
                 seen.add(id(clip.call))
                 _clip(writer, clip, amp())
     for node in own.scan.attributes.get("zero_grad", ()):
-        _zero_grad(writer, own, node)
+        _zero_grad(writer, node)
     elsewhere = {function for program in without for function in reached_functions(program)}
     write_checkpoints(writer, plans[0].program, own, amp, elsewhere)
 
@@ -241,19 +255,26 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         lines = [f"{models}, {optimizers} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
         lines += [f"    {', '.join(given[2:])},", ")"]
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
-    wraps = [
-        item
-        for item in writer.layout.lines
-        if any("DistributedDataParallel(" in text and text.partition(" = ")[0] in place.models for text in item.texts)
-    ]
-    for wrap in wraps:  # of `distributed`: what it wraps is what amp.initialize returns
-        writer.layout.lines.remove(wrap)
-        wrap.node = place.after
-        writer.layout.lines.append(wrap)
+    _wrap_behind(writer, place)
     for item in place.moved:
         text = place.file.source.slice(*place.file.source.extent(item))
         writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)
-        writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize")
+        writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim_from=0)
+
+
+def _wrap_behind(writer: Writer, place: Place) -> None:
+    """What `distributed` wraps is what amp.initialize returns."""
+    wraps = [edit for edit in writer.work.edits if _wraps(edit, place.models)]
+    writer.work.withdraw_edits(lambda edit: edit in wraps)
+    for edit in wraps:
+        assert isinstance(edit.where, Beside)
+        writer.found.append(replace(edit, where=replace(edit.where, node=place.after)))
+
+
+def _wraps(edit: Edit, models: list[str]) -> bool:
+    return isinstance(edit.where, Beside) and any(
+        "DistributedDataParallel(" in line and line.partition(" = ")[0] in models for line in str(edit.new).split("\n")
+    )
 
 
 def _listed(texts: list[str]) -> str:
@@ -268,58 +289,31 @@ def _scale(writer: Writer, one: Pass, amp: str) -> None:
     number = f", loss_id={one.loss_id}" if one.loss_id is not None else ""
     message = "the loss is scaled for its backward pass, and gradients are unscaled behind it"
     if any(isinstance(at, ast.Call) for at in ast.walk(loss)):
-        name, rest = _named(writer, call, loss, stmt)
+        name = writer.new_name("loss", "total_loss")
+        messages = ("the loss has a name", "the backward pass is that of the scaled loss")
+        rest = name_loss(writer, call, name, SCALE, messages, bare=False)
         header = f"with {amp}.scale_loss({name}, {one.owner}{number}) as {scaled}:"
-        writer.after(stmt, [header, f"    {scaled}{rest}"], SCALE, message)
+        writer.after(stmt, [header, f"    {scaled}{rest}"], SCALE, message, verbatim_from=1)
         return
     text = text_of(one.file, loss)
     header = f"with {amp}.scale_loss({' '.join(text.split())}, {one.owner}{number}) as {scaled}:"
     writer.wrap([stmt], header, SCALE, message)
-    writer.work.take(call)
-    writer.work.changes.append(Change(call, SCALE, message, _of(scaled), writer.level, asked=writer.asked))
+    _change(writer, call, message, calling_method_of(scaled))
 
 
-def _named(writer: Writer, call: ast.Call, loss: ast.expr, stmt: ast.stmt) -> tuple[str, str]:
-    """Give a loss that is worked out in the statement of its backward pass a name; the name, and the rest of the call.
-
-    The expression stays where it is, with what other codemods do to it.
-    """
-    source = writer.work.source
-    start, end = source.extent(loss)
-    first, last = source.extent(stmt)
-    name = writer.new_name("loss", "total_loss")
-    writer.work.insertions.append(Insertion(first, f"{name} = ", SCALE, "the loss has a name", writer.level))
-    rest = source.slice(end, last)
-    if source.slice(first, start).strip() == "(":  # `(a + b).backward()`: the brackets belong to the expression
-        end += rest.index(")") + 1
-        rest = source.slice(end, last)
-    gone = Deletion(end, last, "", SCALE, "the backward pass is that of the scaled loss", writer.level)
-    writer.work.deletions.append(gone)
-    return name, rest
-
-
-def _of(scaled: str) -> Transform:
-    def transform(root: cst.CSTNode) -> str:
-        assert isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute)
-        code = cst.Module([]).code_for_node
-        return scaled + code(root)[len(code(root.func.value)) :]
-
-    return transform
+def _change(writer: Writer, node: ast.expr, message: str, new: New) -> None:
+    """An edit of an expression, on top of what others do to it."""
+    writer.work.take(node)
+    writer.rewrite(node, SCALE, message, new)
 
 
 def _clip(writer: Writer, clip: Clip, amp: str) -> None:
-    node = clip.parameters
-    writer.work.take(node)
     message = "what is clipped are the gradients of the parameters that the optimizer updates"
-    text = f"{amp}.master_params({clip.optimizer})"
-    writer.work.changes.append(Change(node, SCALE, message, written(text), writer.level, asked=writer.asked))
+    _change(writer, clip.parameters, message, f"{amp}.master_params({clip.optimizer})")
 
 
-def _zero_grad(writer: Writer, own: File, node: ast.Attribute) -> None:
-    call = next((item for item in own.scan.calls if item.func is node), None)
-    if call is None or not (call.args or call.keywords):
-        return
-    writer.work.take(call)
-    text = f"{text_of(own, node)}()"
-    message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
-    writer.work.changes.append(Change(call, SCALE, message, written(text), writer.level, asked=writer.asked))
+def _zero_grad(writer: Writer, node: ast.Attribute) -> None:
+    call = call_of(node)
+    if call is not None and (call.args or call.keywords):
+        message = "zero_grad takes no arguments with combine_grad: the gradients stay in one tensor"
+        _change(writer, call, message, without_any_argument)

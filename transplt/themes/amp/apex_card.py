@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.asks import call_of
+from transplt.syntax.scan import FUNCTIONS, statement
 
 #: Methods of a model that put it on a device.
 MOVES = frozenset({"to", "cuda", "npu"})
@@ -16,8 +17,8 @@ def moves(program: Program, file: File, slot: Slot, function: Function | None) -
     found = []
     for name in sorted(MOVES):
         for node in file.scan.attributes.get(name, ()):
-            call = parent(node)
-            if not isinstance(call, ast.Call) or call.func is not node or enclosing_function(node) is not function:
+            call = call_of(node)
+            if call is None or enclosing_function(node) is not function:
                 continue
             stored = statement(node)
             targets = stored.targets if isinstance(stored, ast.Assign) and _core(stored.value) is _core(call) else []

@@ -5,15 +5,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from transplt.edits.indenting import indent_unit
-from transplt.edits.insertions import Insertion
-from transplt.edits.writing import Writer
+from transplt.edits.writer import Writer
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.syntax.scan import parent, statement
+from transplt.themes.amp.checkpoints import (
+    State,
+    checkpoint_of,
+    has_key,
+    holder_of,
+    is_copied,
+    load,
+    save,
+    uses,
+)
 from transplt.themes.amp.flag import follow
-from transplt.themes.amp.reading import is_optimizer_object
 
-CODE, KEY = "NPU746", "amp"
+STATE = State(
+    "amp",
+    "NPU746",
+    saved="the checkpoint keeps the state of amp",
+    loaded="amp goes on where it was, if the checkpoint has its state",
+)
+_SHARED = "checkpoints without the state of amp: a program that does not train runs this code too"
 
 
 def write_checkpoints(
@@ -24,12 +36,12 @@ def write_checkpoints(
     `elsewhere` are functions that programs run which never call amp.initialize: amp has no state there.
     """
     saved: set[int] = set()
-    for call in _uses(program, own, "state_dict"):
+    for call in uses(program, own, "state_dict"):
         if enclosing_function(call) in elsewhere:
             _left(writer, call, _SHARED)
         else:
             _save(writer, program, own, call, amp, saved)
-    loads = _uses(program, own, "load_state_dict")
+    loads = uses(program, own, "load_state_dict")
     for index, call in enumerate(loads):
         given = call.args[0] if call.args else None
         later = [other.args[0] for other in loads[index + 1 :] if other.args]
@@ -37,19 +49,6 @@ def write_checkpoints(
             _left(writer, call, _SHARED)
         elif not any(_same_checkpoint(own, given, other) for other in later):
             _load(writer, program, own, call, amp)
-
-
-_SHARED = "checkpoints without the state of amp: a program that does not train runs this code too"
-
-
-def _uses(program: Program, file: File, method: str) -> list[ast.Call]:
-    """The calls of a method of optimizers, by place."""
-    found = []
-    for node in file.scan.attributes.get(method, ()):
-        call = parent(node)
-        if isinstance(call, ast.Call) and call.func is node and is_optimizer_object(program, file, node.value):
-            found.append(call)
-    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
 
 def _same_checkpoint(file: File, one: ast.expr | None, other: ast.expr) -> bool:
@@ -66,85 +65,42 @@ def _state(writer: Writer, program: Program, own: File, node: ast.Call, amp: Cal
 
 
 def _save(writer: Writer, program: Program, own: File, node: ast.Call, amp: Callable[[], str], saved: set[int]) -> None:
-    above, stored = parent(node), statement(node)
-    if isinstance(above, ast.Call) and text_of(own, above.func).endswith("copy"):
+    if is_copied(own, node):
         return
-    holder = above if isinstance(above, ast.Dict) else None
-    assigned = isinstance(stored, ast.Assign) and stored.value is node and isinstance(stored.targets[0], ast.Subscript)
-    if holder is None and not (assigned and writer.layout.fits(stored)):
+    holder = holder_of(writer, node)
+    if holder is None or isinstance(holder, ast.keyword):
         _left(writer, node, "the optimizer's state is saved here without that of amp")
         return
-    if holder is not None and (id(holder) in saved or any(getattr(key, "value", "") == KEY for key in holder.keys)):
+    if id(holder) in saved or has_key(holder, STATE):
         return
     text = _state(writer, program, own, node, amp)
     if not text:
         _left(writer, node, "the flag cannot be seen where the optimizer's state is saved")
-    elif holder is not None:
+        return
+    value: ast.expr = node
+    if isinstance(holder, ast.Dict):
         saved.add(id(holder))
-        _entry(writer, own, holder, text)
-    else:
-        assert isinstance(stored, ast.Assign) and isinstance(stored.targets[0], ast.Subscript)
-        target = stored.targets[0]
-        key = _quoted(own, target.slice)
-        writer.after(stored, [f"{text_of(own, target.value)}[{key}] = {text}"], CODE, _KEPT)
+        value = [row for row in holder.values if isinstance(row, ast.Call) and _is_state(row.func)][-1]
+    save(writer, own, STATE, holder, value, text)
 
 
-_KEPT = "the checkpoint keeps the state of amp"
-
-
-def _entry(writer: Writer, own: File, holder: ast.Dict, text: str) -> None:
-    """One more entry of a dict display, behind the last optimizer's, on a line of its own where entries have theirs."""
-    inside = [
-        (key, value)
-        for key, value in zip(holder.keys, holder.values, strict=True)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict"
-    ]
-    key, value = inside[-1]
-    source = own.source
-    separator = ", "
-    if key is not None:
-        start = source.line_starts[key.lineno - 1]
-        indent = source.slice(start, source.extent(key)[0])
-        separator = f",{source.newline()}{indent}" if not indent.strip() else ", "
-    offset = source.extent(value)[1]
-    entry = f"{separator}{_quoted(own, key)}: {text}"
-    writer.work.insertions.append(Insertion(offset, entry, CODE, _KEPT, writer.level))
+def _is_state(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and func.attr == "state_dict"
 
 
 def _load(writer: Writer, program: Program, own: File, node: ast.Call, amp: Callable[[], str]) -> None:
-    stored = statement(node)
-    given = node.args[0] if node.args else None
-    known = (
-        isinstance(stored, ast.Expr)
-        and stored.value is node
-        and isinstance(given, ast.Subscript)
-        and isinstance(given.value, (ast.Name, ast.Attribute))
-        and isinstance(given.slice, ast.Constant)
-        and writer.layout.fits(stored)
-    )
-    if not known:
+    given, flag = checkpoint_of(writer, node), ""
+    if given is None:
         _left(writer, node, "the optimizer's state is loaded here without that of amp")
         return
-    assert isinstance(given, ast.Subscript)
-    base, key = text_of(own, given.value), _quoted(own, given.slice)
-    test = f"{key} in {base}"
     if writer.work.settings.amp_flag:
-        value = follow(program.project, own)(node)[0]
-        if not value:
+        flag = follow(program.project, own)(node)[0] or ""
+        if not flag:
             _left(writer, node, "the flag cannot be seen where the optimizer's state is loaded")
             return
-        test = f"{value} and {base}.get({key})"
-    unit = indent_unit(writer.work.source, writer.work.scan.tree)
-    lines = [f"if {test}:", f"{unit}{amp()}.load_state_dict({base}[{key}])"]
-    writer.after(stored, lines, CODE, "amp goes on where it was, if the checkpoint has its state")
+    load(writer, own, STATE, node, given, amp(), flag)
 
 
 def _left(writer: Writer, node: ast.Call, why: str) -> None:
-    do = f'save "{KEY}": amp.state_dict() beside it, and load it where a checkpoint has it: amp.load_state_dict(...)'
+    do = 'save "amp": amp.state_dict() beside it, and load it where a checkpoint has it: amp.load_state_dict(...)'
     writer.left(node, why, do, "NPU743")
-
-
-def _quoted(own: File, key: ast.expr | None) -> str:
-    """The key of amp in the quotes of another key."""
-    quote = "'" if key is not None and text_of(own, key).startswith("'") else '"'
-    return f"{quote}{KEY}{quote}"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.indenting import owns_its_lines
+from transplt.edits.lines import owns_its_lines
 from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.syntax.asks import by_place
 from transplt.syntax.scan import chain, parent
 from transplt.themes.amp.apex_place import Place
+from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.reading import zeroes
 
-_FLOAT_ONLY = frozenset(
-    {"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss", "torch.nn.functional.binary_cross_entropy"}
-)
 _SHARDED = (
     "torch.distributed.fsdp.", "torch.distributed._composable.", "torch.distributed.tensor.", "torch.distributed.rpc.",
     "torch.distributed._tensor.", "torch.distributed.pipelining.", "torch.distributed.autograd.",
@@ -74,7 +73,7 @@ def check_lines(file: File, node: ast.stmt) -> None:
 
 def check_file(program: Program, file: File, place: Place, level: str) -> None:
     """What apex does not go with, anywhere in the program."""
-    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(file.scan.calls):
         full = file.names.qualified(call.func) or ""
         last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if full.startswith(_SHARDED):
@@ -91,7 +90,7 @@ def check_file(program: Program, file: File, place: Place, level: str) -> None:
                 file, call, "torch.autograd.grad gives gradients that know nothing of the loss scale",
                 "leave this training in float32, or scale by hand what it differentiates",
             )  # fmt: skip
-        if level == "O1" and full in _FLOAT_ONLY:
+        if level == "O1" and full in FLOAT_ONLY:
             raise Refused(
                 file, call, "binary_cross_entropy may not run under opt_level O1",
                 "return logits and take BCEWithLogitsLoss, or run transplt with --opt-level O2",
@@ -99,7 +98,7 @@ def check_file(program: Program, file: File, place: Place, level: str) -> None:
         if level == "O2":
             _check_call(program, file, call, place)
     if level == "O2":
-        for node in sorted(file.scan.attributes.get("grad", ()), key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
             if isinstance(node.ctx, ast.Load) and not isinstance(above, ast.Compare) and not zeroes(node):
                 raise Refused(
@@ -129,7 +128,7 @@ def loose(program: Program, file: File, place: Place) -> str:
 
 def check_weights(program: Program, file: File, place: Place, passes: list[Pass]) -> None:
     """O2 copies float32 weights over those of the model behind every step: what changes these by hand is lost."""
-    for node in sorted(file.scan.attributes.get("data", ()), key=lambda item: (item.lineno, item.col_offset)):
+    for node in by_place(file.scan.attributes.get("data", ())):
         above = parent(node)
         if not isinstance(above, ast.Attribute) or not above.attr.endswith("_") or above.attr == "zero_":
             continue

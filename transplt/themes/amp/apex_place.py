@@ -13,14 +13,14 @@ from transplt.program.program import (
     Slot,
     Value,
     enclosing_function,
-    scope_key,
     stores_of,
     text_of,
 )
-from transplt.program.training import block_of, find_training, lifted
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.program.training import block_of, find_training, lifted, loops_around
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
+from transplt.themes.amp.reading import parameter_of
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
@@ -71,15 +71,6 @@ def _origin(program: Program, slot: Slot, seen: set[Slot]) -> Slot | None:
 
 def _is_name(value: Value) -> bool:
     return value.index is None and isinstance(value.node, (ast.Name, ast.Attribute))
-
-
-def parameter_of(program: Program, slot: Slot) -> Function | None:
-    """The function whose parameter a variable is."""
-    file = next((file for file in program.files if file.path == slot[0]), None)
-    for scope in file.scan.scopes.values() if file is not None else ():
-        if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
-            return scope.node if any(b.kind == "param" for b in scope.bindings.get(slot[2], ())) else None
-    return None
 
 
 def find_place(program: Program, optimizers: list[Slot]) -> Place | Trouble:
@@ -164,10 +155,10 @@ def _settle(
         return file, stores[0][1], "the optimizer is made where the training has begun", ""
     last = max(places)
     place.after = block[last]
-    if any(isinstance(above, (ast.For, ast.AsyncFor, ast.While)) for above in _in_function(block[last])):
+    if loops_around(block[last]):
         return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", ""
     sites = program.call_sites.get(_called(function), []) if function is not None else []
-    if len(sites) > 1 or any(_looped(call) for _, call in sites):
+    if len(sites) > 1 or any(loops_around(call) for _, call in sites):
         return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
     for item in sorted(wraps, key=lambda node: node.lineno):
         index = lifted(item, block)
@@ -185,19 +176,6 @@ _WRAPPED = "make the optimizer first, from the bare model, and wrap the model be
 def _called(function: Function) -> ast.AST:
     above = parent(function)
     return above if function.name == "__init__" and isinstance(above, ast.ClassDef) else function
-
-
-def _in_function(node: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for above in chain(node):
-        if isinstance(above, FUNCTIONS):
-            break
-        found.append(above)
-    return found
-
-
-def _looped(call: ast.Call) -> bool:
-    return any(isinstance(above, (ast.For, ast.AsyncFor, ast.While)) for above in _in_function(call))
 
 
 def _models(program: Program, file: File, stored: ast.stmt, origin: Slot) -> list[ast.expr] | None:

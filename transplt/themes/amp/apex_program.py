@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.program.program import File, Function, Program, Slot, enclosing_function, reached_functions, text_of
+from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
+from transplt.syntax.asks import by_place, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_place import Place, find_place, origin_of
-from transplt.themes.amp.reading import class_around, is_optimizer_object, optimizer_stepped
+from transplt.themes.amp.reading import class_around, is_closure, optimizer_stepped
 from transplt.themes.amp.steps import Step, step_of
 
 CLIPS = frozenset(
@@ -57,7 +58,7 @@ def backwards_of(program: Program, file: File) -> list[ast.Call]:
         inherited = isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super"
         if not own and not inherited and getattr(func.value, "id", "") != "ctx":
             found.append(call)
-    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+    return by_place(found)
 
 
 def read_apex(program: Program, level: str) -> Apex | Problem | None:
@@ -136,7 +137,7 @@ def _check_pass(program: Program, file: File, call: ast.Call) -> None:
         name = text_of(file, call.func.value)
         raise Refused(file, call, f"{name} runs the backward pass for the script", "set its precision there")
     function = enclosing_function(call)
-    if function is not None and _is_closure(program, file, function):
+    if function is not None and is_closure(program, file, function):
         raise Refused(file, call, *_CLOSURE)
 
 
@@ -144,15 +145,6 @@ _CLOSURE = (
     "the optimizer calls the backward pass itself (a closure, as LBFGS needs it), and amp takes no closures",
     "leave this training in float32, or write the steps without a closure",
 )
-
-
-def _is_closure(program: Program, file: File, function: Function) -> bool:
-    for use in file.scan.names.get(function.name, ()):
-        call = parent(use)
-        func = call.func if isinstance(call, ast.Call) and use in call.args else None
-        if isinstance(func, ast.Attribute) and func.attr == "step":
-            return is_optimizer_object(program, file, func.value)
-    return False
 
 
 def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
@@ -213,7 +205,7 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
         for call in file.scan.calls:
             if (file.names.qualified(call.func) or "") not in CLIPS:
                 continue
-            given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "parameters"), None)
+            given = call.args[0] if call.args else keyword_of(call, "parameters")
             optimizer = _optimizer_of(program, file, given, call, place)
             if given is not None and optimizer and (file.path, id(enclosing_function(call))) in training:
                 apex.clips.append(Clip(file, call, given, optimizer))

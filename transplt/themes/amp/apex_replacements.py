@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.call_edits import with_keyword, without_keywords
-from transplt.edits.rewrite import Change
-from transplt.edits.writing import Writer, written
+from transplt.edits.writer import Writer
+from transplt.syntax.asks import by_place
 from transplt.themes.tunings.unused import drop_unused
-from transplt.trees.lazy import cst
-from transplt.trees.transform import Swap, Transform
+from transplt.trees.calls import calling, one_after_the_other, with_keyword
+from transplt.trees.departures import without_arguments
+from transplt.trees.transform import Transform
 
 CODE = "NPU749"
 _LAYER_NORMS = ("apex.normalization.FusedLayerNorm", "apex.normalization.fused_layer_norm.FusedLayerNorm")
@@ -31,14 +31,14 @@ _DIFFERENT = {
 }
 
 
-def replace(writer: Writer, *, fuse: bool = True) -> None:
+def replace_kernels(writer: Writer, *, fuse: bool = True) -> None:
     """Replace the optimizers and layers of apex in this file, and those of torch.optim where --tune asks for it.
 
     The program calls amp.initialize, or is about to. `fuse`: its gradients stay where they are.
     """
     work = writer.work
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         full = work.names.qualified(call.func) or ""
         if full.startswith("apex.optimizers."):
             _optimizer(writer, call, full.rpartition(".")[2], done)
@@ -75,8 +75,7 @@ def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) 
     if not writer.work.take(call):
         return
     transform = _renamed(writer.object("apex.optimizers", fused), tuple(str(item) for item in dropped), decay)
-    message = f"apex.optimizers.{name} becomes {fused} of Ascend apex"
-    writer.work.changes.append(Change(call, CODE, message, transform, writer.level, asked=writer.asked))
+    writer.rewrite(call, CODE, f"apex.optimizers.{name} becomes {fused} of Ascend apex", transform)
     done.append(call.func)
 
 
@@ -86,19 +85,8 @@ def _neutral(name: str | None, value: ast.expr) -> bool:
 
 def _renamed(name: str, dropped: tuple[str, ...], decay: bool) -> Transform:
     """Another name, without some keywords; AdamW of Ascend decays weights by default, FusedAdam does not."""
-    steps: list[Transform] = [without_keywords(*dropped)]
-    if decay:
-        steps.append(with_keyword("weight_decay", "0.0"))
-
-    def transform(node: cst.CSTNode) -> cst.CSTNode:
-        for step in steps:
-            assert not isinstance(step, Swap)
-            changed = step(node)
-            assert not isinstance(changed, str)
-            node = changed
-        return cst.ensure_type(node, cst.Call).with_changes(func=cst.parse_expression(name))
-
-    return transform
+    decays = [with_keyword("weight_decay", "0.0")] if decay else []
+    return one_after_the_other(without_arguments(*dropped), *decays, calling(name))
 
 
 def _layer_norm(writer: Writer, call: ast.Call, done: list[ast.expr]) -> None:
@@ -114,7 +102,7 @@ def _layer_norm(writer: Writer, call: ast.Call, done: list[ast.expr]) -> None:
         local for local, found in work.scan.root.bindings.items() if {b.target for b in found} == {"torch.nn"}
     )
     text = f"{bound[0]}.LayerNorm" if bound else f"{writer.torch}.nn.LayerNorm"
-    if writer.change(call.func, CODE, "apex's FusedLayerNorm becomes torch.nn.LayerNorm", written(text)):
+    if writer.change(call.func, CODE, "apex's FusedLayerNorm becomes torch.nn.LayerNorm", text):
         done.append(call.func)
 
 
@@ -126,7 +114,7 @@ def _fuse(writer: Writer) -> None:
     work = writer.work
     found = optimizers_around(work)
     done: list[ast.expr] = []
-    for call in sorted(work.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(work.scan.calls):
         made = found.by_key.get(key(work.scan.path, call)) if found is not None else None
         if made is None or made.fused or made.silent:
             continue
@@ -135,7 +123,6 @@ def _fuse(writer: Writer) -> None:
         elif work.take(call):
             fused = CLASSES[made.name].rpartition(".")[2]
             transform = _renamed(writer.object("apex.optimizers", fused), made.dropped, False)
-            message = f"torch.optim.{made.name} becomes {fused} of Ascend apex"
-            work.changes.append(Change(call, CODE, message, transform, writer.level, asked=writer.asked))
+            writer.rewrite(call, CODE, f"torch.optim.{made.name} becomes {fused} of Ascend apex", transform)
             done.append(call.func)
     drop_unused(writer, done, CODE)

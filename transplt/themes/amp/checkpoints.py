@@ -1,211 +1,121 @@
-"""The scaler's state in checkpoints: beside the optimizer's, and read only where a checkpoint has it.
+"""The state of mixed precision in checkpoints: beside the optimizer's, and read only where a checkpoint has it.
 
-A checkpoint without it loads as before; the scale starts anew then.
+What is saved, under which key and where that may be, is what `scaler_checkpoints` and `apex_checkpoints` say.
 """
 
 from __future__ import annotations
 
 import ast
-import re
+from dataclasses import dataclass
 
-from transplt.edits.insertions import Insertion
-from transplt.edits.writing import Writer
-from transplt.program.program import text_of
+from transplt.edits.lines import indent_unit
+from transplt.edits.writer import Writer
+from transplt.program.program import File, Program, text_of
+from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import parent, statement
-from transplt.themes.amp.home import Home
-from transplt.themes.amp.reading import class_around, function_of, is_optimizer_object
-from transplt.themes.amp.shape import Unit
+from transplt.themes.amp.reading import is_optimizer_object
+from transplt.trees.calls import followed_by
+from transplt.trees.displays import entry_behind
 
-CODE = "NPU744"
-_KEY = "scaler"
-#: Files that keep optimizers' states, whatever these are called there.
-_KEEPS = re.compile(rb"\bopt\w*(?:\[[^\]\n]*\])?\.state_dict\(|in self\.optimizers\b")
-
-
-def write_checkpoints(writer: Writer, done: list[tuple[Unit, str]]) -> None:
-    """Save and load the scalers of the units that got one."""
-    unit = done[0][0]
-    scan = unit.file.scan
-    kept = False
-    saved: set[int] = set()
-    for node in _uses(unit, "state_dict"):
-        kept = True
-        _save(writer, done, node, saved)
-    for node in _uses(unit, "load_state_dict"):
-        kept = True
-        _load(writer, done, node)
-    if kept or not scan.calls:
-        return
-    for other in unit.program.files:
-        text = other.source.utf8
-        if other is not unit.file and b"torch.save(" in text and _KEEPS.search(text):
-            scaler = done[0][1]
-            writer.left(
-                unit.first,
-                f"checkpoints with the optimizer's state are written in {other.path}, without the scaler's",
-                f'save "{_KEY}": {scaler}.state_dict() there too, and load it where a checkpoint has it: '
-                f'if "{_KEY}" in checkpoint: {scaler}.load_state_dict(checkpoint["{_KEY}"])',
-                CODE,
-            )
-            return
+#: Where the state of an optimizer goes: a row of a dict display, an argument of `dict(...)`, an entry of a dict that
+#: a statement of its own gives a value.
+Holder = ast.Dict | ast.keyword | ast.Subscript
 
 
-def _uses(unit: Unit, method: str) -> list[ast.Call]:
+@dataclass(frozen=True, slots=True)
+class State:
+    """What goes into checkpoints, and what the records of it say."""
+
+    key: str
+    code: str
+    saved: str
+    loaded: str
+
+
+def uses(program: Program, file: File, method: str) -> list[ast.Call]:
     """The calls of a method of optimizers, by place."""
     found = []
-    for node in unit.file.scan.attributes.get(method, ()):
-        call = parent(node)
-        if (
-            isinstance(call, ast.Call)
-            and call.func is node
-            and is_optimizer_object(unit.program, unit.file, node.value)
-        ):
+    for node in file.scan.attributes.get(method, ()):
+        call = call_of(node)
+        if call is not None and is_optimizer_object(program, file, node.value):
             found.append(call)
-    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+    return by_place(found)
 
 
-def _scaler_at(done: list[tuple[Unit, str]], node: ast.Call) -> str:
-    """The scaler that can be seen where an optimizer's state is saved or loaded; empty when there is none."""
-    for unit, scaler in done:
-        if unit.home is not None and _sees(unit, unit.home, node):
-            return scaler
-    return ""
+def is_copied(file: File, call: ast.Call) -> bool:
+    """True for `copy.deepcopy(optimizer.state_dict())`: that is kept for a while, not saved."""
+    above = parent(call)
+    return isinstance(above, ast.Call) and text_of(file, above.func).endswith("copy")
 
 
-def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
-    if home.kind == "module":
-        return True
-    function = function_of(node)
-    if home.kind == "attribute":
-        cls = class_around(function_of(home.after[0]))
-        return class_around(function) is cls and _later(home, node, function)
-    for after in home.after:
-        owner = function_of(after)
-        if (function is owner and _later(home, node, function)) or (owner is None and function is not None):
-            return True
-    return any(function is taker for taker, _ in home.takes)
+def holder_of(writer: Writer, call: ast.Call) -> Holder | None:
+    """Where a state is put; None where another one cannot be put beside it."""
+    above, stored = parent(call), statement(call)
+    if isinstance(above, ast.Dict):
+        return above
+    if isinstance(above, ast.keyword):
+        func = getattr(parent(above), "func", None)
+        return above if isinstance(func, ast.Name) and func.id == "dict" else None
+    if isinstance(stored, ast.Assign) and stored.value is call and writer.fits(stored):
+        target = stored.targets[0]
+        return target if isinstance(target, ast.Subscript) else None
+    return None
 
 
-def _later(home: Home, node: ast.AST, function: ast.AST | None) -> bool:
-    """False for code above the place where the scaler is made, in the same function."""
-    return all(
-        function_of(after) is not function or getattr(node, "lineno", 0) > (after.end_lineno or 0)
-        for after in home.after
-    )
+def has_key(holder: Holder, state: State) -> bool:
+    """True for a dict display that has the key of a state already."""
+    return isinstance(holder, ast.Dict) and any(getattr(key, "value", "") == state.key for key in holder.keys)
 
 
-def _left(writer: Writer, node: ast.Call, what: str, do: str) -> None:
-    writer.left(node, what, do, CODE)
-
-
-def _save(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call, saved: set[int]) -> None:
-    above = parent(node)
-    if isinstance(above, ast.Call) and text_of(done[0][0].file, above.func).endswith("copy"):
-        return
-    scaler = _scaler_at(done, node)
-    stored = statement(node)
-    if isinstance(above, ast.Dict) and scaler:
-        if id(above) in saved or any(getattr(key, "value", "") == _KEY for key in above.keys):
-            return
-        saved.add(id(above))
-        inside = [value for value in above.values if value in _uses(done[0][0], "state_dict")]
-        _entry(writer, above, inside[-1], scaler)
-    elif (
-        isinstance(above, ast.keyword) and getattr(getattr(parent(above), "func", None), "id", "") == "dict" and scaler
-    ):
-        _put(writer, node, f", {_KEY}={scaler}.state_dict()")
-    elif (
-        isinstance(stored, ast.Assign)
-        and stored.value is node
-        and isinstance(stored.targets[0], ast.Subscript)
-        and scaler
-        and writer.layout.fits(stored)
-    ):
-        base = text_of(done[0][0].file, stored.targets[0].value)
-        quote = _quote(writer, stored.targets[0].slice)
-        text = f"{base}[{quote}{_KEY}{quote}] = {scaler}.state_dict()"
-        writer.after(stored, [text], CODE, "the checkpoint keeps the scaler's state")
+def save(writer: Writer, file: File, state: State, holder: Holder, value: ast.expr, text: str) -> None:
+    """Put `text` beside the state of an optimizer, which is `value` in its holder."""
+    if isinstance(holder, ast.Dict):
+        key = holder.keys[holder.values.index(value)]
+        row = entry_behind(f"{_quoted(file, key, state)}: {text}", _between_rows(file, key))
+        writer.rewrite(value, state.code, state.saved, row, apart=True)
+    elif isinstance(holder, ast.keyword):
+        writer.rewrite(value, state.code, state.saved, followed_by(f"{state.key}={text}"), apart=True)
     else:
-        name = scaler or done[0][1]
-        _left(
-            writer,
-            node,
-            "the optimizer's state is saved here without the scaler's",
-            f"save {name}.state_dict() beside it" + ("" if scaler else "; the scaler has to be handed to this code"),
-        )
+        line = f"{text_of(file, holder.value)}[{_quoted(file, holder.slice, state)}] = {text}"
+        writer.after(statement(value), [line], state.code, state.saved)
 
 
-def _entry(writer: Writer, node: ast.Dict, value: ast.expr, scaler: str) -> None:
-    """One more entry of a dict display, on a line of its own where its entries have theirs."""
-    key = node.keys[node.values.index(value)]
-    quote = _quote(writer, key)
-    text = f"{quote}{_KEY}{quote}: {scaler}.state_dict()"
-    separator = ", "
-    if key is not None:
-        source = writer.work.source
-        start = source.line_starts[key.lineno - 1]
-        indent = source.slice(start, source.extent(key)[0])
-        if not indent.strip():
-            separator = f",{source.newline()}{indent}"
-    _put(writer, value, separator + text)
-
-
-def _put(writer: Writer, value: ast.expr, text: str) -> None:
-    offset = writer.work.source.extent(value)[1]
-    message = "the checkpoint keeps the scaler's state"
-    writer.work.insertions.append(Insertion(offset, text, CODE, message, writer.level))
-
-
-def _quote(writer: Writer, key: ast.expr | None) -> str:
-    text = writer.work.source.slice(*writer.work.source.extent(key)) if key is not None else ""
-    return "'" if text.startswith("'") else '"'
-
-
-def _load(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call) -> None:
-    scaler = _scaler_at(done, node)
-    stored = statement(node)
-    given = node.args[0] if node.args else None
-    file = done[0][0].file
+def checkpoint_of(writer: Writer, call: ast.Call) -> ast.Subscript | None:
+    """`checkpoint["optimizer"]` of `optimizer.load_state_dict(checkpoint["optimizer"])` on lines of its own."""
+    stored, given = statement(call), call.args[0] if call.args else None
     if (
-        scaler
-        and isinstance(stored, ast.Expr)
-        and stored.value is node
+        isinstance(stored, ast.Expr)
+        and stored.value is call
         and isinstance(given, ast.Subscript)
         and isinstance(given.value, (ast.Name, ast.Attribute))
         and isinstance(given.slice, ast.Constant)
-        and isinstance(given.slice.value, str)
-        and writer.layout.fits(stored)
+        and writer.fits(stored)
     ):
-        base, quote = text_of(file, given.value), _quote(writer, given.slice)
-        key = f"{quote}{_KEY}{quote}"
-        unit = _unit_of_indent(writer)
-        lines = [f"if {key} in {base}:", f"{unit}{scaler}.load_state_dict({base}[{key}])"]
-        if not _loads_already(done, stored, base):
-            writer.after(stored, lines, CODE, "the scaler goes on where it was, if the checkpoint has its state")
-        return
-    name = scaler or done[0][1]
-    _left(
-        writer,
-        node,
-        "the optimizer's state is loaded here without the scaler's",
-        f'if the checkpoint has it, {name}.load_state_dict(checkpoint["{_KEY}"])'
-        + ("" if scaler else "; the scaler has to be made before, and seen here"),
-    )
+        return given
+    return None
 
 
-def _loads_already(done: list[tuple[Unit, str]], stored: ast.stmt, base: str) -> bool:
-    """True when a later optimizer of the same checkpoint is loaded in the same block: the scaler follows that."""
-    file = done[0][0].file
-    block = getattr(parent(stored), "body", [])
-    for call in _uses(done[0][0], "load_state_dict"):
-        other = statement(call)
-        given = call.args[0] if call.args else None
-        if other in block and stored in block and other.lineno > stored.lineno and isinstance(given, ast.Subscript):
-            return text_of(file, given.value) == base
-    return False
+def load(
+    writer: Writer, file: File, state: State, call: ast.Call, given: ast.Subscript, name: str, flag: str = ""
+) -> None:
+    """Load a state of `name` behind that of an optimizer; with a flag only if that is set where the program runs."""
+    base, key = text_of(file, given.value), _quoted(file, given.slice, state)
+    test = f"{flag} and {base}.get({key})" if flag else f"{key} in {base}"
+    unit = indent_unit(writer.work.source, writer.work.scan.tree)
+    lines = [f"if {test}:", f"{unit}{name}.load_state_dict({base}[{key}])"]
+    writer.after(statement(call), lines, state.code, state.loaded)
 
 
-def _unit_of_indent(writer: Writer) -> str:
-    from transplt.edits.indenting import indent_unit
+def _quoted(file: File, beside: ast.expr | None, state: State) -> str:
+    """The key of a state in the quotes of another key."""
+    quote = "'" if beside is not None and text_of(file, beside).startswith("'") else '"'
+    return f"{quote}{state.key}{quote}"
 
-    return indent_unit(writer.work.source, writer.work.scan.tree)
+
+def _between_rows(file: File, key: ast.expr | None) -> str:
+    """What stands between two rows of a dict display: a line break where its rows have lines of their own."""
+    if key is None:
+        return ", "
+    start = file.source.line_starts[key.lineno - 1]
+    indent = file.source.slice(start, file.source.extent(key)[0])
+    return ", " if indent.strip() else f",{file.source.newline()}{indent}"

@@ -9,20 +9,13 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.writing import Writer
+from transplt.edits.writer import Writer
+from transplt.program.program import enclosing_function
 from transplt.program.training import block_of
+from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.float_only import is_float_only
-from transplt.themes.amp.reading import (
-    function_of,
-    in_functions,
-    networks,
-    own_nodes,
-    reads,
-    runs_network,
-    variable,
-    writes,
-)
+from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, variable, writes
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.spelling import Spelling
 
@@ -42,7 +35,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
     inside = {id(at) for one in units for region in one.regions for item in region for at in ast.walk(item)}
     taken: set[int] = set()
     written: list[list[ast.stmt]] = []
-    for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(file.scan.calls):
         if id(call) in inside or id(call) in taken or not _without_gradients(unit, call):
             continue
         if not (runs_network(program, file, call, known) and _is_network(call, known)):
@@ -52,7 +45,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
             continue
         region = _region(stmt)
         taken |= {id(at) for item in region for at in ast.walk(item)}
-        if not all(writer.layout.fits(item) for item in (region[0], region[-1])):
+        if not all(writer.fits(item) for item in (region[0], region[-1])):
             continue
         if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, region):
             continue
@@ -102,10 +95,8 @@ def _region(stmt: ast.stmt) -> list[ast.stmt]:
 
 def _has_loss(node: ast.AST) -> bool:
     for at in own_nodes(node):
-        if isinstance(at, ast.Call):
-            last = at.func.attr if isinstance(at.func, ast.Attribute) else getattr(at.func, "id", "")
-            if re.search(r"loss|crit|entropy|mse", last, re.I):
-                return True
+        if isinstance(at, ast.Call) and re.search(r"loss|crit|entropy|mse", last_name(at.func), re.I):
+            return True
     return False
 
 
@@ -124,7 +115,7 @@ def _harmless(unit: Unit, region: list[ast.stmt]) -> bool:
         return False
     outputs = writes(first) if isinstance(first, ast.Assign) else set()
     inside = {id(at) for item in region for at in ast.walk(item)}
-    function = function_of(first)
+    function = enclosing_function(first)
     scope: ast.AST = function if function is not None else unit.file.scan.tree
     for at in own_nodes(scope):
         if (
@@ -155,8 +146,4 @@ def _harmless_use(node: ast.Name) -> bool:
         ):
             at = above
         else:
-            if isinstance(above, ast.Call):
-                func = above.func
-                last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-                return bool(_METRICS.search(last))
-            return False
+            return isinstance(above, ast.Call) and bool(_METRICS.search(last_name(above.func)))

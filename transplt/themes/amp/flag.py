@@ -8,32 +8,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from transplt.edits.indenting import owns_its_lines
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.lines import owns_its_lines
 from transplt.edits.work import Work
-from transplt.edits.writing import Writer
-from transplt.finding import Level
-from transplt.program.program import (
-    File,
-    Program,
-    enclosing_function,
-    reached_functions,
-    text_of,
-)
+from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
 from transplt.program.training import block_of
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 from transplt.syntax.scan import statement
-from transplt.themes.amp.mains import programs_around
+from transplt.themes.amp.apex_program import Apex, read_apex
+from transplt.themes.amp.float_only import unsafe_under_autocast
+from transplt.themes.amp.mains import own_file, programs_around
 from transplt.themes.amp.parsed_options import PARSERS, reads_options, visible
+from transplt.themes.amp.recognise import already
+from transplt.themes.amp.shape import Unit, units_of
+from transplt.themes.amp.theme import wanted, writer_for
 
-if TYPE_CHECKING:
-    from transplt.themes.amp.shape import Unit
+fixer = Fixer(__name__, code="NPU748", rank=30, needs=(b"ArgumentParser",), theme="amp")
 
 #: The option that goes into the script, and the attribute that holds its value.
 OPTION, ATTRIBUTE = "--amp", "amp"
-CODE = "NPU748"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,34 +164,31 @@ def follow(project: ProjectFacts, file: File) -> Follow:
     return at
 
 
-def plan(work: Work) -> None:
+@fixer.on(ast.Module)
+def script_gets_an_option(work: Work, tree: ast.Module) -> Finds:
     """Put the option into the parser of this file, when a program that it is the parser of gets mixed precision."""
-    if b"ArgumentParser" not in work.source.utf8:
+    if not work.settings.amp_flag or not wanted(work) or already(work) is not None:
         return
-    own = File(work.scan.path, work.source, work.scan, work.names)
-    writer = Writer(work, CODE, "an import for the flag", level=Level.UNSAFE, asked=True)
+    own = own_file(work)
+    writer = writer_for(work)
     for program in programs_around(work.project, own):
         flag = find_flag(program)
         if isinstance(flag, Flag) and flag.file is own and _follows(program, flag, work.settings):
             node = flag.after or flag.before
             message = f"the script gets an option {OPTION}"
             if flag.after is not None:
-                writer.after(node, [flag.line], CODE, message)
+                writer.after(node, [flag.line], fixer.code, message)
             else:
-                writer.before(node, [flag.line], CODE, message)
+                writer.before(node, [flag.line], fixer.code, message)
+            yield from writer.found
             return
 
 
 def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
     """True when code of the program comes to read the option."""
     if settings.amp == "apex":
-        from transplt.themes.amp.apex_program import Apex, read_apex
-
         apex = read_apex(program, settings.opt_level)
         return isinstance(apex, Apex) and bool(value_at(program, flag, apex.place.file, apex.place.after))
-    from transplt.themes.amp.float_only import unsafe_under_autocast
-    from transplt.themes.amp.shape import units_of
-
     scales = settings.amp_dtype == "float16"
     for file in program.files:
         for unit in units_of(program, file) if b".backward(" in file.source.utf8 else ():

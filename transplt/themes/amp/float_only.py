@@ -12,6 +12,7 @@ from transplt.themes.amp.shape import Unit, calls_in_regions
 #: torch raises for these under autocast (torch/_prims_common and the list "Prefer binary_cross_entropy_with_logits").
 _CALLS = frozenset({"torch.nn.functional.binary_cross_entropy"})
 _LOSSES = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
+FLOAT_ONLY = _CALLS | _LOSSES
 
 
 def unsafe_under_autocast(unit: Unit) -> ast.expr | None:
@@ -43,6 +44,6 @@ def _in_class(program: Program, cls: ast.ClassDef) -> bool:
         if not isinstance(method, FUNCTIONS):
             continue
         for file, call in in_functions(program, owner, method):
-            if file.names.qualified(call.func) in _CALLS | _LOSSES:
+            if file.names.qualified(call.func) in FLOAT_ONLY:
                 return True
     return False

@@ -92,16 +92,7 @@ def _contributing(
             return found if computes else []
         if isinstance(above, Loop) and isinstance(above, (ast.For, ast.AsyncFor)):
             needed |= reads(above.iter)
-        if not isinstance(above, ast.stmt):
-            above = statement_above(above)
-        at = above
-
-
-def statement_above(node: ast.AST) -> ast.stmt:
-    """The statement that holds an except clause or a case."""
-    while not isinstance(node, ast.stmt):
-        node = parent(node)
-    return node
+        at = statement(above)  # of an except clause or a case
 
 
 def _runs(

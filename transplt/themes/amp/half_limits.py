@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.insertions import Insertion
-from transplt.edits.work import is_dotted
-from transplt.edits.writing import Writer, written
-from transplt.syntax.scan import parent
-from transplt.themes.amp.reading import function_of, networks, own_nodes, runs_network, variable
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.program.program import enclosing_function
+from transplt.syntax.asks import call_of, is_dotted
+from transplt.themes.amp.reading import networks, own_nodes, runs_network, variable
+from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit
+from transplt.themes.amp.theme import wanted, writer_for
+from transplt.trees.expressions import between, method_called
+
+fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="amp:native")
 
 #: torch.finfo(torch.float16).max
 _LARGEST = 65504.0
@@ -18,7 +25,19 @@ _FILLS = {"masked_fill": 1, "masked_fill_": 1}
 _SAME_TYPE = frozenset("detach cpu data squeeze unsqueeze contiguous view reshape permute transpose".split())
 
 
-def fit_constants(writer: Writer) -> None:
+@fixer.on(ast.Module)
+def constants_of_a_network(work: Work, tree: ast.Module) -> Finds:
+    """Constants beyond float16, in all files of a project that gets mixed precision."""
+    if work.settings.amp_dtype != "float16" or not wanted(work):
+        return
+    texts = work.project.sources.values() or [work.source.utf8]
+    if any(b".backward(" in text for text in texts) and already(work) is None:
+        writer = writer_for(work)
+        _fit(writer)
+        yield from writer.found
+
+
+def _fit(writer: Writer) -> None:
     """`scores.masked_fill(mask, -1e9)` raises when the scores are float16; in float32 the number stays what it is.
 
     Whole numbers may fill tensors of indices, which have no finfo: those are reported, as are tensors that are
@@ -38,8 +57,8 @@ def fit_constants(writer: Writer) -> None:
         tensor, written_number = (source.slice(*source.extent(node)) for node in (call.func.value, value))
         inner, end = ("max", "min") if number < 0 else ("min", "max")
         if _is_float(value) and is_dotted(call.func.value):
-            text = f"{inner}({written_number}, {writer.torch}.finfo({tensor}.dtype).{end})"
-            writer.change(value, "NPU740", f"{written_number} does not fit float16", written(text))
+            fitted = between(f"{inner}(", f", {writer.torch}.finfo({tensor}.dtype).{end})")
+            writer.change(value, "NPU740", f"{written_number} does not fit float16", fitted)
             continue
         writer.left(
             call,
@@ -78,14 +97,12 @@ def write_arrays(writer: Writer, unit: Unit, regions: list[list[ast.stmt]]) -> N
                 runs = variable(value.func) in known and runs_network(program, file, value, known)
                 if runs and isinstance(target, ast.Name):
                     outputs.add(target.id)
-        function = function_of(region[0])
+        function = enclosing_function(region[0])
         for node in file.scan.attributes.get("numpy", ()):
-            if function_of(node) is function and node.lineno > region[0].lineno and _root(node.value) in outputs:
-                call = parent(node)
-                if isinstance(call, ast.Call) and call.func is node:
-                    offset = writer.work.source.extent(node.value)[1]
-                    text = "NumPy has no bfloat16: the output becomes float32"
-                    writer.work.insertions.append(Insertion(offset, ".float()", "NPU740", text, writer.level))
+            later = enclosing_function(node) is function and node.lineno > region[0].lineno
+            if later and _root(node.value) in outputs and call_of(node) is not None:
+                message = "NumPy has no bfloat16: the output becomes float32"
+                writer.rewrite(node.value, "NPU740", message, method_called("float"), apart=True)
 
 
 def _root(node: ast.expr) -> str:

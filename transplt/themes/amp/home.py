@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.program.program import File, Function, Program, read_file
+from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import block_of, lifted, loops_around
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import FUNCTIONS, Binding, chain, parent, statement
 from transplt.themes.amp.connected import importers
-from transplt.themes.amp.reading import class_around, function_of, is_optimizer_object, variable
+from transplt.themes.amp.reading import class_around, is_optimizer_object, variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Home:
 
 def find_home(program: Program, file: File, optimizers: list[ast.expr]) -> Home | str:
     """The home beside some optimizers of one function or class, or why there is none."""
-    function = function_of(optimizers[0])
+    function = enclosing_function(optimizers[0])
     cls = class_around(function)
     names = {variable(_source(node)) for node in optimizers}
     if all(name.startswith("self.") for name in names):
@@ -73,7 +74,7 @@ def _in_class(program: Program, file: File, cls: ast.ClassDef | None, names: set
         for at in ast.walk(method)
         if isinstance(at, ast.Attribute) and isinstance(at.ctx, ast.Store) and variable(at) in names
     ]
-    methods = {id(function_of(store)): function_of(store) for store in stores}
+    methods = {id(enclosing_function(store)): enclosing_function(store) for store in stores}
     if {variable(store) for store in stores} != names or len(methods) != 1:
         return None
     if _made_below(program, file, cls, {name.partition(".")[2] for name in names}):
@@ -134,7 +135,7 @@ def _behind(bindings: list[Binding], use: ast.expr) -> Home | None:
     last = _last_of([statement(node) for node in made])
     if last is None:
         return None
-    if function_of(last) is function_of(use):
+    if enclosing_function(last) is enclosing_function(use):
         around = loops_around(last)
         if around and loops_around(use) and around[0] is loops_around(use)[0]:
             return None  # a new optimizer for each step
@@ -168,11 +169,11 @@ def _through_callers(
     if every.index(last) >= len(every) - len(function.args.defaults):
         return None  # what follows a parameter with a default has to have one
     uses = [node for node in file.scan.names.get(function.name, ()) if program.named(file, node) is function]
-    calls = [parent(node) for node in uses]
     homes: list[Home] = []
     hands: list[tuple[ast.Call, ast.expr]] = []
-    for use, call in zip(uses, calls, strict=True):
-        if not isinstance(call, ast.Call) or call.func is not use:
+    for use in uses:
+        call = call_of(use)
+        if call is None:
             return None
         if any(isinstance(item, ast.Starred) for item in call.args) or any(not item.arg for item in call.keywords):
             return None
@@ -215,7 +216,7 @@ def _passed_around(program: Program, file: File, home: Home) -> bool:
     inside = {id(function) for function, _ in home.takes}
     for name in ("state_dict", "load_state_dict"):
         for node in file.scan.attributes.get(name, ()):
-            function = function_of(node)
+            function = enclosing_function(node)
             if function is None or id(function) in inside or not is_optimizer_object(program, file, node.value):
                 continue
             seen = file.names.lookup(variable(node.value), file.scan.scope_of(node))

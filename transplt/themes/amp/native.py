@@ -6,22 +6,27 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from transplt.edits.insertions import Deletion, Insertion
-from transplt.edits.rewrite import Change
-from transplt.edits.writing import Writer
-from transplt.program.program import text_of
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.edits.writer import Writer
+from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.themes.amp.checkpoints import write_checkpoints
 from transplt.themes.amp.evaluation import write_evaluation
 from transplt.themes.amp.float_only import unsafe_under_autocast
 from transplt.themes.amp.half_limits import write_arrays
 from transplt.themes.amp.home import Home
-from transplt.themes.amp.reading import function_of
-from transplt.themes.amp.recognise import sharded
-from transplt.themes.amp.shape import Backward, Problem, Unit
+from transplt.themes.amp.inline import name_loss
+from transplt.themes.amp.recognise import already, sharded
+from transplt.themes.amp.scaler_checkpoints import write_checkpoints
+from transplt.themes.amp.shape import Backward, Problem, Unit, find_units
 from transplt.themes.amp.spelling import Spelling, spelling_of
-from transplt.trees.lazy import cst
+from transplt.themes.amp.theme import wanted, writer_for
+from transplt.trees.calls import followed_by, parameter_behind
+from transplt.trees.expressions import handed_to, scaled_by
 from transplt.trees.transform import Transform
+
+fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="amp:native")
 
 CAST = "forward pass and loss under autocast"
 _SCALER = "a GradScaler, which lives as long as the optimizer"
@@ -29,10 +34,14 @@ _SCALER = "a GradScaler, which lives as long as the optimizer"
 
 @dataclass(slots=True)
 class Names:
-    """New names, and the functions (None for the module) that each is used in: two functions may use the same."""
+    """New names, and the functions (None for the module) that each is used in: two functions may use the same.
+
+    `handed` are the scalers that calls hand over, behind which argument.
+    """
 
     scalers: dict[tuple[object, ...], str] = field(default_factory=dict)
     used: dict[str, list[ast.AST | None]] = field(default_factory=dict)
+    handed: dict[ast.expr, list[str]] = field(default_factory=dict)
 
     def name(self, writer: Writer, wanted: tuple[str, ...], places: Sequence[ast.AST | None]) -> str:
         """The first name that is free, or that stands in other functions only."""
@@ -45,7 +54,16 @@ class Names:
         return found
 
 
-def write(writer: Writer, units: list[Unit]) -> None:
+@fixer.on(ast.Module)
+def trains_under_autocast(work: Work, tree: ast.Module) -> Finds:
+    """The training code of a program that has no mixed precision yet."""
+    if wanted(work) and already(work) is None and (units := find_units(work)):
+        writer = writer_for(work)
+        _write(writer, units)
+        yield from writer.found
+
+
+def _write(writer: Writer, units: list[Unit]) -> None:
     """Write mixed precision into the units of a file; nothing into those that have a problem."""
     if (place := sharded(writer.work)) and units:
         writer.left(
@@ -68,6 +86,8 @@ def write(writer: Writer, units: list[Unit]) -> None:
         scaler = _make(writer, spelling, unit, names) if spelling.scales else ""
         _unit(writer, spelling, unit, scaler, names)
         done.append((unit, scaler))
+    for argument, scalers in names.handed.items():
+        writer.rewrite(argument, "NPU741", "the scaler is handed over", followed_by(", ".join(scalers)), apart=True)
     if done:
         regions = write_evaluation(writer, spelling, [unit for unit, _ in done])
         if spelling.scales:
@@ -101,7 +121,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
             *(unit.home.after if unit.home else ()),
         ]
         lines += [statement(step.call) for step in unit.steps]
-    crowded = next((item for item in lines if not writer.layout.fits(item)), None)
+    crowded = next((item for item in lines if not writer.fits(item)), None)
     if crowded is not None:
         do = "write the statements on lines of their own and run transplt again"
         found.append(Problem(crowded, "this line holds several statements", do))
@@ -127,14 +147,15 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str, names: Na
         if backward.inline:
             _inline(writer, backward, scaler, names)
         elif scaler:
-            _change(writer, backward.call, "the loss is scaled for its backward pass", _scaled(scaler))
+            _change(writer, backward.call, "the loss is scaled for its backward pass", scaled_by(scaler))
     if not scaler:
         return
     for read in unit.reads:
         text = f"{scaler}.unscale_({text_of(unit.file, read.optimizer)})"
         writer.before(read.before, [text], "NPU741", "gradients are unscaled before they are clipped or read")
     for step in unit.steps:
-        _change(writer, step.call, "the scaler takes the step, and skips it after an overflow", _stepped(scaler))
+        message = "the scaler takes the step, and skips it after an overflow"
+        _change(writer, step.call, message, handed_to(f"{scaler}.step"))
     for way in unit.exits:
         writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is adapted where an iteration ends early")
     for last in unit.updates:
@@ -144,54 +165,18 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str, names: Na
 def _change(writer: Writer, call: ast.Call, message: str, transform: Transform) -> None:
     """An edit of a call, on top of what others do to it."""
     writer.work.take(call)
-    writer.work.changes.append(
-        Change(call, "NPU741", message, transform, writer.level, asked=writer.asked)
-    )  # fmt: skip
-
-
-def _code(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node)
-
-
-def _scaled(scaler: str) -> Transform:
-    def transform(root: cst.CSTNode) -> str:
-        assert isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute)
-        loss = _code(root.func.value)
-        given = loss[1:-1] if root.func.value.lpar else loss
-        return f"{scaler}.scale({given})" + _code(root)[len(loss) :]
-
-    return transform
-
-
-def _stepped(scaler: str) -> Transform:
-    def transform(root: cst.CSTNode) -> str:
-        assert isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute)
-        return f"{scaler}.step({_code(root.func.value)})"
-
-    return transform
+    writer.rewrite(call, "NPU741", message, transform)
 
 
 def _inline(writer: Writer, backward: Backward, scaler: str, names: Names) -> None:
     """`criterion(model(x), y).backward()` becomes a loss under autocast, and its backward pass behind it."""
-    source, stmt = writer.work.source, statement(backward.call)
-    start, end = source.extent(backward.loss)
-    first, last = source.extent(stmt)
-    name = names.name(writer, ("loss", "total_loss"), [function_of(stmt)])
-    rest = source.slice(end, last)
-    if source.slice(first, start).strip() == "(":  # `(a + b).backward()`: brackets that only the method needs
-        end += rest.index(")") + 1
-        rest = source.slice(end, last)
-        if stmt.end_lineno == stmt.lineno:
-            message = "the loss is worked out first"
-            writer.work.deletions.append(Deletion(first, start, f"{name} = ", "NPU740", message, writer.level))
-            end = source.extent(backward.loss)[1]
-    if not any(item.start == first for item in writer.work.deletions):
-        put = Insertion(first, f"{name} = ", "NPU740", "the loss is worked out first", writer.level)
-        writer.work.insertions.append(put)
-    gone = Deletion(end, last, "", "NPU740", "the backward pass stands outside of autocast", writer.level)
-    writer.work.deletions.append(gone)
+    stmt = statement(backward.call)
+    name = names.name(writer, ("loss", "total_loss"), [enclosing_function(stmt)])
+    messages = ("the loss is worked out first", "the backward pass stands outside of autocast")
+    rest = name_loss(writer, backward.call, name, "NPU740", messages, bare=stmt.end_lineno == stmt.lineno)
     loss = f"{scaler}.scale({name})" if scaler else name
-    writer.after(stmt, [f"{loss}{rest}"], "NPU741" if scaler else "NPU740", "the backward pass of the loss")
+    code = "NPU741" if scaler else "NPU740"
+    writer.after(stmt, [f"{loss}{rest}"], code, "the backward pass of the loss", verbatim_from=0)
 
 
 def _make(writer: Writer, spelling: Spelling, unit: Unit, names: Names) -> str:
@@ -208,33 +193,24 @@ def _make(writer: Writer, spelling: Spelling, unit: Unit, names: Names) -> str:
             writer.after(after, [f"{name} = {spelling.scaler(after)}"], "NPU741", _SCALER)
         if home.above is not None:
             _above(writer, home.above, f"{name} = {spelling.scaler(home.above)}")
-    source = writer.work.source
     for function, arg in home.takes:
         if (id(function), name) not in known:
             known[(id(function), name)] = name
-            _put(writer, source.extent(arg)[1], f", {name}", f"{function.name} gets the scaler")
+            message = f"{function.name} gets the scaler"
+            writer.rewrite(arg, "NPU741", message, parameter_behind(name), apart=True)
     for call, argument in home.hands:
         if (id(call), name) not in known:
             known[(id(call), name)] = name
             keyword = isinstance(parent(argument), ast.keyword)
-            _put(
-                writer,
-                source.extent(argument)[1],
-                f", {name}={name}" if keyword else f", {name}",
-                "the scaler is handed over",
-            )
+            names.handed.setdefault(argument, []).append(f"{name}={name}" if keyword else name)
     return name
-
-
-def _put(writer: Writer, offset: int, text: str, message: str) -> None:
-    writer.work.insertions.append(Insertion(offset, text, "NPU741", message, writer.level))
 
 
 def _name(writer: Writer, unit: Unit, home: Home, names: Names) -> str:
     if home.kind == "attribute":
         known = {node.attr for node in unit.file.scan.stores} | {item.name for item in unit.file.scan.functions}
         return next(f"self.{name}" for name in ("scaler", "grad_scaler", "npu_scaler") if name not in known)
-    places = [function_of(after) for after in home.after] if home.kind == "local" else [None]
+    places = [enclosing_function(after) for after in home.after] if home.kind == "local" else [None]
     return names.name(writer, ("scaler", "grad_scaler"), [*places, *(function for function, _ in home.takes)])
 
 
@@ -243,7 +219,7 @@ def _above(writer: Writer, node: ast.stmt, text: str) -> None:
     body = writer.work.scan.tree.body
     index = body.index(node)
     before = body[index - 1] if index else None
-    if before is None or not writer.layout.fits(before):
+    if before is None or not writer.fits(before):
         writer.before(node, [text, "", ""], "NPU741", _SCALER)
         return
     blank = ["", ""] if isinstance(before, (*FUNCTIONS, ast.ClassDef)) else [""]

@@ -16,6 +16,7 @@ from transplt.program.program import (
     scope_key,
 )
 from transplt.syntax.scan import FUNCTIONS, Binding, chain, parent, statement
+from transplt.themes.amp.reading import parameter_of
 
 PARSERS = frozenset({"argparse.ArgumentParser"})
 
@@ -130,7 +131,7 @@ def _holds(program: Program, slot: Slot, seen: set[Slot]) -> bool:
     if slot in seen:
         return False
     values = program.values.get(slot, [])
-    function = _parameter_of(program, slot)
+    function = parameter_of(program, slot)
     if function is not None and not _always_given(program, function, slot[2]):
         return False
     spawned = _spawned(program, function, slot[2]) if function is not None else []
@@ -163,18 +164,6 @@ def _returned(program: Program, value: Value, seen: set[Slot]) -> bool:
             program, Value(value.file, value.node.elts[value.index]), seen
         )
     return _options(program, value, seen)
-
-
-def _parameter_of(program: Program, slot: Slot) -> Function | None:
-    for file in program.files:
-        if file.path != slot[0]:
-            continue
-        for scope in file.scan.scopes.values():
-            if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
-                kinds = {binding.kind for binding in scope.bindings.get(slot[2], ())}
-                if "param" in kinds:
-                    return scope.node
-    return None
 
 
 def _always_given(program: Program, function: Function, name: str) -> bool:

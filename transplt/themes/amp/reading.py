@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 from transplt.program.models import is_optimizer
-from transplt.program.program import File, Function, Program, enclosing_function, text_of
+from transplt.program.program import File, Function, Program, Slot, scope_key, text_of
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Callable objects that prepare data or write logs: they run no network.
@@ -80,8 +81,8 @@ def networks(file: File) -> set[str]:
     found: set[str] = set()
     for name in ("parameters", "named_parameters", "train", "eval"):
         for node in file.scan.attributes.get(name, ()):
-            call = parent(node)
-            if not isinstance(call, ast.Call) or call.func is not node or any(map(_is_variable, call.args)):
+            call = call_of(node)
+            if call is None or any(map(_is_variable, call.args)):
                 continue
             imported = file.names.qualified(node.value) is not None
             if (base := variable(node.value)) not in ("", "self") and not (imported and name in ("train", "eval")):
@@ -97,7 +98,7 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
     """True for a call that runs a network or a loss: an object that is called, a method of a network, a function
     of the program that does so."""
     func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    last = last_name(func)
     if _NO_NETWORK.search(last) and last not in known:
         return False
     callee = program.callee(file, call)
@@ -168,6 +169,15 @@ def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) ->
                 yield from in_functions(program, program.owner[function], function, depth + 1)
 
 
+def parameter_of(program: Program, slot: Slot) -> Function | None:
+    """The function whose parameter a variable is."""
+    file = next((file for file in program.files if file.path == slot[0]), None)
+    for scope in file.scan.scopes.values() if file is not None else ():
+        if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
+            return scope.node if any(b.kind == "param" for b in scope.bindings.get(slot[2], ())) else None
+    return None
+
+
 def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
     """What a variable was given in the program, through other variables."""
     found: list[tuple[File, ast.expr]] = []
@@ -215,6 +225,16 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
     return called == {"zero_grad", "step"}
 
 
+def is_closure(program: Program, file: File, function: Function) -> bool:
+    """True for a function that is given to an optimizer's step."""
+    for use in file.scan.names.get(function.name, ()):
+        call = parent(use)
+        func = call.func if isinstance(call, ast.Call) and use in call.args else None
+        if isinstance(func, ast.Attribute) and func.attr == "step":
+            return is_optimizer_object(program, file, func.value)
+    return False
+
+
 def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef | None:
     """The class of the program, no optimizer of torch, of which a variable holds an object."""
     for at, value in values_of(program, file, node):
@@ -222,11 +242,6 @@ def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef 
         if isinstance(made, ast.ClassDef) and not any("ptim" in ast.dump(base) for base in made.bases):
             return made
     return None
-
-
-def function_of(node: ast.AST) -> Function | None:
-    """The function around a node."""
-    return enclosing_function(node)
 
 
 def zeroes(node: ast.Attribute) -> bool:

@@ -77,6 +77,13 @@ _LOW = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 
 def already(work: Work) -> Precision | None:
     """What gives the program of this file mixed precision: in the file itself, else in a file next to it."""
+    if __name__ not in work.between_visits:
+        work.between_visits[__name__] = _already(work)
+    found: Precision | None = work.between_visits[__name__]
+    return found
+
+
+def _already(work: Work) -> Precision | None:
     own = found_in(work.scan, work.names)
     if own is not None:
         return own

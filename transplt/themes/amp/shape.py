@@ -20,16 +20,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
-from transplt.program.program import File, Program, build, text_of
+from transplt.program.program import File, Program, build, enclosing_function, text_of
+from transplt.syntax.asks import by_place
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.amp.connected import entry_of
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import Home, find_home
+from transplt.themes.amp.mains import own_file
 from transplt.themes.amp.reading import (
     class_around,
-    function_of,
     in_functions,
-    is_optimizer_object,
+    is_closure,
     made_by_class,
     networks,
     optimizer_stepped,
@@ -92,7 +93,7 @@ class Unit:
     @property
     def first(self) -> ast.Call:
         """The first backward pass."""
-        return min((item.call for item in self.backwards), key=lambda call: (call.lineno, call.col_offset))
+        return by_place(item.call for item in self.backwards)[0]
 
 
 #: What differentiates by itself, inside of a loss perhaps. `learn2learn` and `higher` do so in what they return.
@@ -105,7 +106,7 @@ _EXAMPLES = "https://pytorch.org/docs/stable/notes/amp_examples.html"
 
 def find_units(work: Work) -> list[Unit]:
     """The training code of the file on the bench, by place."""
-    own = File(work.scan.path, work.source, work.scan, work.names)
+    own = own_file(work)
     files = dict(work.project.sources) or {own.path: work.source.encode(work.source.utf8)}
     program = build(files, entry_of(work.project, own.path), work.project, own)
     if own not in program.files:
@@ -117,7 +118,7 @@ def units_of(program: Program, own: File) -> list[Unit]:
     """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
-    for call in sorted(own.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in by_place(own.scan.calls):
         if _is_backward(own, call):
             scope = _unit_scope(program, own, call)
             scopes[id(scope)] = scope
@@ -129,7 +130,7 @@ def _is_backward(file: File, call: ast.Call) -> bool:
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr != "backward":
         return False
-    function = function_of(call)
+    function = enclosing_function(call)
     name = variable(func.value)
     if function is not None and function.name in ("backward", "jvp", "vjp") and class_around(function) is not None:
         return False
@@ -155,7 +156,7 @@ def _works_out(node: ast.AST) -> bool:
 
 def _unit_scope(program: Program, file: File, call: ast.Call) -> ast.AST:
     """The class of a method when the class holds the optimizers that take the steps, else the function or module."""
-    function = function_of(call)
+    function = enclosing_function(call)
     cls = class_around(function)
     if cls is not None:
         steps = [
@@ -205,7 +206,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     _check_gradients(unit)
     inside = {id(at) for region in unit.regions for item in region for at in ast.walk(item)}
     for one in unit.scopes:
-        own = [step for step in unit.steps if (function_of(step.call) or file.scan.tree) is one]
+        own = [step for step in unit.steps if (enclosing_function(step.call) or file.scan.tree) is one]
         reads, lost = gradient_reads(program, file, one, own, [item.call for item in unit.backwards])
         unit.reads += [read for read in reads if id(read.node) not in inside]
         for node in lost:
@@ -290,8 +291,8 @@ def _is_engine(unit: Unit, call: ast.Call) -> bool:
 
 def _check_steps(unit: Unit) -> None:
     file, program = unit.file, unit.program
-    closure = next((scope for scope in unit.scopes if isinstance(scope, FUNCTIONS) and _is_closure(unit, scope)), None)
-    if closure is not None or any(step.call.args or step.call.keywords for step in unit.steps):
+    closure = any(isinstance(scope, FUNCTIONS) and is_closure(program, file, scope) for scope in unit.scopes)
+    if closure or any(step.call.args or step.call.keywords for step in unit.steps):
         _problem(
             unit, unit.first, "the optimizer calls this backward pass itself (a closure, as LBFGS needs it)",
             "GradScaler works with no closure: leave this training in float32, or take --amp-dtype bfloat16 and write "
@@ -320,17 +321,6 @@ def _check_steps(unit: Unit) -> None:
             )
 
 
-def _is_closure(unit: Unit, function: ast.AST) -> bool:
-    """True for a function that is given to an optimizer's step."""
-    name = getattr(function, "name", "")
-    for use in unit.file.scan.names.get(name, ()):
-        call = parent(use)
-        func = call.func if isinstance(call, ast.Call) and use in call.args else None
-        if isinstance(func, ast.Attribute) and func.attr == "step":
-            return is_optimizer_object(unit.program, unit.file, func.value)
-    return False
-
-
 def _check_scaling(unit: Unit) -> None:
     """What speaks against one scaler for the unit."""
     if not unit.steps:
@@ -341,8 +331,8 @@ def _check_scaling(unit: Unit) -> None:
             scaling=True,
         )  # fmt: skip
         return
-    scopes = {id(function_of(step.call)) for step in unit.steps}
-    if len(scopes) > 1 and any(id(function_of(item.call)) not in scopes for item in unit.backwards):
+    scopes = {id(enclosing_function(step.call)) for step in unit.steps}
+    if len(scopes) > 1 and any(id(enclosing_function(item.call)) not in scopes for item in unit.backwards):
         _problem(
             unit, unit.first, "backward passes and steps are spread over several methods",
             "call scaler.update() once at the end of an iteration",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from transplt.program.program import File, Program
 from transplt.settings import Settings
+from transplt.themes.amp.flag import follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,5 @@ def _always(node: ast.AST) -> str | None:
 
 
 def _flag_of(program: Program, file: File) -> Callable[[ast.AST], str | None]:
-    from transplt.themes.amp.flag import follow
-
     found = follow(program.project, file)
     return lambda node: found(node)[0]

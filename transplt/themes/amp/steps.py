@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from transplt.program.program import File, Program
+from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import block_of, lifted, loops_around
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
-from transplt.themes.amp.reading import function_of, in_functions, own_nodes, zeroes
+from transplt.themes.amp.reading import in_functions, own_nodes, zeroes
 
 #: Calls that read or change gradients, by the last part of their name.
 _CLIPS = re.compile(r"clip_grad|grad\w*_clip|clip_gradient|clipping|grad(?:ient)?s?_norm|average_grad|sync_grad", re.I)
@@ -54,7 +55,7 @@ def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.s
     groups: dict[tuple[int, int], list[Step]] = {}
     for step in steps:
         loops = loops_around(step.stmt)
-        groups.setdefault((id(function_of(step.stmt)), id(loops[0]) if loops else 0), []).append(step)
+        groups.setdefault((id(enclosing_function(step.stmt)), id(loops[0]) if loops else 0), []).append(step)
     found: list[ast.stmt] = []
     late: list[ast.stmt] = []
     for group in groups.values():
@@ -121,7 +122,7 @@ def exits(scope: ast.AST, opened: list[ast.stmt], updates: list[ast.stmt]) -> tu
             stmt
             for stmt in opened
             if stmt.lineno < node.lineno
-            and function_of(stmt) is function_of(node)
+            and enclosing_function(stmt) is enclosing_function(node)
             and all(loop in loops_around(stmt) for loop in loops)
             and not _excludes(stmt, node)
             and not any(stmt.lineno <= (done.end_lineno or 0) < node.lineno for done in updates)
@@ -140,7 +141,8 @@ def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
         around = loops_around(step.stmt)
         for other in steps:
             inner = loops_around(other.stmt)
-            if other is step or function_of(other.stmt) is not function_of(step.stmt) or len(inner) <= len(around):
+            elsewhere = enclosing_function(other.stmt) is not enclosing_function(step.stmt)
+            if other is step or elsewhere or len(inner) <= len(around):
                 continue
             if around and around[0] not in inner:
                 continue
@@ -189,13 +191,12 @@ def limiting_hook(file: File) -> ast.Call | None:
     functions = {item.name: item for item in file.scan.functions}
     for name in ("register_hook", "register_post_accumulate_grad_hook", "register_full_backward_hook"):
         for node in file.scan.attributes.get(name, ()):
-            call = parent(node)
-            given = call.args[0] if isinstance(call, ast.Call) and call.func is node and call.args else None
+            call = call_of(node)
+            given = call.args[0] if call is not None and call.args else None
             hook = functions.get(given.id) if isinstance(given, ast.Name) else given
-            if isinstance(call, ast.Call) and isinstance(hook, (*FUNCTIONS, ast.Lambda)):
-                called = [at.func for at in ast.walk(hook) if isinstance(at, ast.Call)]
-                last = {at.attr if isinstance(at, ast.Attribute) else getattr(at, "id", "") for at in called}
-                if last & {"clamp", "clamp_", "clip", "clip_", "clip_grad_norm_", "clip_grad_value_"}:
+            if call is not None and isinstance(hook, (*FUNCTIONS, ast.Lambda)):
+                called = {last_name(at.func) for at in ast.walk(hook) if isinstance(at, ast.Call)}
+                if called & {"clamp", "clamp_", "clip", "clip_", "clip_grad_norm_", "clip_grad_value_"}:
                     return call
     return None
 
@@ -210,7 +211,9 @@ def _scaled_still(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -
             return False
         above = parent(above)
     line = getattr(node, "lineno", 0)
-    calls = [call for call in (*backwards, *(step.call for step in steps)) if function_of(call) is function_of(node)]
+    function = enclosing_function(node)
+    every = (*backwards, *(step.call for step in steps))
+    calls = [call for call in every if enclosing_function(call) is function]
     before = [call for call in calls if call.lineno < line]
     return bool(before) and max(before, key=lambda call: call.lineno) in backwards
 
@@ -249,10 +252,7 @@ def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
 
 
 def _clips(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return bool(_CLIPS.search(last))
+    return isinstance(node, ast.Call) and bool(_CLIPS.search(last_name(node.func)))
 
 
 def _unread(node: ast.Attribute) -> bool:
