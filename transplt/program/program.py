@@ -13,7 +13,8 @@ from transplt.project.facts import ProjectFacts
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
-from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent, scan
+from transplt.syntax.scan import FUNCTIONS, Scan, parent, scan
+from transplt.syntax.scopes import Scope
 from transplt.text.source import Source, UnreadableSource, read_source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, parent
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
@@ -35,6 +36,16 @@ def dotted(node: ast.AST) -> list[ast.expr]:
         found.append(above)
         above = parent(above)
     return found
+
+
+def text_of(node: ast.AST | None) -> str | None:
+    """The text of a string constant; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def index_of(nodes: Sequence[ast.AST | None], node: ast.AST) -> int:
+    """The index of a node in a list of nodes, -1 when it is none of them."""
+    return next((index for index, each in enumerate(nodes) if each is node), -1)
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -86,3 +97,21 @@ def is_main_guard(node: ast.stmt) -> bool:
     both = [node.test.left, node.test.comparators[0]]
     names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in both)
     return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
+
+
+def block_of(node: ast.stmt) -> list[ast.stmt]:
+    """The statements among which one stands."""
+    above = parent(node)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(above, name, None)
+        if isinstance(block, list) and node in block:
+            return block
+    return [node]
+
+
+def is_property(node: ast.AST) -> bool:
+    """True for a function that a decorator makes an attribute to read."""
+    if not isinstance(node, FUNCTIONS):
+        return False
+    lasts = [last_name(decorator) for decorator in node.decorator_list]
+    return any("property" in last or last in ("setter", "getter") for last in lasts)

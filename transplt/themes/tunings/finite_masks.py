@@ -11,7 +11,8 @@ import ast
 
 from transplt.edits.work import Work, is_dotted
 from transplt.edits.writing import Writer, written
-from transplt.syntax.scan import FUNCTIONS, Scope, chain, parent, statement
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.scopes import Scope
 from transplt.themes.tunings.attention import NATIVE
 from transplt.themes.tunings.values import attribute_values, function_around, held, runs_before, scripted, text_of
 

@@ -12,7 +12,8 @@ from transplt.codemods.call_edits import keyword_of
 from transplt.edits.insertions import Deletion
 from transplt.edits.work import Work
 from transplt.edits.writing import Writer, written
-from transplt.syntax.scan import Binding, parent
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Binding
 from transplt.themes.tunings.copies import is_device
 from transplt.themes.tunings.edits import edit, ignored
 from transplt.trees.lazy import cst

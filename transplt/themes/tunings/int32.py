@@ -13,7 +13,8 @@ from transplt.codemods.call_edits import keyword_of
 from transplt.edits.work import Work
 from transplt.edits.writing import Writer
 from transplt.syntax.names import Names
-from transplt.syntax.scan import Scope, parent
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Scope
 from transplt.themes.tunings.edits import edit
 from transplt.themes.tunings.float32 import renamed
 
