@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
-from transplt.syntax.scan import FUNCTIONS, Scan, Scope, parent
+from transplt.syntax.scan import FUNCTIONS, Scan, parent
+from transplt.syntax.scopes import Scope
 
 #: Last parts of modules that are compiled for CUDA, by the names that projects give them.
 _COMPILED = re.compile(r"(?:^|\.)(?:_C|_ext|_C_cuda|(?!is_|to_|has_|use_|set_|get_)[a-z0-9]\w*_cuda(?:_kernels?)?)$")

@@ -11,7 +11,8 @@ import ast
 
 from transplt.analysis import tables
 from transplt.syntax.names import Names, assigned_value
-from transplt.syntax.scan import FUNCTIONS, Binding, Scan, parent
+from transplt.syntax.scan import FUNCTIONS, Scan, parent
+from transplt.syntax.scopes import Binding
 
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 #: Attributes of a tensor that are tensors.

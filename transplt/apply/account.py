@@ -13,10 +13,10 @@ from transplt.edits.edit import Note
 from transplt.edits.work import Work
 from transplt.finding import Effort, Finding, Level, TokenCount
 from transplt.syntax.modules import import_base
-from transplt.syntax.scan import Binding
+from transplt.syntax.scopes import Binding
 from transplt.text.cuda_words import WORDS, Token, find_tokens, mentions_cuda
 from transplt.text.source import Source
-from transplt.values.reached import FOREIGN
+from transplt.values.callees import FOREIGN
 
 #: Words that are whole identifiers as often as parts of one.
 _ALIAS = "an alias: what it stands for has moved"
@@ -216,7 +216,7 @@ class _LongerNames:
         root = target.split(".")[0]
         if root == "torch":
             return "a name of torch that stays"
-        if self.work.flow.project_name(target) is not None:
+        if self.work.slots.own.project_name(target) is not None:
             return "a name of the project's own"
         return f"a name of the package {root}"
 
@@ -303,7 +303,7 @@ def _is_member(work: Work, node: ast.Attribute) -> bool:
     """True for a member of a class that the project defines (`Device.CUDA`)."""
     full = work.names.qualified(node)
     if full is not None:
-        return work.flow.project_name(full) is not None
+        return work.slots.own.project_name(full) is not None
     base = node.value
     if not isinstance(base, ast.Name):
         return False
@@ -330,7 +330,7 @@ def _imported_names(work: Work) -> list[Range]:
 
 
 def _gives(work: Work, module: str, relative: bool) -> str:
-    if relative or work.flow.project_name(module) is not None:
+    if relative or work.slots.own.project_name(module) is not None:
         return "a name of the project's own"
     root = module.split(".")[0]
     return f"{root}'s own cuda" if root in FOREIGN else f"a name that {root} gives"

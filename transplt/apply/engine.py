@@ -20,12 +20,12 @@ from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
 from transplt.text.cuda_words import find_tokens
 from transplt.text.source import Source, UnreadableSource, read_source
-from transplt.values.index import empty_facts, facts_of, tells_others
-from transplt.values.links import build_flow
-from transplt.values.slots import Flow
+from transplt.values.links import linked_slots
+from transplt.values.module_facts import empty_facts, facts_of, tells_others
+from transplt.values.slots import Slots
 
-#: A scanned file, with its flow where that was worked out.
-_Parsed = tuple[Source, Scan, Flow | None]
+#: A scanned file, with its slots where they were worked out.
+_Parsed = tuple[Source, Scan, Slots | None]
 #: Files parsed by `index_source`, kept for `migrate_source` in the same process; bounded by bytes of source.
 _PARSED: dict[str, tuple[bytes, _Parsed]] = {}
 _PARSED_LIMIT = 64_000_000
@@ -48,12 +48,12 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
         source, found = _scanned(data, path)
     except UnreadableSource:
         return empty_facts(path)
-    facts, flow = empty_facts(path), None
+    facts, slots = empty_facts(path), None
     if told:
-        flow = build_flow(found, Names(found), ProjectFacts(), alone=False)
-        facts = facts_of(found, flow)
+        slots = linked_slots(found, Names(found), ProjectFacts(), alone=False)
+        facts = facts_of(slots)
     if mentions_cuda or analysed:
-        _remember(path, data, (source, found, flow))
+        _remember(path, data, (source, found, slots))
     facts = _with_text(facts, data, settings)
     return replace(facts, analysis=support_facts(found)) if analysed else facts
 
@@ -114,11 +114,11 @@ def _finished(
             return _unreadable(data, path)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
-        source, found, flow = recalled or (*_scanned(data, path), None)
+        source, found, slots = recalled or (*_scanned(data, path), None)
     except UnreadableSource as error:
         return unreadable_result(data, path, error)
-    work = plan(source, found, rules, settings, project, flow)
-    return _analysed(finish(data, work), data, (source, found, flow), settings, project)
+    work = plan(source, found, rules, settings, project, slots)
+    return _analysed(finish(data, work), data, (source, found, slots), settings, project)
 
 
 def _analysed(

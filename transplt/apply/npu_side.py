@@ -1,6 +1,6 @@
 """Code that handles the NPU already: it stays as it is, and what is left for CUDA alone is said.
 
-A file is *portable* when it chooses between CUDA and the NPU (transplt/values/npu_choices.py). A project is when a
+A file is *portable* when it chooses between CUDA and the NPU (transplt/project/npu_choices.py). A project is when a
 tenth of its CUDA-bound files are. What they do on CUDA, on the CPU and on an NPU must not change, so nothing in them
 is edited but what the user's own rules say. An edit that was planned is dropped where the code is CUDA's side of such
 a choice, and becomes a finding everywhere else. A file that merely uses the NPU (`torch.npu.set_device(0)` next to a
@@ -14,10 +14,10 @@ import ast
 from transplt.edits.edit import Edit, Extent, Kept, Note
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.project import npu_choices
+from transplt.project.npu_choices import mentions_npu, npu_places
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.source import Source
-from transplt.values import npu_choices
-from transplt.values.npu_choices import mentions_npu, npu_places
 
 REASON = "CUDA's side of code that handles the NPU too"
 CODE = "NPU200"

@@ -14,14 +14,14 @@ from transplt.settings import Settings
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 from transplt.text.source import Source
-from transplt.values.slots import Flow
+from transplt.values.slots import Slots
 
 
 def plan(
-    source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, flow: Flow | None = None
+    source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, slots: Slots | None = None
 ) -> Work:
-    """What fixers find in a file. `flow`: where its values go, as far as that is known without its project."""
-    work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_flow=flow)
+    """What fixers find in a file. `slots`: where its values go, as far as that is known without its project."""
+    work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_slots=slots)
     themes = _themes(settings) if settings.adds_code else ()
     for fixer in (*(each for each in themes if each.rank < 0), *in_force(settings)):
         fixer.look(work)

@@ -17,7 +17,7 @@ from transplt.finding import Effort
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.values.reached import FOREIGN
+from transplt.values.callees import FOREIGN
 
 fixer = Fixer(__name__, code="NPU270", rank=610)
 

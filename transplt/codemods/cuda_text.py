@@ -9,7 +9,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.values.reached import Place
+from transplt.values.place import Place
 
 _LIBRARY = re.compile(
     r"(?:^|/)(?:lib)?(?:cuda|cudart|cudnn|cublas|cublasLt|cufft|curand|cusparse|cusolver|nccl|nvrtx|nvrtc|nvToolsExt|nvidia-ml)"

@@ -8,10 +8,11 @@ import re
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.project.marks import DEVICE, marks_by_name
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
-from transplt.values.kinds import certain_kind, is_kind
-from transplt.values.links import DEVICE, DEVICE_STRING, hint_of
+from transplt.values.device_or_backend import holds, holds_by_form
+from transplt.values.device_strings import DEVICE_STRING
 
 fixer = Fixer(__name__, code="NPU209", rank=210)
 
@@ -44,7 +45,7 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> Finds:
             return
     else:
         return
-    if not is_kind(work.flow, node.value, DEVICE):
+    if not holds(work.slots, node.value, DEVICE):
         return
     assert bound is not None
     if not sure:
@@ -74,14 +75,14 @@ def _index(work: Work, node: ast.Subscript, part: ast.expr) -> Finds:
 
 def _spells_a_device(work: Work, node: ast.expr) -> bool:
     """True for what is called a device, is one by its form, or holds a CUDA string."""
-    flow = work.flow
-    if not is_kind(flow, node, DEVICE):
+    slots = work.slots
+    if not holds(slots, node, DEVICE):
         return False
-    slot = flow.slot(node)
-    if slot is None or DEVICE in hint_of(slot) or certain_kind(flow, node, DEVICE):
+    slot = slots.of(node)
+    if slot is None or DEVICE in marks_by_name(slot) or holds_by_form(slots, node, DEVICE):
         return True
-    root = flow.find(slot)
-    return any(flow.find(held) == root for held in flow.held)
+    root = slots.find(slot)
+    return any(slots.find(held) == root for held in slots.held)
 
 
 def _shift(work: Work, bound: ast.expr) -> Finds:

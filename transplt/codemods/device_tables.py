@@ -7,13 +7,15 @@ import ast
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.project.marks import DEVICE
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 from transplt.trees.displays import with_rows
 from transplt.trees.transform import CannotRewrite
-from transplt.values.kinds import is_kind
-from transplt.values.links import DEVICE, DEVICE_STRING
-from transplt.values.reached import is_map_location, places, store_slots
+from transplt.values.device_or_backend import holds
+from transplt.values.device_strings import DEVICE_STRING
+from transplt.values.reached import places
+from transplt.values.stores import is_map_location, store_slots
 
 fixer = Fixer(__name__, code="NPU209", rank=190)
 
@@ -116,28 +118,28 @@ def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
     """True when the file shows that a table's keys are compared with devices."""
     if is_map_location(display):
         return True
-    flow = work.flow
+    slots = work.slots
     above = parent(display)
     if isinstance(above, ast.Subscript) and above.value is display:
-        return is_kind(flow, above.slice, DEVICE)
+        return holds(slots, above.slice, DEVICE)
     if isinstance(above, ast.Attribute) and above.attr == "get":
         call = parent(above)
-        return isinstance(call, ast.Call) and bool(call.args) and is_kind(flow, call.args[0], DEVICE)
+        return isinstance(call, ast.Call) and bool(call.args) and holds(slots, call.args[0], DEVICE)
     if isinstance(above, ast.Compare):
-        return is_kind(flow, above.left, DEVICE)
-    slots: set[str] = set()
+        return holds(slots, above.left, DEVICE)
+    reached: set[str] = set()
     if isinstance(above, ast.Assign):
         for target in above.targets:
-            slots.update(store_slots(flow, target, ()))
+            reached.update(store_slots(slots, target, ()))
     elif isinstance(above, ast.AnnAssign):
-        slots.update(store_slots(flow, above.target, ()))
+        reached.update(store_slots(slots, above.target, ()))
     else:
-        slots.update(place.detail for place in places(flow, display) if place.kind == "slot")
-    roots = {flow.find(slot) for slot in slots}
-    if any(DEVICE in flow.marks.get(root, ()) for root in roots):
+        reached.update(place.detail for place in places(slots, display) if place.kind == "slot")
+    roots = {slots.find(slot) for slot in reached}
+    if any(DEVICE in slots.marks.get(root, ()) for root in roots):
         return True  # a table that goes where a device goes: map_location
     return bool(roots) and any(
-        (slot := flow.slot(table)) is not None and flow.find(slot) in roots and is_kind(flow, key, DEVICE)
+        (slot := slots.of(table)) is not None and slots.find(slot) in roots and holds(slots, key, DEVICE)
         for table, key in _lookups(work)
     )
 

@@ -19,7 +19,7 @@ from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.calls import renamed_arguments
 from transplt.trees.literals import words_in_literal
-from transplt.values.links import whole_value
+from transplt.values.device_strings import whole_value
 from transplt.values.reached import places
 
 fixer = Fixer(__name__, code="NPU220", rank=520)
@@ -314,7 +314,7 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     if id(outer) in work.taken or not names or isinstance(parent(outer), ast.Expr):
         return
     runs = "\n" not in text and _runs(work, outer)
-    kinds = {place.kind for place in places(work.flow, outer)}
+    kinds = {place.kind for place in places(work.slots, outer)}
     if not runs and (kinds <= {"prose", "flag"} or "compare" in kinds):
         return
     if not work.take(outer):

@@ -16,7 +16,7 @@ from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
 from transplt.syntax.scan import parent
-from transplt.values.reached import FOREIGN
+from transplt.values.callees import FOREIGN
 
 fixer = Fixer(__name__, code="NPU553", rank=130)
 

@@ -7,8 +7,8 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.values.links import DEVICE
-from transplt.values.reached import FOREIGN
+from transplt.project.marks import DEVICE
+from transplt.values.callees import FOREIGN
 
 fixer = Fixer(__name__, code="NPU203", rank=560)
 
@@ -19,13 +19,13 @@ def handed_to_another_library(work: Work, call: ast.Call) -> Finds:
     root = (work.names.qualified(call.func) or "").partition(".")[0]
     if root not in FOREIGN or not work.scan.strings or not _is_imported(work):
         return
-    flow = work.flow
-    held = {flow.find(slot) for slot in flow.held}
+    slots = work.slots
+    held = {slots.find(slot) for slot in slots.held}
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
         if not isinstance(value, (ast.Name, ast.Attribute)):
             continue
-        slot = flow.slot(value)
-        if slot is not None and flow.find(slot) in held and DEVICE in flow.marks_of(slot):
+        slot = slots.of(value)
+        if slot is not None and slots.find(slot) in held and DEVICE in slots.marks_of(slot):
             yield work.note(
                 value,
                 fixer.code,

@@ -16,7 +16,7 @@ from transplt.finding import Effort, Level
 from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import module_named
-from transplt.values.reached import PROSE_CALLS
+from transplt.values.callees import PROSE_CALLS
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
 

@@ -8,9 +8,9 @@ import re
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.project.marks import BACKEND, DEVICE
 from transplt.syntax.scan import parent
 from transplt.trees.literals import in_literals
-from transplt.values.links import BACKEND, DEVICE
 from transplt.values.reached import places
 
 fixer = Fixer(__name__, code="NPU207", rank=540)
@@ -32,7 +32,7 @@ def text_of_a_flag(work: Work, node: ast.Constant) -> Finds:
     """Rewrite the words in `help=` of a flag; names of flags stay, and so does text on a choice that stays."""
     if not _WORD.search(str(node.value)) or isinstance(parent(node), ast.JoinedStr):
         return
-    for place in places(work.flow, node):
+    for place in places(work.slots, node):
         flag = place.other
         if place.kind == "help" and isinstance(flag, ast.Call) and not _names_a_choice(work, flag) and work.take(node):
             yield work.keep(node, "names of flags, variables and packages in the text stay")
@@ -48,8 +48,8 @@ def _names_a_choice(work: Work, call: ast.Call) -> bool:
         for node in ast.walk(value):
             if not isinstance(node, ast.Constant) or str(node.value).lower() not in _VALUES:
                 continue
-            slots = [place.detail for place in places(work.flow, node) if place.kind == "slot"]
-            if any(not work.flow.marks_of(slot) & {DEVICE, BACKEND} for slot in slots):
+            reached = [place.detail for place in places(work.slots, node) if place.kind == "slot"]
+            if any(not work.slots.marks_of(slot) & {DEVICE, BACKEND} for slot in reached):
                 return True
     return False
 

@@ -9,11 +9,11 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.names import SELF
 from transplt.syntax.scan import parent
 from transplt.trees import names
 from transplt.trees.literals import words_in_literal
-from transplt.values.links import SELF
-from transplt.values.reached import FOREIGN
+from transplt.values.callees import FOREIGN
 
 fixer = Fixer(__name__, code="NPU210", rank=420)
 
@@ -169,7 +169,7 @@ def _foreign_base(work: Work, node: ast.Attribute) -> str:
         return ""
     for base in above.bases:
         full = work.names.qualified(base)
-        if full is None or full.split(".")[0] == "torch" or work.flow.project_name(full) is not None:
+        if full is None or full.split(".")[0] == "torch" or work.slots.own.project_name(full) is not None:
             continue
         last = full.rpartition(".")[2]
         if not last.endswith(("Module", "Model", "Net", "Layer", "Tensor", "Mixin", "Base", "Head")):

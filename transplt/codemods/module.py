@@ -18,7 +18,8 @@ from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.asks import call_of
 from transplt.syntax.modules import import_base
-from transplt.syntax.scan import Binding, Scope, parent
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Binding, Scope
 from transplt.text.cuda_words import mentions_cuda
 from transplt.trees.names import modules_imported, names_imported
 from transplt.trees.transform import New

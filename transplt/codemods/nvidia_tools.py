@@ -10,7 +10,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.scan import parent
-from transplt.values.links import whole_value
+from transplt.values.device_strings import whole_value
 from transplt.values.reached import places
 
 fixer = Fixer(__name__, code="NPU245", rank=510)
@@ -50,7 +50,7 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     outer: ast.expr = above if isinstance(above, ast.JoinedStr) else node
     if not _COMMAND.search(whole_value(outer)) or id(outer) in work.taken or isinstance(parent(outer), ast.Expr):
         return
-    kinds = {place.kind for place in places(work.flow, outer)}
+    kinds = {place.kind for place in places(work.slots, outer)}
     if kinds == {"prose"} or kinds & {"key", "row", "named"} or not work.take(outer):
         return
     yield work.note(

@@ -11,8 +11,9 @@ import ast
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
-from transplt.syntax.scan import FUNCTIONS, Scope, is_property, parent
+from transplt.syntax.asks import is_property, last_name
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scopes import Scope
 
 fixer = Fixer(__name__, code="NPU214", rank=440)
 

@@ -18,7 +18,7 @@ from transplt.syntax.asks import call_of, dotted, last_name
 from transplt.syntax.scan import STRING_WORDS, parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
-from transplt.values.reached import FOREIGN
+from transplt.values.callees import FOREIGN
 
 fixer = Fixer(__name__, code="NPU232", rank=400)
 

@@ -13,9 +13,9 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.project.marks import DEVICE, marks_by_name
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.values.last_value import last_value
-from transplt.values.slots import DEVICE, hint_of
 
 fixer = Fixer(__name__, code="NPU314", rank=260, needs=(b"double", b"float64", b"DoubleTensor"))
 
@@ -97,7 +97,7 @@ def _names_device(work: Work, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (str, int))
     last = last_name(node)
-    return DEVICE in hint_of(last)
+    return DEVICE in marks_by_name(last)
 
 
 def _is_cpu(node: ast.expr) -> bool:

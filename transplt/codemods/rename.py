@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.asks import dotted
-from transplt.syntax.scan import Binding
+from transplt.syntax.scopes import Binding
 from transplt.trees.names import dotted as dotted_name
 
 fixer = Fixer(__name__, code="NPU002", rank=410)

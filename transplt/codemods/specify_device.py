@@ -15,12 +15,12 @@ from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.rewrite import Piece
 from transplt.edits.work import Work
+from transplt.project.marks import DEVICE
 from transplt.syntax.asks import is_main_guard, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.lexer import literals
 from transplt.trees.transform import New, refusing
-from transplt.values.kinds import verdict
-from transplt.values.links import DEVICE
+from transplt.values.device_or_backend import verdict
 from transplt.values.reached import places
 
 fixer = Fixer(__name__, code="NPU250", rank=200)
@@ -69,9 +69,9 @@ def _indices(work: Work) -> dict[int, ast.expr]:
 
 def _string(work: Work, node: ast.Constant) -> Finds:
     above = parent(node)
-    if isinstance(above, ast.Dict) or verdict(work.flow, places(work.flow, node), DEVICE) != DEVICE:
+    if isinstance(above, ast.Dict) or verdict(work.slots, places(work.slots, node), DEVICE) != DEVICE:
         return
-    if any(place.kind == "compare" for place in places(work.flow, node)) or not work.take(node):
+    if any(place.kind == "compare" for place in places(work.slots, node)) or not work.take(node):
         return
     yield Edit(
         node,

@@ -10,13 +10,16 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
+from transplt.project.marks import BACKEND, DEVICE
 from transplt.rules.rule import Kind
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
-from transplt.values.kinds import verdict
-from transplt.values.links import BACKEND, BACKEND_STRINGS, BACKENDS_STRING, DEVICE, DEVICE_STRING, Flow, whole_value
-from transplt.values.reached import Place, places
+from transplt.values.device_or_backend import verdict
+from transplt.values.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
+from transplt.values.place import Place
+from transplt.values.reached import places
+from transplt.values.slots import Slots
 
 fixer = Fixer(__name__, code="NPU201", rank=550)
 
@@ -30,7 +33,7 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
     """Decide for each string that holds a CUDA word and that no other fixer has claimed."""
     if not work.scan.strings:
         return
-    flow = work.flow
+    slots = work.slots
     seen: set[int] = set()
     for node in sorted(work.scan.strings, key=lambda n: (n.lineno, n.col_offset)):
         above = parent(node)
@@ -40,20 +43,20 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
         seen.add(id(outer))
         value = whole_value(outer)
         if DEVICE_STRING.fullmatch(value):
-            yield from _decide(work, flow, outer, value, DEVICE)
+            yield from _decide(work, slots, outer, value, DEVICE)
         elif value in BACKEND_STRINGS or (BACKENDS_STRING.fullmatch(value) and "nccl" in value):
-            yield from _decide(work, flow, outer, value, BACKEND)
+            yield from _decide(work, slots, outer, value, BACKEND)
         elif DOTTED.fullmatch(value):
             yield from _dotted(work, outer, value)
         else:
-            yield from _other(work, flow, outer, value)
+            yield from _other(work, slots, outer, value)
 
 
-def _decide(work: Work, flow: Flow, node: ast.expr, value: str, wanted: str) -> Finds:
-    found = places(flow, node)
-    said = verdict(flow, found, wanted)
+def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -> Finds:
+    found = places(slots, node)
+    said = verdict(slots, found, wanted)
     if said != wanted and value.isupper() and wanted == BACKEND:
-        yield from _other(work, flow, node, value)  # a label or a name as a rule
+        yield from _other(work, slots, node, value)  # a label or a name as a rule
     elif said != wanted:
         yield from _stays(work, node, value, said, found, wanted)
     elif wanted == DEVICE:
@@ -213,15 +216,15 @@ def _is_own_key(work: Work, node: ast.expr) -> bool:
     return above.func.attr in ("get", "pop", "setdefault") and above.args[:1] == [node]
 
 
-def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> Finds:
+def _other(work: Work, slots: Slots, node: ast.expr, value: str) -> Finds:
     """Strings that hold a CUDA word among other text."""
-    found = places(flow, node)
+    found = places(slots, node)
     short = len(value) < 40 and " " not in value and "cuda" in value
     if short and any(place.kind == "compare" and place.detail == "regex" for place in found):
-        if verdict(flow, found, DEVICE) == DEVICE:
+        if verdict(slots, found, DEVICE) == DEVICE:
             yield from _replace(work, node, "NPU201", f"pattern of device strings {value!r}", (("cuda", "npu"),))
             return
-    elif short and _BEGINS.match(value) and _certainly_device(flow, found):
+    elif short and _BEGINS.match(value) and _certainly_device(slots, found):
         yield work.note(
             node,
             "NPU202",
@@ -232,6 +235,6 @@ def _other(work: Work, flow: Flow, node: ast.expr, value: str) -> Finds:
     yield from explain(work, node, value, found)
 
 
-def _certainly_device(flow: Flow, found: list[Place]) -> bool:
+def _certainly_device(slots: Slots, found: list[Place]) -> bool:
     places_ = [place for place in found if place.kind in (DEVICE, "compare", "slot", "named")]
-    return bool(places_) and len(places_) == len(found) and verdict(flow, found, DEVICE) == DEVICE
+    return bool(places_) and len(places_) == len(found) and verdict(slots, found, DEVICE) == DEVICE

@@ -15,10 +15,11 @@ from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
 from transplt.syntax.asks import last_name
 from transplt.syntax.names import Names
-from transplt.syntax.scan import Binding, Scan
+from transplt.syntax.scan import Scan
+from transplt.syntax.scopes import Binding
 from transplt.text.source import Source
-from transplt.values.links import build_flow
-from transplt.values.slots import Flow
+from transplt.values.links import linked_slots
+from transplt.values.slots import Slots
 
 
 @dataclass(slots=True)
@@ -45,20 +46,20 @@ class Work:
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     new_names: set[str] = field(default_factory=set)
     between_visits: dict[str, Any] = field(default_factory=dict)
-    known_flow: Flow | None = None  # worked out before the project was known
-    _flow: Flow | None = None
+    known_slots: Slots | None = None  # worked out before the project was known
+    _slots: Slots | None = None
     _by_name: dict[str, list[tuple[int, ast.Call]]] | None = None
     _by_last: dict[str, list[tuple[int, ast.Call]]] | None = None
 
     @property
-    def flow(self) -> Flow:
-        """Where the values of this file go; built when a fixer first asks."""
-        if self._flow is None:
-            if self.known_flow is not None and self.project.known:
-                self._flow = self.known_flow.join(self.names, self.project)
+    def slots(self) -> Slots:
+        """The slots of this file, and which of them share a value; linked when a fixer first asks."""
+        if self._slots is None:
+            if self.known_slots is not None and self.project.known:
+                self._slots = self.known_slots.join(self.names, self.project)
             else:
-                self._flow = build_flow(self.scan, self.names, self.project)
-        return self._flow
+                self._slots = linked_slots(self.scan, self.names, self.project)
+        return self._slots
 
     # --- what fixers say ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from transplt.program.files import File, imported_paths, paths_of, read_file
 from transplt.project.facts import ProjectFacts
-from transplt.syntax.scan import FUNCTIONS, Scope, parent, statement
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).

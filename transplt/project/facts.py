@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from transplt.project.name_hints import hint_of
-
-#: Attribute and key names that say nothing about what they hold: uses of one class tell nothing of another's.
-GENERIC = frozenset(
-    "name names type types value values data key keys mode kind id ids args arg kwargs config cfg conf text label "
-    "labels title index idx path shape size dtype func fn cls klass module model models options opts params param "
-    "item items x y default description help result results state status tag tags category target targets source "
-    "src dst op ops impl method style format fmt level output outputs input inputs content message msg raw string "
-    "str line parent node children info meta version prefix suffix variant flavor choice choices".split()
-)
+from transplt.project.components import Components
+from transplt.project.marks import GENERIC, marks_by_name
+from transplt.syntax.names import SELF
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +15,14 @@ class ModuleFacts:
     """What one file tells the rest of its project; small and picklable.
 
     `imports`: local module-level name -> full name it imports. `stars`: modules it imports everything from.
-    `slots`: groups of value slots that share their values, with the marks they carry (see `flow`).
-    `cuda_definitions`: (qualified name, kind) of functions, methods, classes and members called cuda or is_cuda.
+    `defined`: its other module-level names. `used_from`: full names that it takes from other modules.
+    `links`: groups of slots that share their values. `marks`: (slot of a group, or alone; what its values are).
+    `parameters`: (function, its positional parameters) where a parameter holds a device or a backend.
+    `cuda_methods`: full names of its functions and methods called cuda or is_cuda. `cuda_data`: which of the two names
+    it gives to attributes that are data. `flags`: destinations of command line flags that mention cuda.
     `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
     `has_kernels`: it builds or imports CUDA kernels.
-    `uses_cuda`: it speaks of CUDA; `handles_npu`: it chooses between CUDA and the NPU (see `values.npu_choices`).
+    `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
     `analysis`: what it says to the analysis, where that is asked for (transplt.analysis.project reads it).
     """
 
@@ -53,7 +49,12 @@ class ModuleFacts:
 
 @dataclass(slots=True)
 class ProjectFacts:
-    """The sum of all `ModuleFacts`. An empty one stands for a file seen without its project."""
+    """The sum of all `ModuleFacts`. An empty one stands for a file seen without its project.
+
+    `reexports`: full name -> what of torch it stands for. `used_names`: full names that some file takes from another.
+    `parameters`, `cuda_methods`, `cuda_data`, `flags` are those of all files, `defined` and `instances` by full name.
+    `portable`: at least a tenth of the files that speak of CUDA choose between it and the NPU.
+    """
 
     known: bool = False
     modules: dict[str, str] = field(default_factory=dict)  # module name -> path
@@ -113,7 +114,7 @@ class ProjectFacts:
         return joined
 
     def global_slot(self, known: str) -> str:
-        """The slot of a module-level name, or of a class attribute when what is in front of the last dot is a class."""
+        """The slot of a module-level name, or of an attribute where a class or an instance is before the last dot."""
         owner, _, name = known.rpartition(".")
         if owner in self.instances:
             return f"s:{self.instances[owner]}.{name}"
@@ -161,43 +162,33 @@ def _suffixes(modules: dict[str, str]) -> dict[str, str]:
 
 
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
-    roots: dict[str, str] = {}
+    shared = Components()
     known: dict[str, str] = {}
-    hinted: list[tuple[str, str]] = []
-
-    def find(slot: str) -> str:
-        while (above := roots.get(slot, slot)) != slot:
-            slot = above
-        return slot
-
-    def link(a: str, b: str) -> None:
-        low, high = sorted((find(a), find(b)))
-        if low != high:
-            roots[high] = low
+    named: list[tuple[str, str]] = []
 
     def name(slot: str) -> str:
         found = known.get(slot)
         if found is None:
             found = known[slot] = _known(joined, slot)
             if found != slot:
-                link(slot, found)  # files go on calling it by the name they know
-                hinted.extend((found, mark) for mark in hint_of(found))
+                shared.link(slot, found)  # files go on calling it by the name they know
+                named.extend((found, mark) for mark in marks_by_name(found))
         return found
 
     for item in every:
         for group in item.links:
             first = name(group[0])
             for other in group[1:]:
-                link(first, name(other))
-    marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + hinted
+                shared.link(first, name(other))
+    marked = [(name(slot), mark) for item in every for slot, mark in item.marks] + named
     slots = sorted(set(known) | set(known.values()))
     bases = [(cls, joined.canonical(base)) for item in every for cls, base in item.bases]
     for a, b in unify_attributes(slots, bases):
-        link(a, b)
+        shared.link(a, b)
     marks: dict[str, set[str]] = {}
     for slot, mark in marked:
-        marks.setdefault(find(slot), set()).add(mark)
-    joined.slots = {slot: find(slot) for slot in roots}
+        marks.setdefault(shared.find(slot), set()).add(mark)
+    joined.slots = {slot: shared.find(slot) for slot in shared.above}
     joined.marks = {root: frozenset(found) for root, found in marks.items()}
 
 
@@ -257,7 +248,7 @@ def _known(joined: ProjectFacts, slot: str) -> str:
         for owner in (path, f"{path}.__init__"):
             names = joined.parameters.get(owner)
             if names is not None:
-                at = int(index) + (1 if names[0] in ("self", "cls") else 0)
+                at = int(index) + (1 if names[0] in SELF else 0)
                 if at < len(names):
                     return f"p:{owner}.{names[at]}"
         return f"p:{path}.#{index}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, parent
 
 _Placed = TypeVar("_Placed", bound=ast.expr | ast.stmt)
 
@@ -44,6 +44,16 @@ def dotted(node: ast.AST) -> list[ast.expr]:
 def by_place(nodes: Iterable[_Placed]) -> list[_Placed]:
     """Nodes in the order in which they begin in the source."""
     return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+
+
+def text_of(node: ast.AST | None) -> str | None:
+    """The text of a string constant; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def index_of(nodes: Sequence[ast.AST | None], node: ast.AST) -> int:
+    """The index of a node in a list of nodes, -1 when it is none of them."""
+    return next((index for index, each in enumerate(nodes) if each is node), -1)
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -95,3 +105,21 @@ def is_main_guard(node: ast.stmt) -> bool:
     both = [node.test.left, node.test.comparators[0]]
     names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in both)
     return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
+
+
+def block_of(node: ast.stmt) -> list[ast.stmt]:
+    """The statements among which one stands."""
+    above = parent(node)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(above, name, None)
+        if isinstance(block, list) and node in block:
+            return block
+    return [node]
+
+
+def is_property(node: ast.AST) -> bool:
+    """True for a function that a decorator makes an attribute to read."""
+    if not isinstance(node, FUNCTIONS):
+        return False
+    lasts = [last_name(decorator) for decorator in node.decorator_list]
+    return any("property" in last or last in ("setter", "getter") for last in lasts)

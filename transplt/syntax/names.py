@@ -9,8 +9,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.syntax.scan import Binding, Scan, Scope, parent
+from transplt.syntax.asks import last_name, text_of
+from transplt.syntax.scan import Scan, chain, parent
+from transplt.syntax.scopes import Binding, Scope
 
+#: What methods call the object, or the class, that they belong to.
+SELF = ("self", "cls")
 _BUILTIN_TORCH = "torch"
 #: Functions that import the module whose name they are given.
 IMPORT_CALLS = ("import_module", "importorskip", "__import__")
@@ -18,7 +22,7 @@ IMPORT_CALLS = ("import_module", "importorskip", "__import__")
 
 @dataclass(slots=True)
 class Names:
-    """Resolver of one file. `reexports` maps full names of the project to what they import from elsewhere."""
+    """Resolver of one file. `reexports`: full name in the project -> what of torch it stands for."""
 
     scan: Scan
     reexports: dict[str, str] = field(default_factory=dict)
@@ -111,12 +115,9 @@ def assigned_value(store: ast.AST) -> ast.expr | None:
 
 def imported_by_call(call: ast.Call) -> str | None:
     """The module that `import_module("a.b")`, `pytest.importorskip("a")` or `__import__("a")` gives, else None."""
-    func = call.func
-    last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-    if last not in IMPORT_CALLS or not call.args or not isinstance(call.args[0], ast.Constant):
-        return None
-    name = call.args[0].value
-    if not isinstance(name, str) or not name or name.startswith("."):
+    last = last_name(call.func)
+    name = text_of(call.args[0]) if last in IMPORT_CALLS and call.args else None
+    if not name or name.startswith("."):
         return None
     return name.split(".")[0] if last == "__import__" else name
 
@@ -137,12 +138,4 @@ def replaces_failed_import(binding: Binding) -> bool:
         if isinstance(above, ast.If) and node in above.orelse and binding.kind in ("assign", "def", "class", "import"):
             return binding.kind != "import" and isinstance(above.test, (ast.Name, ast.Attribute, ast.Call, ast.Compare))
         node = above
-    return binding.kind in ("def", "class") and _in_handler(binding.node)
-
-
-def _in_handler(node: ast.AST) -> bool:
-    while not isinstance(node, ast.Module):
-        if isinstance(node, ast.ExceptHandler):
-            return True
-        node = parent(node)
-    return False
+    return binding.kind in ("def", "class") and any(isinstance(each, ast.ExceptHandler) for each in chain(binding.node))

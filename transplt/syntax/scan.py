@@ -1,6 +1,7 @@
 """One walk over a file's syntax tree: scopes, bindings, and the nodes that later stages look at.
 
-The walk keeps its own stack (400-branch elif chains are real) and links every node to its parent. It decides nothing.
+The walk keeps its own stack (400-branch elif chains are real) and writes on each node what holds it and in which scope
+its names are looked up. It decides nothing.
 """
 
 from __future__ import annotations
@@ -9,67 +10,18 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from transplt.syntax.modules import import_base
+from transplt.syntax.scopes import Binding, Scope
 from transplt.text.source import Source
 
-Push = Callable[[tuple[ast.AST, ast.AST, "Scope"]], None]
+#: A node yet to be walked, the node that holds it, and the scope in which its names are looked up.
+Step = tuple[Any, ast.AST, Scope]
+Push = Callable[[Step], None]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Strings are kept as candidates when their lowered value holds one of these.
 STRING_WORDS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti")
-
-
-@dataclass(slots=True, eq=False)
-class Binding:
-    """One thing that gives a name its value in a scope.
-
-    `kind`: import (then `target` is the full name), star, param, def, class, assign, other. `node` is the statement,
-    the parameter, or the Name node in store position.
-    """
-
-    kind: str
-    node: ast.AST
-    target: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class Scope:
-    """A scope of Python: kind module, class, function, lambda or comprehension."""
-
-    kind: str
-    node: ast.AST
-    parent: Scope | None
-    bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    outward: dict[str, str] = field(default_factory=dict)  # name -> "global" | "nonlocal"
-    stars: list[str] = field(default_factory=list)
-
-    def bind(self, name: str, binding: Binding) -> None:
-        scope = self
-        if (how := self.outward.get(name)) is not None:
-            scope = self.module() if how == "global" else self.enclosing_function(name)
-        scope.bindings.setdefault(name, []).append(binding)
-
-    def module(self) -> Scope:
-        scope = self
-        while scope.parent is not None:
-            scope = scope.parent
-        return scope
-
-    def enclosing_function(self, name: str) -> Scope:
-        """The function scope outside this one that a `nonlocal` name belongs to."""
-        scope = self.parent
-        while scope is not None and scope.parent is not None:
-            if scope.kind == "function" and name in scope.bindings:
-                return scope
-            scope = scope.parent
-        return self
-
-    def binder(self) -> Scope:
-        """Where `:=` binds: the nearest scope that is no comprehension."""
-        scope = self
-        while scope.kind == "comprehension" and scope.parent is not None:
-            scope = scope.parent
-        return scope
 
 
 @dataclass(slots=True)
@@ -104,6 +56,12 @@ def parent(node: ast.AST) -> ast.AST:
     return node._parent  # type: ignore[attr-defined, no-any-return]
 
 
+def _link(node: Any, above: ast.AST, scope: Scope) -> None:
+    """Write on a node what `parent` and `Scan.scope_of` read: a dict beside the tree would make each of them slower."""
+    node._parent = above
+    node._scope = scope
+
+
 def statement(node: ast.AST) -> ast.stmt:
     """The statement that holds an expression (or the statement itself)."""
     while not isinstance(node, ast.stmt):
@@ -118,17 +76,6 @@ def chain(node: ast.AST) -> list[ast.AST]:
         node = parent(node)
         found.append(node)
     return found
-
-
-def is_property(node: ast.AST) -> bool:
-    """True for a function that a decorator makes an attribute to read."""
-    if not isinstance(node, FUNCTIONS):
-        return False
-    for decorator in node.decorator_list:
-        last = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
-        if "property" in last or last in ("setter", "getter"):
-            return True
-    return False
 
 
 _CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -157,43 +104,42 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
     found = Scan(source, path, tree, root)
     found.scopes[tree] = root
     found.declares_outward = b"global" in source.utf8 or b"nonlocal" in source.utf8
-    tree._parent = tree  # type: ignore[attr-defined]
-    tree._scope = root  # type: ignore[attr-defined]
+    _link(tree, tree, root)
     names, attributes, strings = found.names, found.attributes, found.strings
     # Scopes are opened as their headers are met, but a nested scope's bindings never need an outer one to be complete
     # except through global and nonlocal: those declarations are read when a function is entered.
-    stack: list[tuple[ast.AST, ast.AST, Scope]] = [(child, tree, root) for child in reversed(tree.body)]
+    stack: list[Step] = [(child, tree, root) for child in reversed(tree.body)]
     pop, push = stack.pop, stack.append
     child_fields = _CHILD_FIELDS
     while stack:
         node, above, scope = pop()
-        node._parent = above  # type: ignore[attr-defined]
-        node._scope = scope  # type: ignore[attr-defined]
+        node._parent = above  # `_link`, without a call for each node
+        node._scope = scope
         kind = type(node)
         if kind is ast.Name:
-            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                names[node.id].append(node)  # type: ignore[attr-defined, arg-type]
+            if type(node.ctx) is ast.Load:
+                names[node.id].append(node)
             else:
                 target = scope.binder() if type(above) is ast.NamedExpr else scope
-                target.bind(node.id, Binding("assign", node))  # type: ignore[attr-defined]
+                target.bind(node.id, Binding("assign", node))
             continue
         if kind is ast.Constant:
-            value = node.value  # type: ignore[attr-defined]
+            value = node.value
             if type(value) is str and len(value) > 3:
                 lowered = value.lower()
                 for word in STRING_WORDS:
                     if word in lowered:
-                        strings.append(node)  # type: ignore[arg-type]
+                        strings.append(node)
                         break
             continue
         if kind is ast.Attribute:
-            attributes[node.attr].append(node)  # type: ignore[attr-defined, arg-type]
-            if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
-                found.stores.append(node)  # type: ignore[arg-type]
-            push((node.value, node, scope))  # type: ignore[attr-defined]
+            attributes[node.attr].append(node)
+            if type(node.ctx) is ast.Store:
+                found.stores.append(node)
+            push((node.value, node, scope))
             continue
         if kind is ast.Call:
-            found.calls.append(node)  # type: ignore[arg-type]
+            found.calls.append(node)
         elif kind in _SPECIAL:
             _SPECIAL[kind](found, node, scope, push)
             continue
@@ -209,8 +155,7 @@ def scan(source: Source, tree: ast.Module, path: str = "") -> Scan:
     return found
 
 
-def _function(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, FUNCTIONS)
+def _function(found: Scan, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, push: Push) -> None:
     scope.bind(node.name, Binding("def", node))
     found.functions.append(node)
     inner = Scope("function", node, scope)
@@ -230,8 +175,7 @@ def _function(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
 def _type_parameters(node: ast.AST, outer: Scope, inner: Scope, push: Push) -> None:
     """`def f[T: bound = default]` of Python 3.12 and 3.13."""
     for parameter in getattr(node, "type_params", ()):
-        parameter._parent = node
-        parameter._scope = outer
+        _link(parameter, node, outer)
         inner.bind(parameter.name, Binding("other", parameter))
         for name in ("bound", "default_value"):
             child = getattr(parameter, name, None)
@@ -240,16 +184,14 @@ def _type_parameters(node: ast.AST, outer: Scope, inner: Scope, push: Push) -> N
 
 
 def _arguments(args: ast.arguments, owner: ast.AST, outer: Scope, inner: Scope, push: Push) -> None:
-    args._parent = owner  # type: ignore[attr-defined]
-    args._scope = outer  # type: ignore[attr-defined]
+    _link(args, owner, outer)
     for default in [*args.kw_defaults, *args.defaults]:
         if default is not None:
             push((default, args, outer))
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     every += [extra for extra in (args.vararg, args.kwarg) if extra is not None]
     for arg in every:
-        arg._parent = args  # type: ignore[attr-defined]
-        arg._scope = inner  # type: ignore[attr-defined]
+        _link(arg, args, inner)
         inner.bind(arg.arg, Binding("param", arg))
         if arg.annotation is not None:
             push((arg.annotation, arg, outer))
@@ -271,16 +213,14 @@ def _declare_outward(body: list[ast.stmt], inner: Scope) -> None:
             stack.extend(node.body)
 
 
-def _lambda(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.Lambda)
+def _lambda(found: Scan, node: ast.Lambda, scope: Scope, push: Push) -> None:
     inner = Scope("lambda", node, scope)
     found.scopes[node] = inner
     push((node.body, node, inner))
     _arguments(node.args, node, scope, inner, push)
 
 
-def _class(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.ClassDef)
+def _class(found: Scan, node: ast.ClassDef, scope: Scope, push: Push) -> None:
     scope.bind(node.name, Binding("class", node))
     found.classes.append(node)
     inner = Scope("class", node, scope)
@@ -292,13 +232,13 @@ def _class(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
     _type_parameters(node, scope, inner, push)
 
 
-def _comprehension(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
+def _comprehension(
+    found: Scan, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: Scope, push: Push
+) -> None:
     inner = Scope("comprehension", node, scope)
     found.scopes[node] = inner
-    generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
-    for index, generator in enumerate(generators):
-        generator._parent = node  # type: ignore[attr-defined]
-        generator._scope = inner  # type: ignore[attr-defined]
+    for index, generator in enumerate(node.generators):
+        _link(generator, node, inner)
         for test in reversed(generator.ifs):
             push((test, generator, inner))
         push((generator.iter, generator, inner if index else scope))
@@ -309,12 +249,10 @@ def _comprehension(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None
             push((child, node, inner))
 
 
-def _import(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.Import)
+def _import(found: Scan, node: ast.Import, scope: Scope, push: Push) -> None:
     found.imports.append(node)
     for alias in node.names:
-        alias._parent = node  # type: ignore[attr-defined]
-        alias._scope = scope  # type: ignore[attr-defined]
+        _link(alias, node, scope)
         if alias.asname:
             scope.bind(alias.asname, Binding("import", node, alias.name))
         else:
@@ -322,13 +260,11 @@ def _import(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
             scope.bind(first, Binding("import", node, first))
 
 
-def _import_from(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.ImportFrom)
+def _import_from(found: Scan, node: ast.ImportFrom, scope: Scope, push: Push) -> None:
     found.imports.append(node)
     base = import_base(found.path, node)
     for alias in node.names:
-        alias._parent = node  # type: ignore[attr-defined]
-        alias._scope = scope  # type: ignore[attr-defined]
+        _link(alias, node, scope)
         if alias.name == "*":
             scope.stars.append(base)
         else:
@@ -336,8 +272,7 @@ def _import_from(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
             scope.bind(alias.asname or alias.name, Binding("import", node, full))
 
 
-def _handler(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.ExceptHandler)
+def _handler(found: Scan, node: ast.ExceptHandler, scope: Scope, push: Push) -> None:
     if node.name:
         scope.bind(node.name, Binding("other", node))
     for child in reversed(node.body):
@@ -346,8 +281,8 @@ def _handler(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
         push((node.type, node, scope))
 
 
-def _capture(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    name = getattr(node, "rest", None) if isinstance(node, ast.MatchMapping) else getattr(node, "name", None)
+def _capture(found: Scan, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping, scope: Scope, push: Push) -> None:
+    name = node.rest if isinstance(node, ast.MatchMapping) else node.name
     if name:
         scope.bind(name, Binding("other", node))
     for field_name in ("patterns", "keys", "pattern"):
@@ -356,34 +291,31 @@ def _capture(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
             push((child, node, scope))
 
 
-def _compare(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.Compare)
+def _compare(found: Scan, node: ast.Compare, scope: Scope, push: Push) -> None:
     found.compares.append(node)
     for child in reversed([node.left, *node.comparators]):
         push((child, node, scope))
 
 
-def _subscript(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.Subscript)
+def _subscript(found: Scan, node: ast.Subscript, scope: Scope, push: Push) -> None:
     found.subscripts.append(node)
     push((node.slice, node, scope))
     push((node.value, node, scope))
 
 
-def _return(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, ast.Return)
+def _return(found: Scan, node: ast.Return, scope: Scope, push: Push) -> None:
     if node.value is not None:
         found.returns.append(node)
         push((node.value, node, scope))
 
 
-def _outward(found: Scan, node: ast.AST, scope: Scope, push: Push) -> None:
-    assert isinstance(node, (ast.Global, ast.Nonlocal))
+def _outward(found: Scan, node: ast.Global | ast.Nonlocal, scope: Scope, push: Push) -> None:
     for name in node.names:
         scope.outward.setdefault(name, "global" if isinstance(node, ast.Global) else "nonlocal")
 
 
-_SPECIAL = {
+#: How the nodes are walked that open scopes, bind names, or are listed in `Scan`.
+_SPECIAL: dict[type[ast.AST], Callable[..., None]] = {
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.Lambda: _lambda,

@@ -1,135 +1,128 @@
-"""Where the value of an expression ends up, as far as its own file shows it."""
+"""The places that the value of an expression reaches, as far as its own file shows them: from a value up.
+
+Each step is a function of the slots of the file, the node above, the node whose value it is and the containers around
+that value; it yields places, and `Up` where the value goes on as that of the node above.
+"""
 
 from __future__ import annotations
 
 import ast
-from typing import cast
+from collections.abc import Callable
 
-from transplt.project.name_hints import DEVICE_NAME
+from transplt.project.marks import DEVICE, DEVICE_NAME, names_a_mark
+from transplt.syntax.asks import index_of, last_name, text_of
 from transplt.syntax.scan import parent
-from transplt.values.call_steps import argument, destination
-from transplt.values.place import Path, Place, Stack, deep, hinted, is_map_location, store, store_slots
-from transplt.values.slots import DEVICE, Flow
-from transplt.values.torch_positions import FOREIGN, PARSER_CALLS, PROSE_CALLS, STRING_METHODS
+from transplt.values.arguments import ways_of_argument
+from transplt.values.place import Path, Place, Up, Ways
+from transplt.values.slots import Slots
+from transplt.values.stores import inside, is_map_location, store_slots, stored
 
-__all__ = [
-    "FOREIGN", "PARSER_CALLS", "PROSE_CALLS", "Place", "destination", "is_map_location", "places", "store_slots",
-]
+#: Methods of strings whose answer is still the device that the string was.
+_STRING_METHODS = frozenset({"format", "lower", "upper", "strip", "rstrip", "lstrip", "encode", "casefold"})
 
 
-def places(flow: Flow, node: ast.expr) -> list[Place]:
-    """All places that the value of an expression reaches directly."""
-    known = flow.places.get(id(node))
+def places(slots: Slots, node: ast.expr) -> list[Place]:
+    """All places that the value of an expression reaches directly: not through a slot to those who read that."""
+    known = slots.places.get(id(node))
     if known is None:
-        known = flow.places[id(node)] = list(_places(flow, node))
-    return cast("list[Place]", known)
+        known = slots.places[id(node)] = _places(slots, node)
+    return known
 
 
-def _places(flow: Flow, node: ast.expr) -> list[Place]:
+def _places(slots: Slots, node: ast.expr) -> list[Place]:
     found: list[Place] = []
-    stack: Stack = [(node, ())]
+    stack = [Up(node, ())]
     while stack:
         current, path = stack.pop()
         above = parent(current)
         step = _STEPS.get(type(above))
-        if step is not None:
-            step(flow, above, current, path, found, stack)
-        else:
+        if step is None:
             found.append(Place("other", type(above).__name__.lower()))
+            continue
+        for way in step(slots, above, current, path):
+            if isinstance(way, Up):
+                stack.append(way)
+            else:
+                found.append(way)
     return found
 
 
-def _up(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    stack.append((above, path))
+def _up(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+    yield Up(above, path)
 
 
-def _if_expression(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    if current is above.test:  # type: ignore[attr-defined]
-        found.append(Place("other", "condition"))
+def _if_expression(slots: Slots, above: ast.IfExp, current: ast.AST, path: Path) -> Ways:
+    if current is above.test:
+        yield Place("other", "condition")
     else:
-        stack.append((above, path))
+        yield Up(above, path)
 
 
-def _operator(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    if isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr)):  # type: ignore[attr-defined]
-        stack.append((above, path))
+def _operator(slots: Slots, above: ast.BinOp, current: ast.AST, path: Path) -> Ways:
+    if isinstance(above.op, (ast.Add, ast.Mod, ast.BitOr)):
+        yield Up(above, path)
     else:
-        found.append(Place("other", "operand"))
+        yield Place("other", "operand")
 
 
-def _walrus(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    store(flow, above.target, path, found)  # type: ignore[attr-defined]
-    stack.append((above, path))
+def _walrus(slots: Slots, above: ast.NamedExpr, current: ast.AST, path: Path) -> Ways:
+    yield from stored(slots, above.target, path)
+    yield Up(above, path)
 
 
-def _sequence(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    if isinstance(above, ast.Tuple):
-        index = next((i for i, element in enumerate(above.elts) if element is current), 0)
-        stack.append((above, (*path, index)))
-    else:
-        stack.append((above, (*path, None)))
+def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Ways:
+    yield Up(above, (*path, index_of(above.elts, current) if isinstance(above, ast.Tuple) else None))
 
 
-def _dict(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    assert isinstance(above, ast.Dict)
+def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:
     if any(key is current for key in above.keys):
-        found.append(Place("row", other=above))
+        yield Place("row", other=above)
         return
     for key, value in zip(above.keys, above.values, strict=True):
         if value is current:
-            name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+            name = text_of(key)
             if is_map_location(above):
-                found.append(Place(DEVICE))
-            elif name and hinted(name):
-                found.append(Place("named", name))
+                yield Place(DEVICE)
+            elif name and names_a_mark(name):
+                yield Place("named", name)
             else:
                 by_device = name is not None and DEVICE_NAME.fullmatch(name)
-                stack.append((above, (*path, None if by_device else name)))
+                yield Up(above, (*path, None if by_device else name))
 
 
-def _attribute(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
+def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path) -> Ways:
     call = parent(above)
-    name: str = above.attr  # type: ignore[attr-defined]
-    if isinstance(call, ast.Call) and call.func is above:
-        if name in STRING_METHODS:
-            stack.append((call, path))
-            return
-        if name == "__contains__" or name in ("items", "values"):
-            found.append(Place("other", f".{name}"))
-            return
-    found.append(Place("other", f".{name}"))
-
-
-def _assign(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    for target in above.targets:  # type: ignore[attr-defined]
-        store(flow, target, path, found)
-
-
-def _annotated(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    target: ast.expr = above.target  # type: ignore[attr-defined]
-    if current is getattr(above, "annotation", None):
-        _annotation(flow, current, store_slots(flow, target, ()), found)
+    if isinstance(call, ast.Call) and call.func is above and above.attr in _STRING_METHODS:
+        yield Up(call, path)
     else:
-        store(flow, target, path, found)
+        yield Place("other", f".{above.attr}")
 
 
-def _annotation(flow: Flow, annotation: ast.AST, slots: list[str], found: list[Place]) -> None:
+def _assign(slots: Slots, above: ast.Assign, current: ast.AST, path: Path) -> Ways:
+    for target in above.targets:
+        yield from stored(slots, target, path)
+
+
+def _annotated(slots: Slots, above: ast.AnnAssign | ast.AugAssign, current: ast.AST, path: Path) -> Ways:
+    if isinstance(above, ast.AnnAssign) and current is above.annotation:
+        annotated = store_slots(slots, above.target, ())
+        yield _in_annotation(current, annotated[0] if annotated else None)
+    else:
+        yield from stored(slots, above.target, path)
+
+
+def _in_annotation(annotation: ast.AST, slot: str | None) -> Place:
     """A word in `Literal[...]` is a value of what it annotates; any other string in an annotation is code."""
-    literal = any(
-        isinstance(node, (ast.Name, ast.Attribute)) and getattr(node, "id", getattr(node, "attr", "")) == "Literal"
-        for node in ast.walk(annotation)
-    )
-    found.append(Place("slot", slots[0]) if literal and slots else Place("annotation"))
+    literal = any(last_name(node) == "Literal" for node in ast.walk(annotation))
+    return Place("slot", slot) if literal and slot else Place("annotation")
 
 
-def _parameter(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    slot = flow.variable(above.arg, flow.scan.scope_of(above))  # type: ignore[attr-defined]
-    _annotation(flow, current, [slot] if slot else [], found)
+def _parameter(slots: Slots, above: ast.arg, current: ast.AST, path: Path) -> Ways:
+    yield _in_annotation(current, slots.variable(above.arg, slots.scan.scope_of(above)))
 
 
-def _default(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
+def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -> Ways:
     """The default of a parameter."""
-    assert isinstance(above, ast.arguments)
     positional = [*above.posonlyargs, *above.args]
     name = ""
     for arg, value in zip(reversed(positional), reversed(above.defaults), strict=False):
@@ -138,130 +131,125 @@ def _default(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: li
     for arg, keyword_default in zip(above.kwonlyargs, above.kw_defaults, strict=True):
         if keyword_default is current:
             name = arg.arg
-    scope = flow.scan.scopes[parent(above)]
-    found.append(Place("slot", deep(flow.variable(name, scope) or f"p:{name}", path)))
+    scope = slots.scan.scopes[parent(above)]
+    yield Place("slot", inside(slots.variable(name, scope) or f"p:{name}", path))
 
 
-def _return(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    scope = flow.scan.scope_of(above)
+def _return(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+    scope = slots.scan.scope_of(above)
     while scope.kind not in ("function", "lambda", "module") and scope.parent is not None:
         scope = scope.parent
-    key = f"r:{flow.module}.{flow.scope_path(scope)}"
+    slot = slots.returned(scope)
     if path and isinstance(path[-1], int):
-        key, path = f"{key}<{path[-1]}>", path[:-1]
-    found.append(Place("slot", deep(key, path)))
+        slot, path = f"{slot}<{path[-1]}>", path[:-1]
+    yield Place("slot", inside(slot, path))
 
 
-def _lambda(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
+def _lambda(slots: Slots, above: ast.Lambda, current: ast.AST, path: Path) -> Ways:
     holder = parent(above)
     if isinstance(holder, ast.keyword) and holder.arg in ("default_factory", "factory"):
-        stack.append((above, path))
+        yield Up(above, path)
     else:
-        found.append(Place("other", "lambda"))
+        yield Place("other", "lambda")
 
 
-def _function(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    if current is getattr(above, "returns", None):
-        scope = flow.scan.scopes[above]
-        _annotation(flow, current, [f"r:{flow.module}.{flow.scope_path(scope)}"], found)
+def _function(slots: Slots, above: ast.FunctionDef | ast.AsyncFunctionDef, current: ast.AST, path: Path) -> Ways:
+    if current is above.returns:
+        yield _in_annotation(current, slots.returned(slots.scan.scopes[above]))
     else:
-        found.append(Place("other", "decorator"))
+        yield Place("other", "decorator")
 
 
-def _comparison(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    assert isinstance(above, ast.Compare)
-    sides = [above.left, *above.comparators]
-    for other in sides:
+def _comparison(slots: Slots, above: ast.Compare, current: ast.AST, path: Path) -> Ways:
+    membership = isinstance(above.ops[0], (ast.In, ast.NotIn))
+    for other in (above.left, *above.comparators):
         if other is current:
             continue
-        if isinstance(other, (ast.Tuple, ast.List)) and path and isinstance(path[-1], int) and not isinstance(
-            above.ops[0], (ast.In, ast.NotIn)
-        ):
+        if isinstance(other, (ast.Tuple, ast.List)) and path and isinstance(path[-1], int) and not membership:
             if path[-1] < len(other.elts):
-                found.append(Place("compare", "", other.elts[path[-1]]))
-            continue
-        if isinstance(other, ast.Tuple) and isinstance(above.ops[0], (ast.In, ast.NotIn)) and path:
-            index = path[0]
-            found += [Place("compare", "in", e) for i, e in enumerate(other.elts) if i == index or len(path) == 1]
-            continue
-        found.append(Place("compare", "in" if path else "", other))
-
-
-def _iterator(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    if current is above.iter:  # type: ignore[attr-defined]
-        store(flow, above.target, path[:-1], found)  # type: ignore[attr-defined]
-    else:
-        found.append(Place("other", "condition"))
-
-
-def _subscript(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    value: ast.expr = above.value  # type: ignore[attr-defined]
-    if current is above.slice:  # type: ignore[attr-defined]
-        if getattr(value, "id", getattr(value, "attr", "")) in ("Literal", "Optional", "Union", "Annotated"):
-            stack.append((above, ()))
+                yield Place("compare", "", other.elts[path[-1]])
+        elif isinstance(other, ast.Tuple) and path and membership:
+            for index, element in enumerate(other.elts):
+                if index == path[0] or len(path) == 1:
+                    yield Place("compare", "in", element)
         else:
-            found.append(Place("key", other=value))
+            yield Place("compare", "in" if path else "", other)
+
+
+def _iterator(slots: Slots, above: ast.For | ast.AsyncFor | ast.comprehension, current: ast.AST, path: Path) -> Ways:
+    if current is above.iter:
+        yield from stored(slots, above.target, path[:-1])
     else:
-        stack.append((above, path[:-1]))
+        yield Place("other", "condition")
 
 
-def _slice(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
+def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path) -> Ways:
+    if current is not above.slice:
+        yield Up(above, path[:-1])
+    elif last_name(above.value) in ("Literal", "Optional", "Union", "Annotated"):
+        yield Up(above, ())
+    else:
+        yield Place("key", other=above.value)
+
+
+def _slice(slots: Slots, above: ast.Slice, current: ast.AST, path: Path) -> Ways:
     holder = parent(above)
     if isinstance(holder, ast.Subscript):
-        found.append(Place("compare", "slice", holder.value))
+        yield Place("compare", "slice", holder.value)
 
 
-def _case(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
+def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> Ways:
     """A value in a `case` pattern is compared with the subject, or with the part of it that the pattern takes."""
     node: ast.AST = above
     steps: list[int | str] = []
     while not isinstance(node, ast.Match):
         holder = parent(node)
         if isinstance(holder, ast.MatchSequence):
-            steps.append(next(i for i, item in enumerate(holder.patterns) if item is node))
+            steps.append(index_of(holder.patterns, node))
         elif isinstance(holder, ast.MatchMapping):
-            index = next((i for i, item in enumerate(holder.patterns) if item is node), None)
-            key = holder.keys[index] if index is not None else None
+            index = index_of(holder.patterns, node)
+            key = holder.keys[index] if index >= 0 else None
             if not isinstance(key, ast.Constant):
-                found.append(Place("key"))
+                yield Place("key")
                 return
             steps.append(str(key.value))
         elif isinstance(holder, ast.MatchClass):
-            index = next((i for i, item in enumerate(holder.kwd_patterns) if item is node), None)
-            steps.append(holder.kwd_attrs[index] if index is not None else -1)
+            index = index_of(holder.kwd_patterns, node)
+            steps.append(holder.kwd_attrs[index] if index >= 0 else -1)
         node = holder
     subject: ast.expr = node.subject
     for step in reversed(steps):
         if isinstance(step, str):
-            found.append(Place("named", step))
+            yield Place("named", step)
             return
         if not isinstance(subject, ast.Tuple) or not 0 <= step < len(subject.elts):
-            found.append(Place("other", "pattern"))
+            yield Place("other", "pattern")
             return
         subject = subject.elts[step]
-    found.append(Place("compare", "case", subject))
+    yield Place("compare", "case", subject)
 
 
-def _prose(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    found.append(Place("prose"))
+def _prose(slots: Slots, above: ast.AST, current: ast.AST, path: Path) -> Ways:
+    yield Place("prose")
 
 
-def _positional(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
-    argument(flow, cast(ast.Call, above), current, None, path, found, stack)
+def _positional(slots: Slots, above: ast.Call, current: ast.AST, path: Path) -> Ways:
+    yield from ways_of_argument(slots, above, current, None, path)
 
 
-def _keyword(flow: Flow, above: ast.AST, current: ast.AST, path: Path, found: list[Place], stack: Stack) -> None:
+def _keyword(slots: Slots, above: ast.keyword, current: ast.AST, path: Path) -> Ways:
     call = parent(above)
-    name: str | None = above.arg  # type: ignore[attr-defined]
+    name = above.arg
     if name is None and path and isinstance(path[-1], str):
         name, path = path[-1], path[:-1]
     if isinstance(call, ast.Call):
-        argument(flow, call, current, name, path, found, stack)
+        yield from ways_of_argument(slots, call, current, name, path)
     else:
-        found.append(Place("named", name or ""))
+        yield Place("named", name or "")
 
 
-_STEPS = {
+#: By the kind of the node above; what is not here keeps the value to itself.
+_STEPS: dict[type[ast.AST], Callable[..., Ways]] = {
     ast.IfExp: _if_expression,
     ast.BoolOp: _up,
     ast.JoinedStr: _up,

@@ -5,6 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.values.slots import Slots
+
+_READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
+
+
+def slots_read(slots: Slots, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """The slots from which an expression may take its value, each with the expression that reads it."""
+    if isinstance(value, (ast.Name, ast.Attribute)):  # most are
+        slot = slots.of(value)
+        return [] if slot is None else [(slot, value)]
+    return [
+        (slot, source)
+        for source in sources(value)
+        if isinstance(source, _READS) and (slot := slots.of(source)) is not None
+    ]
+
 
 def sources(value: ast.expr) -> Iterator[ast.expr]:
     """The expressions whose value an expression may take, or that a device string built by it begins with."""

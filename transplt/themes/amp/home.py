@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import block_of, lifted, loops_around
 from transplt.syntax.asks import call_of
-from transplt.syntax.scan import FUNCTIONS, Binding, chain, parent, statement
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.scopes import Binding
 from transplt.themes.amp.connected import importers
 from transplt.themes.amp.reading import class_around, is_optimizer_object, variable
 

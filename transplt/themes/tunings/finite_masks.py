@@ -14,7 +14,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import by_place, is_dotted, keyword_of
-from transplt.syntax.scan import FUNCTIONS, Scope, chain, parent, statement
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.scopes import Scope
 from transplt.themes.tunings.attention import NATIVE
 from transplt.themes.tunings.values import attribute_values, held, runs_before, scripted
 from transplt.themes.tunings.writer import writer_for

@@ -13,7 +13,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
-from transplt.syntax.scan import Binding, parent
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Binding
 from transplt.themes.tunings.copies import is_device
 from transplt.themes.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.trees import names

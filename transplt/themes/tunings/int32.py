@@ -14,7 +14,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.asks import by_place, call_of, keyword_of
 from transplt.syntax.names import Names
-from transplt.syntax.scan import Scope, parent
+from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Scope
 from transplt.themes.tunings.writer import rewrite_unless_gone, writer_for
 from transplt.trees.names import last_name
 

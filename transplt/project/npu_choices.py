@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.syntax.scan import Scan, parent
+from transplt.syntax.asks import block_of
+from transplt.syntax.scan import Scan
 from transplt.text.lexer import lex
 from transplt.text.source import Source
 
@@ -39,7 +40,7 @@ def is_portable(source: Source, scan: Scan) -> bool:
 
 
 def npu_places(source: Source) -> list[int]:
-    """Where live code or strings speak of the NPU; docstrings and comments left out."""
+    """Where live code or strings speak of the NPU; comments and strings in triple quotes left out."""
     utf8 = source.utf8
     found = [match.start() for match in NPU.finditer(utf8)]
     if not found:
@@ -84,14 +85,10 @@ def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
     head = _head(source, node)
     if not NPU.search(head):
         return []
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent(node), name, None)
-        if isinstance(block, list) and node in block:
-            at = block.index(node)
-            near = block[max(0, at - 3) : at + 4]
-            heads = ((twin, _head(source, twin)) for twin in near)
-            return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
-    return []
+    block = block_of(node)
+    at = block.index(node)
+    heads = ((twin, _head(source, twin)) for twin in block[max(0, at - 3) : at + 4])
+    return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
 
 
 def _head(source: Source, node: ast.stmt) -> bytes:
@@ -113,11 +110,8 @@ def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
 
 def _after(node: ast.stmt) -> list[ast.stmt]:
     """The statements that follow one in its block."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent(node), name, None)
-        if isinstance(block, list) and node in block:
-            return block[block.index(node) + 1 :]
-    return []
+    block = block_of(node)
+    return block[block.index(node) + 1 :]
 
 
 def _heads(source: Source, node: ast.If | ast.Match) -> bytes:

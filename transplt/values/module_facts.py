@@ -1,4 +1,4 @@
-"""What a file says to the rest of its project."""
+"""The facts of one file: what it says to the rest of its project."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
-from transplt.project.facts import ModuleFacts, ProjectFacts
+from transplt.project.facts import ModuleFacts
+from transplt.project.marks import BACKEND, DEVICE, marks_by_name
+from transplt.project.npu_choices import is_portable, mentions_npu
+from transplt.syntax.asks import is_property
 from transplt.syntax.modules import import_base, module_name
-from transplt.syntax.scan import Scan, is_property
-from transplt.values.links import BACKEND, DEVICE, Flow, bases_of, export
-from transplt.values.npu_choices import is_portable, mentions_npu
-from transplt.values.reached import destination
+from transplt.syntax.scan import Scan
+from transplt.values.arguments import destination
+from transplt.values.links import bases_of
+from transplt.values.slots import Slots
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
 #: does not say so itself (`x.to(place)`): what is called device is known for one everywhere.
@@ -23,8 +26,6 @@ _SINK = re.compile(
 _PLAIN = re.compile(
     rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int|enabled)$", re.I
 )
-
-
 #: A module that builds or imports CUDA kernels.
 _KERNELS = re.compile(
     rb"^\s*(?:import|from)\s+(?:triton|cupy|pycuda|flash_attn|flashinfer)\b|from numba import cuda|cpp_extension"
@@ -44,10 +45,10 @@ def tells_others(data: bytes, mentions_cuda: bool) -> bool:
     return any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
 
 
-def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
+def facts_of(slots: Slots) -> ModuleFacts:
     """The facts of a scanned file."""
-    links, marks = export(flow)
-    root = scan.root
+    links, marks = _shared(slots)
+    scan, root = slots.scan, slots.scan.root
     imports = tuple(
         sorted(
             (name, binding.target)
@@ -62,59 +63,78 @@ def facts_of(scan: Scan, flow: Flow) -> ModuleFacts:
         imports=imports,
         stars=tuple(sorted(set(root.stars))),
         defined=tuple(sorted(name for name, found in root.bindings.items() if found[0].kind != "import")),
-        used_from=tuple(sorted(_used_from(scan, flow))),
+        used_from=tuple(sorted(_used_from(slots))),
         links=links,
         marks=marks,
-        parameters=_parameters(flow),
-        cuda_methods=_cuda_methods(scan, flow),
+        parameters=_parameters(slots),
+        cuda_methods=_cuda_methods(slots),
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted(_flags(scan))),
         has_kernels=bool(_KERNELS.search(scan.source.utf8)),
-        bases=tuple(sorted(bases_of(flow))),
-        instances=tuple(sorted(_instances(flow))),
+        bases=tuple(sorted(bases_of(slots))),
+        instances=tuple(sorted(_instances(slots))),
         uses_cuda=b"cuda" in scan.source.utf8.lower(),
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
 
 
-def _used_from(scan: Scan, flow: Flow) -> set[str]:
+def _shared(slots: Slots) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, str], ...]]:
+    """Groups of slots that other files see, linked here or holding a CUDA string here, and their marks; both sorted."""
+    groups: list[tuple[str, ...]] = []
+    marks: list[tuple[str, str]] = []
+    held = {slots.find(slot) for slot in slots.held}
+    for root in {slots.find(slot) for slot in [*slots.components.above, *slots.marks]} | held:
+        members = slots.members.get(root, [root])
+        shared = sorted({member for member in members if member[0] in "gprsnk" and not member.startswith("k:[")})
+        if not shared or (len(shared) == 1 and root not in held and root not in slots.marks):
+            continue
+        found = slots.marks_of(root)
+        if len(shared) > 1 or root in held:
+            groups.append(tuple(shared))
+        if found and (len(shared) > 1 or found - marks_by_name(shared[0])):
+            marks += [(shared[0], mark) for mark in sorted(found)]
+    return tuple(sorted(groups)), tuple(sorted(marks))
+
+
+def _used_from(slots: Slots) -> set[str]:
     """Full names that a file takes from other modules; of those it reaches by attributes only the CUDA-bound ones."""
     used: set[str] = set()
+    scan = slots.scan
     for node in scan.imports:
         if isinstance(node, ast.ImportFrom):
             base = import_base(scan.path, node)
             used.update(f"{base}.{alias.name}" for alias in node.names)
     for name, nodes in scan.attributes.items():
         if "cuda" in name.lower():
-            used.update(full for node in nodes if (full := flow.names.qualified(node)) is not None)
+            used.update(full for node in nodes if (full := slots.names.qualified(node)) is not None)
     return used
 
 
-def _parameters(flow: Flow) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Parameter names of the functions whose parameters hold devices: callers map positions to them."""
+def _parameters(slots: Slots) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Parameter names of the functions whose parameters hold devices or backends: callers map positions to them."""
     found = []
-    for key, names in flow.local_parameters().items():
+    for key, names in slots.own.parameters().items():
         for name in names:
-            if flow.marks_of(f"p:{key}.{name}") & {DEVICE, BACKEND}:
+            if slots.marks_of(f"p:{key}.{name}") & {DEVICE, BACKEND}:
                 found.append((key, names))
                 break
     return tuple(sorted(found))
 
 
-def _instances(flow: Flow) -> Iterator[tuple[str, str]]:
+def _instances(slots: Slots) -> Iterator[tuple[str, str]]:
     """Module-level names whose only value is a call of a class that may be the project's own."""
-    for name, bindings in flow.scan.root.bindings.items():
+    for name, bindings in slots.scan.root.bindings.items():
         if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.Name):
-            known = flow.class_named(bindings[0].node)
+            known = slots.own.class_named(bindings[0].node)
             if known is not None:
-                yield f"{flow.module}.{name}", known
+                yield f"{slots.own.module}.{name}", known
 
 
-def _cuda_methods(scan: Scan, flow: Flow) -> tuple[str, ...]:
+def _cuda_methods(slots: Slots) -> tuple[str, ...]:
     return tuple(
         sorted(
-            f"{flow.module}.{flow.scope_path(scan.scopes[node])}"
-            for node in scan.functions
+            slots.own.full_name(slots.scan.scopes[node])
+            for node in slots.scan.functions
             if node.name in ("cuda", "is_cuda")
         )
     )
@@ -142,15 +162,10 @@ def _flags(scan: Scan) -> set[str]:
     found = set()
     for call in scan.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("add_argument", "add_option"):
-            name = destination(call)
-            if "cuda" in name:
-                found.add(name)
-    return found
+            found.add(destination(call))
+    return {name for name in found if "cuda" in name}
 
 
 def empty_facts(path: str) -> ModuleFacts:
     """The facts of a file that says nothing to others, or cannot be read."""
     return ModuleFacts(path, module_name(path))
-
-
-__all__ = ["ModuleFacts", "ProjectFacts", "empty_facts", "facts_of"]
