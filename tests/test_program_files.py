@@ -7,7 +7,7 @@ import pytest
 from transplt.program import files
 from transplt.program.files import imported_paths, read_file
 from transplt.project.facts import ProjectFacts
-from transplt.values.index import empty_facts
+from transplt.values.module_facts import empty_facts
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from transplt.codemods.help_text import swap_words
 from transplt.text.lexer import literals, one_plain_literal
 from transplt.trees.calls import with_first, with_twin
 from transplt.trees.literals import in_literals, words_in_literal
-from transplt.trees.names import dotted, last_name, modules_imported, names_imported, without_names
+from transplt.trees.names import attribute_named, dotted, modules_imported, names_imported, without_names
 from transplt.trees.transform import CannotRewrite, New, rewritten
 
 
@@ -60,15 +60,15 @@ def test_dotted(text: str, name: str) -> None:
 )  # fmt: skip
 def test_what_is_no_dotted_name_gets_the_new_one_as_it_is(text: str) -> None:
     assert made(dotted("torch.npu"), text) == swaps.dotted("torch.npu").apply(text) == "torch.npu"
-    assert made(last_name("npu"), text) == swaps.last_name("npu").apply(text)
+    assert made(attribute_named("npu"), text) == swaps.attribute_named("npu").apply(text)
 
 
 @given(chains())
 def test_last_name(text: str) -> None:
     if not isinstance(ast.parse(f"({text})", mode="eval").body, ast.Attribute):
-        refused(last_name("npu"), text)
+        refused(attribute_named("npu"), text)
     else:
-        assert made(last_name("npu"), text) == swaps.last_name("npu").apply(text)
+        assert made(attribute_named("npu"), text) == swaps.attribute_named("npu").apply(text)
 
 
 ARGUMENTS = st.lists(st.sampled_from(["a", "*a", "k=1", "**k", "'('", "f(b)"]), max_size=3)

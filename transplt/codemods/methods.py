@@ -100,7 +100,7 @@ def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
         node,
         "NPU210" if old == "cuda" else "NPU211",
         f".{old}{brackets} -> .{new}{brackets}",
-        names.last_name(new),
+        names.attribute_named(new),
         api=f"torch.Tensor.{old}",
         writes_npu=True,
     )

@@ -48,7 +48,7 @@ def _renamed(work: Work, rule: Rule, func: ast.expr, last: str) -> Edit:
         func,
         rule.code,
         f"{last} -> {text or rule.new}",
-        names.dotted(text) if text else names.last_name(rule.new),
+        names.dotted(text) if text else names.attribute_named(rule.new),
         level=rule.level,
         api=last,
         user=True,

@@ -14,7 +14,7 @@ from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
-from transplt.trees.names import last_name
+from transplt.trees.names import attribute_named
 
 fixer = Fixer(__name__, code="NPU129", rank=310)
 
@@ -66,7 +66,7 @@ def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
                 node,
                 "NPU105",
                 f".{old} -> .{new}",
-                last_name(new),
+                attribute_named(new),
                 api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
                 writes_npu=True,
             )

@@ -29,7 +29,7 @@ def dotted(name: str) -> Shown:
     return Shown(transform, lambda text: shown.dotted(text, wanted))
 
 
-def last_name(name: str) -> Shown:
+def attribute_named(name: str) -> Shown:
     """Give an attribute another name; what it is an attribute of stays."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
@@ -37,7 +37,7 @@ def last_name(name: str) -> Shown:
             raise CannotRewrite("not an attribute")
         return node.with_changes(attr=node.attr.with_changes(value=name))
 
-    return Shown(transform, lambda text: shown.last_name(text, name))
+    return Shown(transform, lambda text: shown.attribute_named(text, name))
 
 
 def modules_imported(names: Mapping[int, str]) -> Shown:

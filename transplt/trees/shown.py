@@ -32,8 +32,8 @@ def dotted(text: str, wanted: Sequence[str]) -> str | None:
     return replaced(text, zip(reversed(spans), wanted, strict=True))
 
 
-def last_name(text: str, name: str) -> str | None:
-    """`transplt.trees.names.last_name`."""
+def attribute_named(text: str, name: str) -> str | None:
+    """`transplt.trees.names.attribute_named`."""
     node = _expression(text)
     if not isinstance(node, ast.Attribute):
         return None

@@ -72,7 +72,7 @@ def _to_float32(writer: Writer, node: ast.expr, message: str) -> bool:
 
 
 def _renamed(writer: Writer, node: ast.Attribute, name: str, message: str, api: str) -> bool:
-    return rewrite_unless_gone(writer, node, fixer.code, message, names.last_name(name), api=api)
+    return rewrite_unless_gone(writer, node, fixer.code, message, names.attribute_named(name), api=api)
 
 
 # --- meters ----------------------------------------------------------------------------------------------------------

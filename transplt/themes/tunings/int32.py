@@ -17,7 +17,7 @@ from transplt.syntax.names import Names
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Scope
 from transplt.themes.tunings.writer import rewrite_unless_gone, writer_for
-from transplt.trees.names import last_name
+from transplt.trees.names import attribute_named
 
 fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=(b"mbedding", b"index_select"))
 
@@ -36,7 +36,7 @@ def indices(work: Work, tree: ast.Module) -> Finds:
     for node in by_place(work.scan.attributes.get("long", ())):
         call = call_of(node)
         if call is not None and not call.args and _only_looks_up(work, call):
-            rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, last_name("int"), api="torch.Tensor.long")
+            rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, attribute_named("int"), api="torch.Tensor.long")
     for name, new in _LONG.items():
         last = name.rpartition(".")[2]
         for node in by_place(work.scan.attributes.get(last, ())):
@@ -47,7 +47,7 @@ def indices(work: Work, tree: ast.Module) -> Finds:
             if not isinstance(made, ast.Call) or not _makes_index(work.names, made, node):
                 continue
             if _only_looks_up(work, made):
-                rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, last_name(new), api=name)
+                rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, attribute_named(new), api=name)
     yield from writer.found
 
 
