@@ -558,3 +558,12 @@ def test_names_that_are_taken() -> None:
     found = output(script(head="dist = net.distance", tail="print(dist)"))
     assert "import torch.distributed as torch_dist\n" in found
     assert "if torch_dist.get_rank() == 0:\n    print(dist)\n" in found
+
+
+def test_a_model_on_a_line_of_several_statements_is_left() -> None:
+    source = script(model="model = net(); model.cuda()")
+    result = distributed(source)
+    assert b"DistributedDataParallel(" not in result.data
+    message = next(finding.message for finding in result.findings if "several statements" in finding.message)
+    assert message.startswith("model has to be wrapped in DistributedDataParallel here")
+    assert b"model = net(); model.npu()\n" in result.data

@@ -231,6 +231,22 @@ STAYS = [
 ]
 
 
+#: What it is handed to can be the reason.
+HANDED = [
+    ("def run(o):\n    o.step(closure)\n\nrun(optimizer)", "closure"),
+    ("def run(a, *, o):\n    o.step(closure)\n\nrun(1, o=optimizer)", "closure"),
+    ("def run(o):\n    again(o)\n\ndef again(o):\n    o.add_param_group(group)\n\nrun(optimizer)", "join the optimizer"),
+    ("class Run:\n    def __call__(self, o):\n        o.step(closure)\n\nrun = Run()\nrun(optimizer)", "closure"),
+    ("class Run:\n    def __init__(self, o):\n        o.step(closure)\n\nRun(optimizer)", "closure"),
+    ("def run(*o):\n    o[0].step()\n\nrun(optimizer)", "handed to run in a way that cannot be followed"),
+    ("from theirs import run\nrun(1, o=optimizer)", "handed to run, which is not in sight"),
+    ("writer.write(optimizer)", "handed to writer.write, which is not in sight"),
+    ("scaler.step(1, optimizer)", "handed to scaler.step, which is not in sight"),
+    ("optimizer(1)", "cannot be seen"),
+]
+STAYS += [("torch.optim.Adam(model.parameters())", more, why) for more, why in HANDED]
+
+
 @pytest.mark.parametrize(("made", "more", "why"), STAYS)
 def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
     source = f"import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).cuda()\noptimizer = {made}\n{more}\n"
@@ -258,6 +274,12 @@ def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
         "x.requires_grad_(True)",
         "model.layers[0].requires_grad_(False)",
         "queue = x.share_memory_()",
+        "print(optimizer)",
+        "scaler.step(optimizer)",
+        "torch.optim.lr_scheduler.StepLR(optimizer, step_size=1)",
+        "warmup = theirs.WarmupScheduler(optimizer=optimizer)",
+        "def run(o):\n    o.step()\n\nrun(optimizer)",
+        "class Run:\n    def __call__(self, a, o):\n        o.step()\n\nrun = Run()\nrun(1, o=optimizer)",
     ],
 )
 def test_no_reason_to_stay(more: str) -> None:
