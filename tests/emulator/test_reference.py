@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from transplt.emulator.reference import compare
-from transplt.emulator.runner import Outcome
+from transplt.emulator.runner import ScriptRun
 
 
-def outcome(text: str, saves: list[dict[str, Any]] | None = None, code: int = 0) -> Outcome:
-    return Outcome(code, ({"saves": saves or []},), 1.0, text)
+def outcome(text: str, saves: list[dict[str, Any]] | None = None, code: int = 0) -> ScriptRun:
+    return ScriptRun(code, ({"saves": saves or []},), 1.0, text)
 
 
 def tensor(sha: str, total: float = 1.0) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from transplt.emulator.edits import EditedFile, Migration
 from transplt.emulator.report import as_text, build
-from transplt.emulator.runner import Outcome
+from transplt.emulator.runner import ScriptRun
 
 
 def process(**values: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def finding(
 def judge(
     *processes: dict[str, Any], code: int = 0, timed_out: bool = False, migration: Migration | None = None
 ) -> Any:
-    return build(Outcome(code, processes, 2.0, timed_out=timed_out), migration, ["train.py"], "2.13.0", "2.13")
+    return build(ScriptRun(code, processes, 2.0, timed_out=timed_out), migration, ["train.py"], "2.13.0", "2.13")
 
 
 def test_verified() -> None:

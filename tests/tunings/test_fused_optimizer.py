@@ -235,7 +235,7 @@ STAYS = [
 HANDED = [
     ("def run(o):\n    o.step(closure)\n\nrun(optimizer)", "closure"),
     ("def run(a, *, o):\n    o.step(closure)\n\nrun(1, o=optimizer)", "closure"),
-    ("def run(o):\n    again(o)\n\ndef again(o):\n    o.add_param_group(group)\n\nrun(optimizer)", "join the optimizer"),
+    ("def run(o):\n    f(o)\n\ndef f(o):\n    o.add_param_group(group)\n\nrun(optimizer)", "join the optimizer"),
     ("class Run:\n    def __call__(self, o):\n        o.step(closure)\n\nrun = Run()\nrun(optimizer)", "closure"),
     ("class Run:\n    def __init__(self, o):\n        o.step(closure)\n\nRun(optimizer)", "closure"),
     ("def run(*o):\n    o[0].step()\n\nrun(optimizer)", "handed to run in a way that cannot be followed"),

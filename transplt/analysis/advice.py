@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from transplt.analysis.api_uses import Use
-from transplt.analysis.bench import Bench
+from transplt.analysis.scanned_file import ScannedFile
 from transplt.analysis.verdicts import also, argument
 from transplt.edits.edit import Note
 from transplt.finding import Effort, Level
@@ -43,41 +43,41 @@ def _advice() -> dict[str, Any]:
     return items
 
 
-def notes_of(bench: Bench, uses: list[Use]) -> list[Note]:
+def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
     """The advice for a file."""
     found: list[Note] = []
     once: dict[str, list[tuple[ast.expr, str]]] = {}
-    for node, key, api in _places(bench, uses):
+    for node, key, api in _places(file, uses):
         if key in _ONCE:
             once.setdefault(key, []).append((node, api))
         else:
-            found.append(_note(bench, node, key, api))
+            found.append(_note(file, node, key, api))
     for key, places in once.items():
         every = [Use(node, api) for node, api in sorted(places, key=lambda place: place[0].lineno)]
         first = every[0]
-        found.append(_note(bench, first.node, key, first.api, also(every)))
+        found.append(_note(file, first.node, key, first.api, also(every)))
     return found
 
 
-def _note(bench: Bench, node: ast.expr | ast.alias, key: str, api: str, more: str = "") -> Note:
+def _note(file: ScannedFile, node: ast.expr | ast.alias, key: str, api: str, more: str = "") -> Note:
     item = _advice()[key]
     level, effort = (Level.MANUAL, Effort.LOW) if key in _WORK else (Level.INFO, None)
-    return Note(bench.extent(node), item["code"], level, item["message"] + more, api, item["help"], effort)
+    return Note(file.extent(node), item["code"], level, item["message"] + more, api, item["help"], effort)
 
 
-def _places(bench: Bench, uses: list[Use]) -> Iterator[tuple[ast.expr, str, str]]:
+def _places(file: ScannedFile, uses: list[Use]) -> Iterator[tuple[ast.expr, str, str]]:
     for use in uses:
         if use.call is not None:
-            yield from _call(bench, use, use.call)
-    yield from _dtypes(bench)
-    yield from _masks(bench)
-    yield from _indices(bench)
-    yield from _loops(bench)
-    if b"fork" in bench.source.utf8:
-        yield from _forks(bench)
+            yield from _call(file, use, use.call)
+    yield from _dtypes(file)
+    yield from _masks(file)
+    yield from _indices(file)
+    yield from _loops(file)
+    if b"fork" in file.source.utf8:
+        yield from _forks(file)
 
 
-def _call(bench: Bench, use: Use, call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
+def _call(file: ScannedFile, use: Use, call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
     api = use.api
     if api in _DYNAMIC or (api == "torch.where" and len(call.args) == 1 and not call.keywords):
         yield call, "dynamic_shape", api
@@ -115,19 +115,19 @@ def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is type(value) and node.value == value
 
 
-def _dtypes(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
-    scan = bench.scan
+def _dtypes(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
+    scan = file.scan
     interesting = ("float64", "double", "DoubleTensor", "channels_last", "channels_last_3d")
     if not any(name in scan.attributes or name in scan.names for name in interesting):
         return
-    for node, full in bench.chains:
+    for node, full in file.chains:
         if full in ("torch.float64", "torch.double", "torch.DoubleTensor") and not _compared(node):
             yield node, "float64", full
         elif full in ("torch.channels_last", "torch.channels_last_3d") and not _compared(node):
             yield node, "channels_last", full
     for node in scan.attributes.get("double", ()):
         above = parent(node)
-        if isinstance(above, ast.Call) and above.func is node and bench.receivers.is_tensor(node.value):
+        if isinstance(above, ast.Call) and above.func is node and file.receivers.is_tensor(node.value):
             yield node, "float64", "torch.Tensor.double"
 
 
@@ -145,18 +145,18 @@ def _compared(node: ast.expr) -> bool:
     return isinstance(above, (ast.Compare, ast.arg)) or isinstance(node, ast.Dict)
 
 
-def _masks(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+def _masks(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
     """masked_fill and full with minus infinity."""
     for name, position in (("masked_fill", 1), ("masked_fill_", 1), ("full", 1), ("full_like", 1), ("fill_", 0)):
-        for node in bench.scan.attributes.get(name, ()):
+        for node in file.scan.attributes.get(name, ()):
             call = parent(node)
             if isinstance(call, ast.Call) and call.func is node:
                 value = argument(call, "value" if "fill_" in name or name == "masked_fill" else "fill_value", position)
-                if value is not None and _minus_infinity(bench, value):
+                if value is not None and _minus_infinity(file, value):
                     yield call, "minus_infinity", ""
 
 
-def _minus_infinity(bench: Bench, node: ast.expr) -> bool:
+def _minus_infinity(file: ScannedFile, node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
         text = str(node.args[0].value).lower()
         return isinstance(node.func, ast.Name) and node.func.id == "float" and text in ("-inf", "-infinity")
@@ -166,25 +166,25 @@ def _minus_infinity(bench: Bench, node: ast.expr) -> bool:
             first = inner.args[0] if len(inner.args) == 1 else None
             called = isinstance(inner.func, ast.Name) and inner.func.id == "float"
             return called and isinstance(first, ast.Constant) and str(first.value).lower() in ("inf", "infinity")
-        return bench.names.qualified(inner) in ("torch.inf", "math.inf", "numpy.inf")
+        return file.names.qualified(inner) in ("torch.inf", "math.inf", "numpy.inf")
     return False
 
 
-def _indices(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+def _indices(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
     """x[mask] where x is a tensor for certain and the mask is written as a comparison: read, not assigned to."""
-    for node in bench.scan.subscripts:
+    for node in file.scan.subscripts:
         if (
             isinstance(node.ctx, ast.Load)
             and isinstance(node.slice, ast.Compare)
-            and bench.receivers.is_tensor(node.value)
-        ) and bench.receivers.is_tensor(node.slice):
+            and file.receivers.is_tensor(node.value)
+        ) and file.receivers.is_tensor(node.slice):
             yield node, "dynamic_shape", "torch.Tensor.__getitem__"
 
 
-def _loops(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+def _loops(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
     """What stands in a training loop: a loop that calls backward."""
     loops: set[ast.AST] = set()
-    for node in bench.scan.attributes.get("backward", ()):
+    for node in file.scan.attributes.get("backward", ()):
         call = parent(node)
         loop = _loop_of(node) if isinstance(call, ast.Call) and call.func is node else None
         if loop is not None and loop not in loops:
@@ -192,12 +192,12 @@ def _loops(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
             yield call, "environment", ""  # type: ignore[misc]
     if not loops:
         return
-    for name in _TO_HOST & bench.scan.attributes.keys():
-        for node in bench.scan.attributes[name]:
+    for name in _TO_HOST & file.scan.attributes.keys():
+        for node in file.scan.attributes[name]:
             call = parent(node)
             if not (isinstance(call, ast.Call) and call.func is node and not call.args and _loop_of(node) in loops):
                 continue
-            copies = name in ("item", "cpu") or _copied(node.value) or bench.receivers.is_tensor(node.value)
+            copies = name in ("item", "cpu") or _copied(node.value) or file.receivers.is_tensor(node.value)
             if copies and not _inside_host_call(call):
                 yield call, "host_sync", f"torch.Tensor.{name}"
 
@@ -222,11 +222,11 @@ def _loop_of(node: ast.AST) -> ast.AST | None:
     return None
 
 
-def _forks(bench: Bench) -> Iterator[tuple[ast.expr, str, str]]:
+def _forks(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
     for name in ("set_start_method", "get_context"):
-        for node in [*bench.scan.attributes.get(name, ()), *bench.scan.names.get(name, ())]:
+        for node in [*file.scan.attributes.get(name, ()), *file.scan.names.get(name, ())]:
             call = parent(node)
             if isinstance(call, ast.Call) and call.func is node and _is(argument(call, "method", 0), "fork"):
-                full = bench.names.qualified(node) or ""
+                full = file.names.qualified(node) or ""
                 if full.startswith(("torch.multiprocessing.", "multiprocessing.")):
                     yield call, "fork", full

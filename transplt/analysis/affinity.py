@@ -13,7 +13,7 @@ from typing import Any
 
 from transplt.analysis import tables
 from transplt.analysis.api_uses import Use, chains
-from transplt.analysis.bench import Bench
+from transplt.analysis.scanned_file import ScannedFile
 from transplt.analysis.verdicts import runs
 from transplt.edits.edit import Note
 from transplt.finding import Level
@@ -42,19 +42,19 @@ def _by_api() -> dict[str, str]:
     return {api: key for key, form in _forms().items() for api in form["apis"]}
 
 
-def notes_of(bench: Bench, uses: list[Use]) -> list[Note]:
+def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
     """The faster forms of a file; one finding a place."""
     found: list[Note] = []
     by_api = _by_api()
     for use in uses:
         if use.api in by_api and runs(use):
-            _offer(bench, found, use.node, by_api[use.api], use.api)
-    if any(package.encode() in bench.source.utf8 for package in _PACKAGES):
-        for node, full in chains(bench.scan, bench.names, _PACKAGES):
+            _offer(file, found, use.node, by_api[use.api], use.api)
+    if any(package.encode() in file.source.utf8 for package in _PACKAGES):
+        for node, full in chains(file.scan, file.names, _PACKAGES):
             if full in by_api and runs(Use(node, full, _call_of(node))):
-                _offer(bench, found, node, by_api[full], full)
-    for place, key in _shapes(bench):
-        _offer(bench, found, place, key, "")
+                _offer(file, found, node, by_api[full], full)
+    for place, key in _shapes(file):
+        _offer(file, found, place, key, "")
     return found
 
 
@@ -63,11 +63,11 @@ def _call_of(node: ast.expr) -> ast.Call | None:
     return above if isinstance(above, ast.Call) and above.func is node else None
 
 
-def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:
+def _offer(file: ScannedFile, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:
     form = _forms()[key]
-    if "versions" in form and bench.version not in form["versions"]:
+    if "versions" in form and file.version not in form["versions"]:
         return
-    schema = form.get("schema_2.1" if bench.version == "2.1" else "schema", "") or form.get("schema", "")
+    schema = form.get("schema_2.1" if file.version == "2.1" else "schema", "") or form.get("schema", "")
     parts = [f"use {form['replacement']}"]
     if form.get("package"):
         parts.append(f"from the package {form['package']}")
@@ -75,32 +75,32 @@ def _offer(bench: Bench, found: list[Note], node: ast.expr | ast.stmt | ast.alia
         parts.append(f"signature: {schema}")
     if form["caveats"]:
         parts.append(form["caveats"])
-    start = bench.extent(node)[0]
-    extent = bench.extent(node) if isinstance(node, ast.expr) else (start, start)
+    start = file.extent(node)[0]
+    extent = file.extent(node) if isinstance(node, ast.expr) else (start, start)
     found.append(Note(extent, CODE, Level.INFO, form["title"], api, "; ".join(parts).rstrip(".")))
 
 
 # --- shapes of code --------------------------------------------------------------------------------------------------
 
 
-def _shapes(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+def _shapes(file: ScannedFile) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """Hand-written forms: RMSNorm classes, rotate_half, silu(a) * b, gelu(a) * b, x * sigmoid(1.702 * x), roll."""
-    utf8 = bench.source.utf8
+    utf8 = file.source.utf8
     if b"RMSNorm" in utf8:
-        for owner in bench.scan.classes:
-            if owner.name.endswith("RMSNorm") and bench.receivers.is_module_class(owner) and _has_rsqrt(owner):
+        for owner in file.scan.classes:
+            if owner.name.endswith("RMSNorm") and file.receivers.is_module_class(owner) and _has_rsqrt(owner):
                 yield owner, "rms_norm"
     if b"rotate_half" in utf8:
-        for function in bench.scan.functions:
+        for function in file.scan.functions:
             if function.name == "rotate_half":
                 yield function, "rope"
     rolls = b"roll" in utf8
-    for call in bench.scan.calls:
-        if rolls and is_window_roll(bench.names, call):
+    for call in file.scan.calls:
+        if rolls and is_window_roll(file.names, call):
             yield call, "roll"
         above = parent(call)
         if type(above) is ast.BinOp and type(above.op) is ast.Mult:
-            key = _product(bench, call, above)
+            key = _product(file, call, above)
             if key:
                 yield above, key
 
@@ -109,14 +109,14 @@ def _has_rsqrt(owner: ast.ClassDef) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr in ("rsqrt", "sqrt") for node in ast.walk(owner))
 
 
-def _product(bench: Bench, call: ast.Call, product: ast.BinOp) -> str:
+def _product(file: ScannedFile, call: ast.Call, product: ast.BinOp) -> str:
     """The form of `activation(gate) * other`, empty when it is none."""
     func = call.func
     last = last_name(func)
     other = product.right if product.left is call else product.left
     if last not in ("silu", "gelu", "sigmoid") or isinstance(other, ast.Constant) or not call.args:
         return ""
-    full = bench.names.qualified(func) or ""
+    full = file.names.qualified(func) or ""
     api = tables.canonical(full) if full.startswith("torch.") else ""
     gate = ast.dump(call.args[0])
     if api == "torch.nn.functional.silu" and ast.dump(other) != gate:

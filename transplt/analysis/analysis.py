@@ -6,10 +6,10 @@ from collections import Counter
 
 from transplt.analysis import advice, affinity, packages, verdicts
 from transplt.analysis.api_uses import api_uses, chains
-from transplt.analysis.bench import Bench
 from transplt.analysis.extensions import owner_of
 from transplt.analysis.project import SupportProject, support_of
 from transplt.analysis.receivers import Receivers
+from transplt.analysis.scanned_file import ScannedFile
 from transplt.analysis.written import left_over
 from transplt.edits.edit import Note
 from transplt.edits.ignores import Ignores
@@ -39,14 +39,14 @@ def analyse(
     names = Names(scan, {**support.exports, **project.reexports})
     receivers = Receivers(scan, names, support.bases)
     found_chains = list(chains(scan, names))
-    bench = Bench(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)
+    file = ScannedFile(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)
     uses = api_uses(scan, found_chains, receivers)
     notes = [
-        *verdicts.notes_of(bench, uses, rules),
-        *affinity.notes_of(bench, uses),
-        *advice.notes_of(bench, uses),
-        *packages.notes_of(bench),
-        *_falling(bench, support),
+        *verdicts.notes_of(file, uses, rules),
+        *affinity.notes_of(file, uses),
+        *advice.notes_of(file, uses),
+        *packages.notes_of(file),
+        *_falling(file, support),
     ]
     if settings.tune:
         notes = left_over(notes, found, source, scan)
@@ -72,22 +72,22 @@ def add_to(result: FileResult, findings: list[Finding], support: FileSupport) ->
     return replace(result, findings=every, support=support)
 
 
-def _falling(bench: Bench, support: SupportProject) -> list[Note]:
+def _falling(file: ScannedFile, support: SupportProject) -> list[Note]:
     """Functions and classes of this file that fall with an extension."""
     if not support.fallen:
         return []
-    module = module_name(bench.scan.path)
+    module = module_name(file.scan.path)
     cache: dict[object, str] = {}
     notes = []
-    for node in [*bench.scan.functions, *bench.scan.classes]:
-        name = f"{owner_of(bench.scan, module, node, cache)}.{node.name}".strip(".")  # type: ignore[arg-type]
+    for node in [*file.scan.functions, *file.scan.classes]:
+        name = f"{owner_of(file.scan, module, node, cache)}.{node.name}".strip(".")  # type: ignore[arg-type]
         why = support.fallen.get(name)
         if why is None:
             continue
-        start = bench.extent(node)[0]
+        start = file.extent(node)[0]
         way = f" by way of {' -> '.join(why.way)}" if why.way else ""
         verb = "needs" if why.certain else "needs in one of its branches"
-        kind = "class" if node in bench.scan.scopes and bench.scan.scopes[node].kind == "class" else "function"
+        kind = "class" if node in file.scan.scopes and file.scan.scopes[node].kind == "class" else "function"
         notes.append(
             Note(
                 (start, start),

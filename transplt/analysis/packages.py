@@ -9,7 +9,7 @@ import ast
 from functools import cache
 from typing import Any
 
-from transplt.analysis.bench import Bench
+from transplt.analysis.scanned_file import ScannedFile
 from transplt.edits.edit import Note
 from transplt.finding import Level
 from transplt.rules.tables import read_table
@@ -24,18 +24,18 @@ def _packages() -> dict[str, Any]:
     return {name: row for row in rows if row["status"] in _SAYS for name in row["import"]}
 
 
-def notes_of(bench: Bench) -> list[Note]:
+def notes_of(file: ScannedFile) -> list[Note]:
     """One finding a package, at its first import in the file."""
     found: dict[str, Note] = {}
     known = _packages()
-    for node in sorted(bench.scan.imports, key=lambda each: each.lineno):
+    for node in sorted(file.scan.imports, key=lambda each: each.lineno):
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
             modules = [node.module]
         for module in modules:
             name = next((head for head in _heads(module) if head in known), "")
             if name and name not in found:
-                found[name] = _note(bench, node, name, known[name])
+                found[name] = _note(file, node, name, known[name])
     return list(found.values())
 
 
@@ -44,8 +44,8 @@ def _heads(module: str) -> list[str]:
     return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
 
 
-def _note(bench: Bench, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
+def _note(file: ScannedFile, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
     since = f" since {row['since']}" if row.get("since") else ""
     message = f"the package {name} {_SAYS[row['status']]}{since}"
     help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {row.get('confidence', 'low')}") if part)
-    return Note(bench.extent(node), CODE, Level.INFO, message, name, help_text)
+    return Note(file.extent(node), CODE, Level.INFO, message, name, help_text)

@@ -12,7 +12,7 @@ from typing import Any
 
 from transplt.analysis import tables
 from transplt.analysis.api_uses import Use
-from transplt.analysis.bench import Bench
+from transplt.analysis.scanned_file import ScannedFile
 from transplt.analysis.tables import Verdict
 from transplt.edits.edit import Note
 from transplt.finding import Effort, Level
@@ -34,25 +34,25 @@ _DTYPES = {
 _MOST_LINES = 8
 
 
-def notes_of(bench: Bench, uses: list[Use], rules: RuleSet) -> list[Note]:
+def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
     """What the documentation says of the uses, for the version and the hardware of the settings."""
     found: list[Note] = []
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]] = {}
     for use in uses:
         if not judged(use.api, rules) or not runs(use):
             continue
-        row = tables.verdict(use.api, bench.version)
+        row = tables.verdict(use.api, file.version)
         if row is None:
-            if unverified(use.api, bench.version):
-                _add(quiet, UNVERIFIED, use, _unverified(use.api, bench.version), "")
+            if unverified(use.api, file.version):
+                _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")
         elif row.status == "no":
-            found.append(_unsupported(bench, use))
+            found.append(_unsupported(file, use))
         elif row.status == "limited":
-            _limited(bench, use, row, found, quiet)
-        if row is not None and row.status != "no" and bench.hardware in row.not_on:
-            where = f"{use.api} is documented for Atlas A2 and A3, and not for Ascend {bench.hardware}"
+            _limited(file, use, row, found, quiet)
+        if row is not None and row.status != "no" and file.hardware in row.not_on:
+            where = f"{use.api} is documented for Atlas A2 and A3, and not for Ascend {file.hardware}"
             _add(quiet, NOT_ON_CARD, use, where, "look for it in the newest documentation, or try it on the card")
-    found += [_quiet(bench, code, kept) for (code, _), kept in quiet.items()]
+    found += [_quiet(file, code, kept) for (code, _), kept in quiet.items()]
     return found
 
 
@@ -94,11 +94,11 @@ def runs(use: Use) -> bool:
         node = above
 
 
-def _unsupported(bench: Bench, use: Use) -> Note:
-    version = bench.version
+def _unsupported(file: ScannedFile, use: Use) -> Note:
+    version = file.version
     message = f"{use.api} is documented as not supported on NPU with torch {version}"
-    extent = bench.extent(use.node)
-    if bench.receivers.loads_data(use.node):
+    extent = file.extent(use.node)
+    if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
     ways = []
@@ -117,14 +117,18 @@ def _unsupported(bench: Bench, use: Use) -> Note:
 
 
 def _limited(
-    bench: Bench, use: Use, row: Verdict, found: list[Note], quiet: dict[tuple[str, str], tuple[list[Use], str, str]]
+    file: ScannedFile,
+    use: Use,
+    row: Verdict,
+    found: list[Note],
+    quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
 ) -> None:
-    hit = next(_certain(bench, use, row), "")
-    if hit and not bench.receivers.loads_data(use.node):
-        message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {bench.version}"
+    hit = next(_certain(file, use, row), "")
+    if hit and not file.receivers.loads_data(use.node):
+        message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {file.version}"
         found.append(
             Note(
-                bench.extent(use.node),
+                file.extent(use.node),
                 SURE,
                 Level.MANUAL,
                 message,
@@ -135,7 +139,7 @@ def _limited(
         )
         return
     if "cpu_fallback" in row.tags:
-        message = f"{use.api} may run on the CPU, with copies there and back, with torch {bench.version}"
+        message = f"{use.api} may run on the CPU, with copies there and back, with torch {file.version}"
         _add(quiet, ON_CPU, use, message, f"documented: {row.limit}; measure it where it is in the loop")
     elif telling(use.api, row):
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
@@ -151,7 +155,7 @@ def telling(api: str, row: Verdict) -> bool:
     return bool(floats) and any("bf16" not in listed and "fp16" in listed for listed in floats)
 
 
-def _certain(bench: Bench, use: Use, row: Verdict) -> Iterator[str]:
+def _certain(file: ScannedFile, use: Use, row: Verdict) -> Iterator[str]:
     """Arguments of a call that are certain to meet its limit, as texts."""
     call = use.call
     if call is None:
@@ -165,7 +169,7 @@ def _certain(bench: Bench, use: Use, row: Verdict) -> Iterator[str]:
     allowed = row.dtypes.get("dtype")
     if allowed:
         value = argument(call, "dtype", None)
-        name = dtype_of(bench, value) if value is not None else ""
+        name = dtype_of(file, value) if value is not None else ""
         if name and name not in allowed:
             yield f"dtype={ast.unparse(value)}" if value is not None else name
 
@@ -192,9 +196,9 @@ def _meets(limit: dict[str, Any], value: ast.expr) -> bool:
     return same if limit["when"] == "is" else not same and constant is not None
 
 
-def dtype_of(bench: Bench, value: ast.expr) -> str:
+def dtype_of(file: ScannedFile, value: ast.expr) -> str:
     """The documentation's name of a dtype written as torch.float64 or torch.double, empty for anything else."""
-    full = bench.names.qualified(value) or ""
+    full = file.names.qualified(value) or ""
     owner, _, last = full.rpartition(".")
     return _DTYPES.get(last, "") if owner == "torch" else ""
 
@@ -208,9 +212,9 @@ def _add(
     quiet.setdefault((code, use.api), ([], message, help_text))[0].append(use)
 
 
-def _quiet(bench: Bench, code: str, kept: tuple[list[Use], str, str]) -> Note:
+def _quiet(file: ScannedFile, code: str, kept: tuple[list[Use], str, str]) -> Note:
     uses, message, help_text = kept
-    return Note(bench.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text)
+    return Note(file.extent(uses[0].node), code, Level.INFO, f"{message}{also(uses)}", uses[0].api, help_text)
 
 
 def also(uses: list[Use]) -> str:

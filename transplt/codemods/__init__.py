@@ -1,1 +1,1 @@
-"""Rewrites that a table cannot say, one theme a module. Each has `plan(work)`, which looks and appends changes."""
+"""Rewrites of single files that every migration makes, one theme a module: each states a fixer and yields edits."""

@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any
 
-from transplt.emulator.runner import Outcome
+from transplt.emulator.runner import ScriptRun
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
 #: Words of lines whose numbers are results rather than times.
@@ -33,12 +33,12 @@ def _close(a: str, b: str) -> bool:
     return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
-def _lines(outcome: Outcome) -> list[tuple[str, list[str]]]:
+def _lines(outcome: ScriptRun) -> list[tuple[str, list[str]]]:
     parts = re.split(r"[\r\n]+", outcome.output)
     return [_skeleton(line) for line in parts if line.strip()]
 
 
-def compare(first: Outcome, second: Outcome, migrated: Outcome) -> dict[str, Any]:
+def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[str, Any]:
     """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared."""
     if first.code or second.code:
         return {
@@ -104,7 +104,7 @@ def _fill(skeleton: str, numbers: list[str]) -> str:
     return "".join(p + n for p, n in zip(parts, [*numbers, ""], strict=False))[:160]
 
 
-def _saves(outcome: Outcome) -> dict[tuple[str, str], dict[str, Any]]:
+def _saves(outcome: ScriptRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(path, rank) with a running number for repeated saves -> tensor digests."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for process in outcome.processes:
@@ -128,7 +128,7 @@ def _equal(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
     )
 
 
-def _compare_saves(first: Outcome, second: Outcome, migrated: Outcome, differences: list[str]) -> int:
+def _compare_saves(first: ScriptRun, second: ScriptRun, migrated: ScriptRun, differences: list[str]) -> int:
     """The number of tensors compared; adds to `differences`."""
     a, b, c = _saves(first), _saves(second), _saves(migrated)
     compared = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.emulator.edits import Migration
-from transplt.emulator.runner import Outcome
+from transplt.emulator.runner import ScriptRun
 
 SCHEMA_VERSION = 1
 
@@ -63,7 +63,9 @@ class Report:
         }
 
 
-def build(outcome: Outcome, migration: Migration | None, command: list[str], torch: str, torch_version: str) -> Report:
+def build(
+    outcome: ScriptRun, migration: Migration | None, command: list[str], torch: str, torch_version: str
+) -> Report:
     """Merge the records of all processes into one report and judge it."""
     root = migration.root if migration else Path.cwd()
     report = Report(command, torch, torch_version, code=outcome.code, seconds=outcome.seconds)
@@ -135,7 +137,7 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, A
     return {"known": True, "executed": executed, "never_executed": never}
 
 
-def _judge(report: Report, outcome: Outcome) -> None:
+def _judge(report: Report, outcome: ScriptRun) -> None:
     stopped_by_guard = any(p["exception"] and p["exception"]["type"] == "CudaLeftover" for p in report.processes)
     counted = [f for f in report.findings if f["level"] in ("error", "warning")]
     if outcome.timed_out:

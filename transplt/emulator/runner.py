@@ -24,7 +24,7 @@ READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScriptRun:
     """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
     output where that was captured, `processes` the records of all its processes."""
 
@@ -59,7 +59,7 @@ def start(
     cuda: str | None = None,
     capture: bool = False,
     echo: bool = True,
-) -> Outcome:
+) -> ScriptRun:
     """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
     output."""
     with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
@@ -76,7 +76,7 @@ def start(
         complete = records.rename(Path(folder) / "complete")
         processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
-        return Outcome(code, processes, time.monotonic() - begun, output, timed_out)
+        return ScriptRun(code, processes, time.monotonic() - begun, output, timed_out)
 
 
 def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from transplt.syntax.asks import call_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
-from transplt.themes.amp.apex_place import Place
+from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.apex_program import Apex, Clip, backwards_of, read_apex
 from transplt.themes.amp.apex_replacements import replace_kernels
 from transplt.themes.amp.flag import follow
@@ -262,7 +262,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim_from=0)
 
 
-def _wrap_behind(writer: Writer, place: Place) -> None:
+def _wrap_behind(writer: Writer, place: Initialization) -> None:
     """What `distributed` wraps is what amp.initialize returns."""
     wraps = [edit for edit in writer.work.edits if _wraps(edit, place.models)]
     writer.work.withdraw_edits(lambda edit: edit in wraps)

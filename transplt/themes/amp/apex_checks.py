@@ -9,7 +9,7 @@ from transplt.edits.lines import owns_its_lines
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import chain, parent
-from transplt.themes.amp.apex_place import Place
+from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.reading import zeroes
 
@@ -71,7 +71,7 @@ def check_lines(file: File, node: ast.stmt) -> None:
         raise Refused(file, node, "this line holds several statements", do)
 
 
-def check_file(program: Program, file: File, place: Place, level: str) -> None:
+def check_file(program: Program, file: File, place: Initialization, level: str) -> None:
     """What apex does not go with, anywhere in the program."""
     for call in by_place(file.scan.calls):
         full = file.names.qualified(call.func) or ""
@@ -107,7 +107,7 @@ def check_file(program: Program, file: File, place: Place, level: str) -> None:
                 )  # fmt: skip
 
 
-def loose(program: Program, file: File, place: Place) -> str:
+def loose(program: Program, file: File, place: Initialization) -> str:
     """What would tear gradients out of the one tensor that combine_grad makes of them; empty when nothing does."""
     for node in file.scan.stores:
         if isinstance(node, ast.Attribute) and node.attr == "grad":
@@ -126,7 +126,7 @@ def loose(program: Program, file: File, place: Place) -> str:
     return ""
 
 
-def check_weights(program: Program, file: File, place: Place, passes: list[Pass]) -> None:
+def check_weights(program: Program, file: File, place: Initialization, passes: list[Pass]) -> None:
     """O2 copies float32 weights over those of the model behind every step: what changes these by hand is lost."""
     for node in by_place(file.scan.attributes.get("data", ())):
         above = parent(node)
@@ -147,7 +147,7 @@ def check_weights(program: Program, file: File, place: Place, passes: list[Pass]
             )  # fmt: skip
 
 
-def _check_call(program: Program, file: File, call: ast.Call, place: Place) -> None:
+def _check_call(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
     """O2 casts what goes into the model itself: its methods and parts get float32 and hold float16."""
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr in _HOUSEKEEPING:

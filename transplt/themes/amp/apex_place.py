@@ -26,8 +26,8 @@ Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
 
 @dataclass(slots=True)
-class Place:
-    """Behind `after`: the spellings of models and optimizers there.
+class Initialization:
+    """Where amp.initialize goes: behind `after`, with the spellings of models and optimizers there.
 
     `held` maps every variable that holds one of the models to its first one; `updates` says which models an optimizer
     updates. `moved` are wrapping statements that stand above `after` and have to move behind it.
@@ -73,7 +73,7 @@ def _is_name(value: Value) -> bool:
     return value.index is None and isinstance(value.node, (ast.Name, ast.Attribute))
 
 
-def find_place(program: Program, optimizers: list[Slot]) -> Place | Trouble:
+def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Trouble:
     """The one place for some optimizers, or why there is none."""
     stores = [item for origin in optimizers for item in stores_of(program, origin)]
     if not stores or {origin for origin in optimizers if not stores_of(program, origin)}:
@@ -82,7 +82,7 @@ def find_place(program: Program, optimizers: list[Slot]) -> Place | Trouble:
     function = enclosing_function(first)
     if any(at is not file or enclosing_function(node) is not function for at, node in stores):
         return file, first, "the optimizers are made in several functions, and amp.initialize is called once", ""
-    place = Place(file, statement(first))
+    place = Initialization(file, statement(first))
     bases: dict[Slot, ast.expr] = {}
     for origin in optimizers:
         made = [node for _, node in stores_of(program, origin)]
@@ -108,11 +108,11 @@ def find_place(program: Program, optimizers: list[Slot]) -> Place | Trouble:
 
 def _settle(
     program: Program,
-    place: Place,
+    place: Initialization,
     stores: list[tuple[File, ast.expr]],
     bases: dict[Slot, ast.expr],
     function: Function | None,
-) -> Place | Trouble:
+) -> Initialization | Trouble:
     """Find the last statement that sets up models and optimizers, and look at what stands around it."""
     file = place.file
     setups = [statement(node) for _, node in stores]
@@ -254,7 +254,7 @@ def _from_helper(program: Program, file: File, call: ast.Call, callee: Function)
     return list(found.values())
 
 
-def _spread(program: Program, place: Place, origin: Slot) -> None:
+def _spread(program: Program, place: Initialization, origin: Slot) -> None:
     """All variables that hold a model, by the values that they are given."""
     changed = True
     while changed:

@@ -13,7 +13,7 @@ from transplt.program.program import File, Program, Slot, enclosing_function, re
 from transplt.syntax.asks import by_place, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
-from transplt.themes.amp.apex_place import Place, find_place, origin_of
+from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
 from transplt.themes.amp.reading import class_around, is_closure, optimizer_stepped
 from transplt.themes.amp.steps import Step, step_of
 
@@ -39,7 +39,7 @@ class Apex:
     """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all."""
 
     program: Program
-    place: Place
+    place: Initialization
     passes: list[Pass] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     losses: int = 1
@@ -216,7 +216,7 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
                 )  # fmt: skip
 
 
-def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Place) -> str:
+def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Initialization) -> str:
     """The spelling of the optimizer that updates exactly the parameters `model.parameters()`."""
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
         return ""

@@ -16,7 +16,7 @@ from transplt.themes.tunings.reach import key, program_around
 
 
 @dataclass(slots=True)
-class Place:
+class MeasuredLoop:
     """A loop over batches of the file on the bench, `around` are the loops that train around it, the outermost last.
 
     `apart` says that the loops around are those of the caller, `function` is the one that holds the loop then.
@@ -36,7 +36,7 @@ class Place:
         return enclosing_function(self.loop)
 
 
-def places(writer: Writer, code: str, what: str) -> list[Place]:
+def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
     """The loops to write at; a finding where no loop is in sight or the lines do not fit. None of a CPU's program."""
     work = writer.work
     program = program_around(work)
@@ -58,13 +58,13 @@ def places(writer: Writer, code: str, what: str) -> list[Place]:
             why = "the first statement of the loop shares its line with others"
             writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)
             continue
-        result.append(Place(batches, loops[0], loops[1:], bool(batches.calls)))
+        result.append(MeasuredLoop(batches, loops[0], loops[1:], bool(batches.calls)))
     return result
 
 
-def only_one(writer: Writer, code: str, what: str) -> Place | None:
+def only_one(writer: Writer, code: str, what: str) -> MeasuredLoop | None:
     """The loop of the program's training, all of whose passes this file sees; else findings."""
-    found = places(writer, code, what)
+    found = measured_loops(writer, code, what)
     for place in found:
         if len(found) > 1:
             why = "several loops train here"
@@ -86,7 +86,7 @@ def lines(writer: Writer, *texts: str) -> list[str]:
     return found
 
 
-def global_lines(place: Place, name: str) -> Sequence[str]:
+def global_lines(place: MeasuredLoop, name: str) -> Sequence[str]:
     """`global name` for a function that gives a variable its value which another one reads."""
     holder = enclosing_function(place.outermost)
     return [f"global {name}"] if place.apart and holder is not None else []

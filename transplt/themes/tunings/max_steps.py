@@ -10,7 +10,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.syntax.scan import parent
-from transplt.themes.tunings.instruments import Place, above, first_statement, global_lines, lines, only_one
+from transplt.themes.tunings.instruments import MeasuredLoop, above, first_statement, global_lines, lines, only_one
 from transplt.themes.tunings.loops import statement_at
 from transplt.themes.tunings.reach import key
 from transplt.themes.tunings.writer import value_of, writer_for
@@ -29,7 +29,7 @@ def last_step(work: Work, tree: ast.Module) -> Finds:
         yield from writer.found
 
 
-def _write(writer: Writer, place: Place, value: str) -> None:
+def _write(writer: Writer, place: MeasuredLoop, value: str) -> None:
     if any(loop.orelse for loop in (place.loop, *place.around)):
         writer.left(place.loop, "max-steps: a loop has an else branch", "leave the loop by hand", fixer.code)
         return

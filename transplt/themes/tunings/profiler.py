@@ -8,7 +8,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.themes.tunings.instruments import Place, above, global_lines, lines, only_one
+from transplt.themes.tunings.instruments import MeasuredLoop, above, global_lines, lines, only_one
 from transplt.themes.tunings.writer import value_of, writer_for
 
 fixer = Fixer(__name__, code="NPU781", rank=630, theme="tune:profiler", on_request=True,
@@ -28,7 +28,7 @@ def profiled_steps(work: Work, tree: ast.Module) -> Finds:
         yield from writer.found
 
 
-def _write(writer: Writer, place: Place, first: int, last: int) -> None:
+def _write(writer: Writer, place: MeasuredLoop, first: int, last: int) -> None:
     active = last - first + 1
     message = f"the steps {first} to {last} are profiled into {FOLDER}/"
     name = writer.new_name("profiler", "npu_profiler")

@@ -9,7 +9,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.themes.tunings.instruments import Place, above, lines, places
+from transplt.themes.tunings.instruments import MeasuredLoop, above, lines, measured_loops
 from transplt.themes.tunings.writer import torch_name, writer_for
 
 fixer = Fixer(__name__, code="NPU780", rank=620, theme="tune:step-time", on_request=True)
@@ -23,13 +23,13 @@ _MESSAGE = "the time of a step, printed after each pass over the data"
 def clocks(work: Work, tree: ast.Module) -> Finds:
     """Write the clock around every loop over batches."""
     if b"timed_steps" not in work.source.utf8 and (writer := writer_for(work, fixer)):
-        found = places(writer, fixer.code, "step time")
+        found = measured_loops(writer, fixer.code, "step time")
         if found:
             _write(writer, found)
         yield from writer.found
 
 
-def _write(writer: Writer, found: Sequence[Place]) -> None:
+def _write(writer: Writer, found: Sequence[MeasuredLoop]) -> None:
     torch, time = torch_name(writer), writer.module("time", "time", "clock")
     count, start = writer.new_name("timed_steps"), writer.new_name("timed_from")
     each = writer.new_name("step_time")

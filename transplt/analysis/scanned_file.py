@@ -13,7 +13,7 @@ from transplt.text.source import Source
 
 
 @dataclass(slots=True)
-class Bench:
+class ScannedFile:
     """A scanned file with its resolver of names, for a torch version and a card (A2, A3 or 950DT)."""
 
     source: Source
