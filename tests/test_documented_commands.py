@@ -69,7 +69,7 @@ def test_options_in_the_documents_exist() -> None:
             continue
         text = re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
         for option in re.findall(r"`(?:transplt |check )?(--[a-z][a-z-]+)[ `]", text):
-            if option not in ("--no-cuda", "--full", "--dry-run", "--nproc"):
+            if option not in ("--no-cuda", "--full", "--dry-run", "--nproc", "--no-format"):
                 assert re.search(rf"(?<![\w-]){option}(?![\w-])", shown), f"{document.name}: {option}"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from scripts.table_decisions import EXTRA
 from transplt.finding import Level
 from transplt.rules.pages import all_codes
 from transplt.rules.rule import Kind, Rule
@@ -25,6 +26,14 @@ SAMPLE: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "data" /
 
 def builtin(version: str, similar: bool = False) -> list[Rule]:
     return list(compile_rules(Settings(torch_version=version, similar=similar)).builtin)
+
+
+@pytest.mark.parametrize("theme", EXTRA)
+def test_what_is_written_by_hand_stands_in_the_table(theme: str) -> None:
+    """Who has no facts cannot build the tables, and writes an entry into both."""
+    rules = json.loads((rules_dir() / f"{theme}.json").read_bytes())["rules"]
+    missing = [entry for kind, entries in EXTRA[theme].items() for entry in entries if entry not in rules[kind]]
+    assert missing == []
 
 
 def known_names() -> dict[str, frozenset[str]]:
