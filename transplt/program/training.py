@@ -215,16 +215,6 @@ def _same_key(key: object, wanted: object) -> bool:
     return key is None or wanted is None or key == wanted
 
 
-def block_of(node: ast.stmt) -> list[ast.stmt]:
-    """The statements among which one stands."""
-    above = parent(node)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(above, name, None)
-        if isinstance(block, list) and node in block:
-            return block
-    return [node]
-
-
 def lifted(node: ast.AST, block: list[ast.stmt]) -> int | None:
     """Index of the statement of a block that holds a node, None when the block does not."""
     places = {id(item): index for index, item in enumerate(block)}

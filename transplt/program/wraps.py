@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from transplt.program.files import names_and_attributes
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
-from transplt.program.training import block_of, lifted
-from transplt.syntax.asks import call_of
+from transplt.program.training import lifted
+from transplt.syntax.asks import block_of, call_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _SETUPS = frozenset(

@@ -46,7 +46,7 @@ def by_place(nodes: Iterable[_Placed]) -> list[_Placed]:
     return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
 
 
-def text_of(node: ast.AST | None) -> str | None:
+def string_of(node: ast.AST | None) -> str | None:
     """The text of a string constant; None for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.syntax.asks import last_name, text_of
+from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.scan import Scan, chain, parent
 from transplt.syntax.scopes import Binding, Scope
 
@@ -116,7 +116,7 @@ def assigned_value(store: ast.AST) -> ast.expr | None:
 def imported_by_call(call: ast.Call) -> str | None:
     """The module that `import_module("a.b")`, `pytest.importorskip("a")` or `__import__("a")` gives, else None."""
     last = last_name(call.func)
-    name = text_of(call.args[0]) if last in IMPORT_CALLS and call.args else None
+    name = string_of(call.args[0]) if last in IMPORT_CALLS and call.args else None
     if not name or name.startswith("."):
         return None
     return name.split(".")[0] if last == "__import__" else name

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from transplt.project.marks import BACKEND, DEVICE, GENERIC, WORDS
-from transplt.syntax.asks import last_name, text_of
+from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import parent
 from transplt.values.place import Place
@@ -70,7 +70,7 @@ def holds_by_form(slots: Slots, node: ast.expr, wanted: str) -> bool:
             key = node.args[1]
             return isinstance(key, ast.Constant) and bool(WORDS[wanted].search(str(key.value)))
     if isinstance(node, ast.Subscript):
-        entry = text_of(node.slice)
+        entry = string_of(node.slice)
         return bool(WORDS[wanted].search(entry)) if entry is not None else holds_by_form(slots, node.value, wanted)
     if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.FormattedValue):
         return holds_by_form(slots, node.values[0].value, wanted)

@@ -11,7 +11,7 @@ import ast
 
 from transplt.project.facts import ProjectFacts, unify_attributes
 from transplt.project.marks import BACKEND, DEVICE, DEVICE_NAME, marks_by_name
-from transplt.syntax.asks import index_of, last_name, text_of
+from transplt.syntax.asks import index_of, last_name, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
@@ -157,7 +157,7 @@ def _link_value(slots: Slots, target: ast.expr, value: ast.expr) -> None:
 
 
 def _key(key: ast.expr | None) -> str | None:
-    name = text_of(key)
+    name = string_of(key)
     return None if name is None or DEVICE_NAME.fullmatch(name) else name
 
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 
 from transplt.project.marks import DEVICE, DEVICE_NAME, names_a_mark
-from transplt.syntax.asks import index_of, last_name, text_of
+from transplt.syntax.asks import index_of, last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.values.arguments import ways_of_argument
 from transplt.values.place import Path, Place, Up, Ways
@@ -80,7 +80,7 @@ def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:
         return
     for key, value in zip(above.keys, above.values, strict=True):
         if value is current:
-            name = text_of(key)
+            name = string_of(key)
             if is_map_location(above):
                 yield Place(DEVICE)
             elif name and names_a_mark(name):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from transplt.project.components import Components
 from transplt.project.facts import ProjectFacts
 from transplt.project.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_name
-from transplt.syntax.asks import last_name, text_of
+from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF, Names
 from transplt.syntax.scan import Scan
 from transplt.syntax.scopes import Scope
@@ -157,12 +157,12 @@ class Slots:
             if last in ("lower", "strip", "split", "partition", "upper", "format", "casefold", "rsplit"):
                 return self.of(func.value)
             if last in ("get", "pop", "setdefault") and node.args:
-                key = text_of(node.args[0])
+                key = string_of(node.args[0])
                 return self.of(func.value) if key is None else self.entry(func.value, key)
         elif last in ("str", "repr") and len(node.args) == 1:
             return self.of(node.args[0])
         elif last == "getattr" and len(node.args) >= 2:
-            name = text_of(node.args[1])
+            name = string_of(node.args[1])
             return None if name is None or name in GENERIC else f"n:{name}"
         if last == "device" and node.args and self.names.qualified(func) == "torch.device":
             return self.of(node.args[0])

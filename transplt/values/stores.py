@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.project.marks import names_a_mark
-from transplt.syntax.asks import last_name, text_of
+from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.values.place import Path, Place
 from transplt.values.slots import Slots
@@ -14,7 +14,7 @@ from transplt.values.slots import Slots
 
 def stored(slots: Slots, target: ast.expr, path: Path) -> Iterator[Place]:
     """The places of a value that is assigned, inside the containers of `path`, to a target."""
-    if isinstance(target, ast.Subscript) and (key := text_of(target.slice)) is not None:
+    if isinstance(target, ast.Subscript) and (key := string_of(target.slice)) is not None:
         if slots.names.qualified(target.value) == "os.environ":
             yield Place("environment", key)
             return

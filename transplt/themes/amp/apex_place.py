@@ -16,7 +16,8 @@ from transplt.program.program import (
     stores_of,
     text_of,
 )
-from transplt.program.training import block_of, find_training, lifted, loops_around
+from transplt.program.training import find_training, lifted, loops_around
+from transplt.syntax.asks import block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model

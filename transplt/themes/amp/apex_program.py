@@ -14,7 +14,7 @@ from transplt.syntax.asks import by_place, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
-from transplt.themes.amp.reading import class_around, is_closure, optimizer_stepped
+from transplt.themes.amp.reading import class_of_method, is_closure, optimizer_stepped
 from transplt.themes.amp.steps import Step, step_of
 
 CLIPS = frozenset(
@@ -54,7 +54,7 @@ def backwards_of(program: Program, file: File) -> list[ast.Call]:
         if not isinstance(func, ast.Attribute) or func.attr != "backward":
             continue
         function = enclosing_function(call)
-        own = function is not None and function.name in ("backward", "jvp", "vjp") and class_around(function)
+        own = function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function)
         inherited = isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super"
         if not own and not inherited and getattr(func.value, "id", "") != "ctx":
             found.append(call)
@@ -152,7 +152,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
     function = enclosing_function(call)
     steps = _steps(program, file, function)
     if not steps:
-        cls = class_around(function)
+        cls = class_of_method(function)
         others = [
             step
             for method in (cls.body if cls is not None else ())

@@ -11,8 +11,7 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.program.training import block_of
-from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.asks import block_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.float_only import is_float_only
 from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, variable, writes

@@ -14,9 +14,9 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.lines import owns_its_lines
 from transplt.edits.work import Work
 from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
-from transplt.program.training import block_of
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
+from transplt.syntax.asks import block_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_program import Apex, read_apex
 from transplt.themes.amp.float_only import unsafe_under_autocast

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program.program import File, Program
-from transplt.program.training import block_of
+from transplt.syntax.asks import block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.reading import own_nodes, reads, runs_network, writes
 

@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
-from transplt.program.training import block_of, lifted, loops_around
-from transplt.syntax.asks import call_of
+from transplt.program.training import lifted, loops_around
+from transplt.syntax.asks import block_of, call_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
 from transplt.themes.amp.connected import importers
-from transplt.themes.amp.reading import class_around, is_optimizer_object, variable
+from transplt.themes.amp.reading import class_of_method, is_optimizer_object, variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Home:
 def find_home(program: Program, file: File, optimizers: list[ast.expr]) -> Home | str:
     """The home beside some optimizers of one function or class, or why there is none."""
     function = enclosing_function(optimizers[0])
-    cls = class_around(function)
+    cls = class_of_method(function)
     names = {variable(_source(node)) for node in optimizers}
     if all(name.startswith("self.") for name in names):
         return _in_class(program, file, cls, names) or _in_module(file, function)

@@ -70,7 +70,7 @@ def writes(node: ast.stmt) -> set[str]:
     return found - {"", "self", "cls"}
 
 
-def class_around(function: ast.AST | None) -> ast.ClassDef | None:
+def class_of_method(function: ast.AST | None) -> ast.ClassDef | None:
     """The class whose method a function is."""
     above = parent(function) if function is not None else None
     return above if isinstance(above, ast.ClassDef) else None
@@ -141,7 +141,7 @@ def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
 
 def is_abstract(function: Function) -> bool:
     """True for a method that derived classes have to write: it has no statement, or raises NotImplementedError."""
-    return class_around(function) is not None and all(
+    return class_of_method(function) is not None and all(
         isinstance(item, ast.Pass)
         or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
         or (isinstance(item, ast.Raise) and item.exc is not None and "NotImplemented" in ast.dump(item.exc))
@@ -153,7 +153,7 @@ def overriding(program: Program, function: Function) -> list[Function]:
     """The methods of the same name in other classes of the program."""
     return [
         other for other in program.owner if isinstance(other, FUNCTIONS) and other is not function
-        and other.name == function.name and class_around(other) is not None and not is_abstract(other)
+        and other.name == function.name and class_of_method(other) is not None and not is_abstract(other)
     ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from transplt.themes.amp.checkpoints import (
     uses,
 )
 from transplt.themes.amp.home import Home
-from transplt.themes.amp.reading import class_around
+from transplt.themes.amp.reading import class_of_method
 from transplt.themes.amp.shape import Unit
 
 STATE = State(
@@ -76,8 +76,8 @@ def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
         return True
     function = enclosing_function(node)
     if home.kind == "attribute":
-        cls = class_around(enclosing_function(home.after[0]))
-        return class_around(function) is cls and _later(home, node, function)
+        cls = class_of_method(enclosing_function(home.after[0]))
+        return class_of_method(function) is cls and _later(home, node, function)
     for after in home.after:
         owner = enclosing_function(after)
         if (function is owner and _later(home, node, function)) or (owner is None and function is not None):

@@ -28,7 +28,7 @@ from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import Home, find_home
 from transplt.themes.amp.mains import own_file
 from transplt.themes.amp.reading import (
-    class_around,
+    class_of_method,
     in_functions,
     is_closure,
     made_by_class,
@@ -132,7 +132,7 @@ def _is_backward(file: File, call: ast.Call) -> bool:
         return False
     function = enclosing_function(call)
     name = variable(func.value)
-    if function is not None and function.name in ("backward", "jvp", "vjp") and class_around(function) is not None:
+    if function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function) is not None:
         return False
     if isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super":
         return False
@@ -157,7 +157,7 @@ def _works_out(node: ast.AST) -> bool:
 def _unit_scope(program: Program, file: File, call: ast.Call) -> ast.AST:
     """The class of a method when the class holds the optimizers that take the steps, else the function or module."""
     function = enclosing_function(call)
-    cls = class_around(function)
+    cls = class_of_method(function)
     if cls is not None:
         steps = [
             optimizer

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.training import block_of, lifted, loops_around
-from transplt.syntax.asks import call_of, last_name
+from transplt.program.training import lifted, loops_around
+from transplt.syntax.asks import block_of, call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.reading import in_functions, own_nodes, zeroes
 

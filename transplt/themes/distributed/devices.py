@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.program.training import block_of
+from transplt.syntax.asks import block_of
 from transplt.syntax.scan import parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.trees.calls import without_first

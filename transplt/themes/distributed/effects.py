@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from transplt.program.files import names_and_attributes
 from transplt.program.program import enclosing_function, reached_functions, text_of
-from transplt.program.training import block_of
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import block_of, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name

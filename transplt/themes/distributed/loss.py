@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loop, block_of, lifted, loops_around
-from transplt.syntax.asks import call_of, keyword_of, last_name
+from transplt.program.training import Loop, lifted, loops_around
+from transplt.syntax.asks import block_of, call_of, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects

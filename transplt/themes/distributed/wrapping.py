@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.program.models import is_optimizer
-from transplt.program.training import block_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, buffers_apart, early_uses
-from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.asks import block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bare import write_bare, write_renewed
 from transplt.themes.distributed.bench import Bench

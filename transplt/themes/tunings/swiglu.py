@@ -12,8 +12,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.training import block_of
-from transplt.syntax.asks import by_place, is_dotted
+from transplt.syntax.asks import block_of, by_place, is_dotted
 from transplt.syntax.scan import parent, statement
 from transplt.themes.tunings.attention import NATIVE
 from transplt.themes.tunings.unused import drop_functions

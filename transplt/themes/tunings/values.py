@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.program.program import enclosing_function
-from transplt.program.training import block_of
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
