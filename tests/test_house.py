@@ -27,7 +27,7 @@ def imported(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return {name for name in names if name.startswith("transplt.") and name != "transplt.__version__"}
 
 
@@ -49,3 +49,22 @@ def test_a_room_imports_only_from_below() -> None:
         if floor(other) > floor(module)
     ]
     assert above == []
+
+
+def test_one_room_has_libcst() -> None:
+    having = {
+        module
+        for module, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "libcst" for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "libcst")
+    }
+    assert {module for module in having if not module.startswith("transplt.trees.")} == {"transplt.codemod"}
+
+
+def test_modules_import_one_another_in_no_circle() -> None:
+    known = modules()
+    below = {module: {other for other in imported(path) if other in known} for module, path in known.items()}
+    while ready := [module for module, others in below.items() if not others]:
+        below = {module: others - {*ready} for module, others in below.items() if module not in ready}
+    assert sorted(below) == []
