@@ -98,7 +98,8 @@ def regenerate(name: str) -> None:
 def main() -> None:
     for name in sys.argv[1:] or (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED):
         regenerate(name)
-        print(f"samples/{name}/expected written; read it: git diff -- samples/{name}/expected")
+        print(f"samples/{name}/expected written")
+    print("what changed: git diff samples")
 
 
 if __name__ == "__main__":

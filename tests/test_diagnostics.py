@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Codes whose findings come from one Python file without more.
 BY_FILE = [code for code in all_codes() if code < "NPU250" or code[:4] in ("NPU3", "NPU5")]
 BY_FILE = [code for code in BY_FILE if code not in ("NPU556", "NPU557")]
+#: Codes that had a page once; no new one may have them.
+RETIRED = {"NPU406", "NPU516"}
 #: Codes of the tunings: each example asks for its own.
 TUNED = sorted({"NPU766", "NPU767", *(tuning.code for tuning in tunings().values())})
 #: Codes of the analysis.
@@ -36,6 +38,10 @@ def test_pages_are_in_form(code: str) -> None:
     assert all(page.sections.values())
     assert (page.effort is None) == (page.level not in (Level.MANUAL,))
     assert not page.title.endswith(".")
+
+
+def test_a_code_never_gets_a_second_meaning() -> None:
+    assert RETIRED & set(all_codes()) == set()
 
 
 def test_every_code_in_the_package_has_a_page() -> None:

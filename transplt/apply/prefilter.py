@@ -18,5 +18,5 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
 @lru_cache(maxsize=32)
 def _words(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str], ...]) -> tuple[bytes, ...]:
     settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules)
-    of_fixers = {word.encode() for fixer in in_force(settings) for word in fixer.words}
+    of_fixers = {word.lower().encode() for fixer in in_force(settings) for word in fixer.words}
     return tuple(sorted({*compile_rules(settings).literals, *of_fixers}))
