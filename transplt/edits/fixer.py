@@ -43,9 +43,10 @@ class Fixer:
     `code` is the one it mostly speaks with. `versions` are the torch versions it holds for (all by default), `needs`
     texts one of which a file must hold, `words` texts that make a file worth a look even where it names no CUDA: parts
     of it as it is written, in any case, so the last name of an API and not its full one. `theme` says what has
-    to be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every migration). Of a tuning
-    `on_request` says that `--tune all` leaves it out; `value` is a regular expression for what may follow its name
-    after `=`, and `example` shows that.
+    to be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every migration).
+
+    Of a tuning `on_request` says that `--tune all` leaves it out; `value` is a regular expression for what may follow
+    its name after `=`, and `example` shows that.
 
     Fixers look in the order of their `rank`, and of their names where that is the same; of several that want a node
     the first one gets it (`Work.take`): 100 user rules and structure, 200 imports and calls, 300 gates and libraries,
