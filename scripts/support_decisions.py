@@ -58,7 +58,7 @@ SURE_LIMITS: dict[str, list[Entry]] = {
 
 _FUSED = "moves the optimizer's work into one kernel a step"
 
-#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/support/affinity.py), and
+#: Faster forms: fact -> the APIs that have it, or the shape of code (`shape`, see transplt/analysis/affinity.py), and
 #: a title; also what the source of torch_npu says beyond the fact.
 AFFINITY: dict[str, Entry] = {
     "sdpa": {
@@ -177,7 +177,7 @@ AFFINITY: dict[str, Entry] = {
     "mx_radius": {"apis": ["torch_cluster.radius"], "title": "an NPU form is in DrivingSDK"},
 }
 
-#: Advice by its key in transplt/support/advice.py. `from` names the fact: its section and name.
+#: Advice by its key in transplt/analysis/advice.py. `from` names the fact: its section and name.
 ADVICE: dict[str, Entry] = {
     "float64": {
         "code": "NPU710",

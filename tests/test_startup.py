@@ -24,7 +24,7 @@ except SystemExit as end:
 print("\\n".join(sorted(sys.modules)), file=sys.stderr)
 """
 
-PLAIN_SWAPS = """\
+COMMON_EDITS = """\
 import os
 import torch
 import torch.cuda.amp as amp
@@ -57,15 +57,15 @@ def heavy(modules: set[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["text", "concise", "json", "sarif"])
-def test_plain_swaps_are_shown_without_heavy_modules(tmp_path: Path, form: str) -> None:
-    modules, out = imported(PLAIN_SWAPS, tmp_path, "check", "train.py", "--output-format", form)
+def test_common_edits_are_shown_without_heavy_modules(tmp_path: Path, form: str) -> None:
+    modules, out = imported(COMMON_EDITS, tmp_path, "check", "train.py", "--output-format", form)
     assert heavy(modules) == []
     assert "npu" in out
 
 
 @pytest.mark.parametrize("option", ["--diff", "--fix"])
 def test_libcst_makes_them(tmp_path: Path, option: str) -> None:
-    modules, out = imported(PLAIN_SWAPS, tmp_path, "check", "train.py", option, "--style", "npu", "--allow-dirty")
+    modules, out = imported(COMMON_EDITS, tmp_path, "check", "train.py", option, "--style", "npu", "--allow-dirty")
     assert heavy(modules) == ["libcst"]
     after = (tmp_path / "train.py").read_text() if option == "--fix" else out
     assert "torch . npu . memory_allocated()" in after
@@ -84,11 +84,11 @@ def test_libcst_makes_them(tmp_path: Path, option: str) -> None:
     ],
 )
 def test_libcst_is_imported_before_several_processes_fork(tmp_path: Path, arguments: list[str], early: bool) -> None:
-    modules, _ = imported(PLAIN_SWAPS, tmp_path, *arguments)
+    modules, _ = imported(COMMON_EDITS, tmp_path, *arguments)
     assert ("libcst" in modules) is early
 
 
-def test_libcst_shows_what_is_no_plain_swap(tmp_path: Path) -> None:
+def test_libcst_shows_the_others(tmp_path: Path) -> None:
     source = 'try:\n    f()\nexcept RuntimeError as error:\n    print("CUDA out of memory" in str(error))\n'
     modules, out = imported(source, tmp_path, "check", "train.py")
     assert "libcst" in modules
