@@ -72,9 +72,18 @@ def carry_over(work: Work, rule: Rule, func: ast.expr, full: str) -> Decides[boo
     return True
 
 
-@fixer.on(ast.Call)
-def named_by_a_rule(work: Work, call: ast.Call) -> Finds:
-    """Apply the argument rules to a call that they name, the user's first."""
+@fixer.on(ast.Module)
+def named_by_rules(work: Work, tree: ast.Module) -> Finds:
+    """Apply the argument rules to the calls that they name, in each the user's first."""
+    tables = (work.rules.user, work.rules.builtin)
+    named = {id(call) for table in tables for call in work.calls_by_name(table.args)}
+    named |= {id(call) for table in tables for call in work.calls_by_last_name(table.last_args)}
+    for call in work.scan.calls if named else ():
+        if id(call) in named:
+            yield from _named(work, call)
+
+
+def _named(work: Work, call: ast.Call) -> Finds:
     full = work.names.qualified(call.func) or ""
     last = last_name(call.func)
     done: set[int] = set()

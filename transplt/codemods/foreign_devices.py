@@ -13,25 +13,28 @@ from transplt.values.callees import FOREIGN
 fixer = Fixer(__name__, code="NPU203", rank=560)
 
 
-@fixer.on(ast.Call)
-def handed_to_another_library(work: Work, call: ast.Call) -> Finds:
-    """Report arguments of another library's call that will hold an NPU string."""
-    root = (work.names.qualified(call.func) or "").partition(".")[0]
-    if root not in FOREIGN or not work.scan.strings or not _is_imported(work):
+@fixer.on(ast.Module)
+def handed_to_another_library(work: Work, tree: ast.Module) -> Finds:
+    """Report arguments of other libraries' calls that will hold an NPU string."""
+    if not work.scan.strings or not _is_imported(work):
         return
     slots = work.slots
     held = {slots.find(slot) for slot in slots.held}
-    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-        if not isinstance(value, (ast.Name, ast.Attribute)):
+    for call in work.scan.calls:
+        root = (work.names.qualified(call.func) or "").partition(".")[0]
+        if root not in FOREIGN:
             continue
-        slot = slots.of(value)
-        if slot is not None and slots.find(slot) in held and DEVICE in slots.marks_of(slot):
-            yield work.note(
-                value,
-                fixer.code,
-                f"the device string of torch reaches {root} here, and names the NPU now",
-                help=f"give {root} its own name of the device",
-            )
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            if not isinstance(value, (ast.Name, ast.Attribute)):
+                continue
+            slot = slots.of(value)
+            if slot is not None and slots.find(slot) in held and DEVICE in slots.marks_of(slot):
+                yield work.note(
+                    value,
+                    fixer.code,
+                    f"the device string of torch reaches {root} here, and names the NPU now",
+                    help=f"give {root} its own name of the device",
+                )
 
 
 def _is_imported(work: Work) -> bool:

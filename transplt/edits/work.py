@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,8 +123,10 @@ class Work:
 
     # --- what fixers ask ---------------------------------------------------------------------------------------------
 
-    def calls_by_name(self, names: Iterable[str]) -> list[ast.Call]:
+    def calls_by_name(self, names: Collection[str]) -> list[ast.Call]:
         """The calls of some full names, in the order of the scan."""
+        if not names:
+            return []
         if self._by_name is None:
             self._by_name = {}
             for index, call in enumerate(self.scan.calls):
@@ -134,8 +136,10 @@ class Work:
         found = [item for name in names for item in self._by_name.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
 
-    def calls_by_last_name(self, names: Iterable[str]) -> list[ast.Call]:
+    def calls_by_last_name(self, names: Collection[str]) -> list[ast.Call]:
         """The calls of some last names, in the order of the scan."""
+        if not names:
+            return []
         if self._by_last is None:
             self._by_last = {}
             for index, call in enumerate(self.scan.calls):
