@@ -128,10 +128,14 @@ def tests_by_line(file: Path) -> dict[str, dict[int, list[str]]]:
 
 
 def measure(folder: Path) -> Path:
-    """Run the tests, and note which lines each of them runs."""
+    """Run the tests, and note which lines each of them runs in a file of the folder."""
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)  # some tests become another user, who has to write there too
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", MARKS, "--cov"]
-    subprocess.run([*command, "--cov-context=test", "--cov-report=", "-p", "no:cacheprovider"], cwd=folder, check=True)
-    return folder / ".coverage"
+    command += ["--cov-context=test", "--cov-report=", "--cov-fail-under=0", "-p", "no:cacheprovider"]
+    file = folder / "contexts"
+    subprocess.run(command, cwd=ROOT, check=True, umask=0, env={**os.environ, "COVERAGE_FILE": str(file)})
+    return file
 
 
 def is_caught(folder: Path, mutant: Mutant, tests: list[str], patience: float) -> bool:
@@ -171,6 +175,7 @@ def main() -> int:
     chosen = random.Random(options.seed).sample(possible, min(options.number, len(possible)))
     print(f"seed {options.seed}: {len(chosen)} of {len(possible)} mutants", flush=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        Path(scratch).chmod(0o755)
         copies: Queue[Path] = Queue()
         for number in range(options.jobs):
             copy = Path(scratch) / str(number)
@@ -179,7 +184,7 @@ def main() -> int:
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, copy / name)
             copies.put(copy)
-        contexts = tests_by_line(options.contexts or measure(ROOT))
+        contexts = tests_by_line(options.contexts or measure(Path(scratch) / "measured"))
 
         def judge(mutant: Mutant) -> tuple[Mutant, str]:
             tests = contexts.get(mutant.path, {}).get(mutant.line, [])[: options.most]
