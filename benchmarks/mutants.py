@@ -8,7 +8,7 @@ tests are those that run its line, the ones that run the fewest lines first, at 
 tests fail, or take longer than --patience seconds, is caught. Which test runs which line is measured first (some
 minutes), or read from --contexts, the data file of such a run:
 
-    python -m pytest -n 2 -m "not slow and not torch and not extra" --ignore=tests/test_tree.py --cov \\
+    COVERAGE_FILE=$PWD/.coverage python -m pytest -n 2 -m "not slow and not torch and not extra" --ignore=tests/test_tree.py --cov \\
         --cov-context=test --cov-report= --cov-fail-under=0
 """
 
@@ -133,8 +133,9 @@ def measure(folder: Path) -> Path:
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", MARKS, "--cov"]
     command += ["--cov-context=test", "--cov-report=", "--cov-fail-under=0", "-p", "no:cacheprovider"]
     command += ["--ignore=tests/test_tree.py"]  # folders, as a user who may not write down what the test ran
-    subprocess.run(command, cwd=folder, check=True)
-    return folder / ".coverage"
+    file = folder / ".coverage"
+    subprocess.run(command, cwd=folder, check=True, env={**os.environ, "COVERAGE_FILE": str(file)})
+    return file
 
 
 def is_caught(folder: Path, mutant: Mutant, tests: list[str], patience: float) -> bool:
