@@ -8,8 +8,8 @@ tests are those that run its line, the ones that run the fewest lines first, at 
 tests fail, or take longer than --patience seconds, is caught. Which test runs which line is measured first (some
 minutes), or read from --contexts, the data file of such a run:
 
-    COVERAGE_FILE=$PWD/.coverage python -m pytest -n 2 -m "not slow and not torch and not extra" --ignore=tests/test_tree.py --cov \\
-        --cov-context=test --cov-report= --cov-fail-under=0
+    COVERAGE_FILE=$PWD/.coverage python -m pytest -n 2 -m "not slow and not torch and not extra" \\
+        --ignore=tests/test_tree.py --cov --cov-context=test --cov-report= --cov-fail-under=0
 """
 
 from __future__ import annotations
@@ -78,12 +78,14 @@ class _Places:
 
 
 def mutants_of(path: str, data: bytes) -> Iterator[Mutant]:
-    """All mutants of a file, in the order of its nodes."""
+    """All mutants of a file, in the order of its nodes. Their line is that of the statement or header that runs."""
     places = _Places(data)
-    for node in ast.walk(ast.parse(data)):
+    inside: list[tuple[ast.AST, int]] = [(ast.parse(data), 1)]
+    for node, above in inside:
+        line = node.lineno if isinstance(node, (ast.stmt, ast.ExceptHandler)) else above
+        inside += [(child, line) for child in ast.iter_child_nodes(node)]
         for kind, at, new in _changes(node, places):
-            start, end = places.extent(at)
-            yield Mutant(path, at.lineno, kind, start, end, new)
+            yield Mutant(path, line, kind, *places.extent(at), new)
 
 
 def _changes(node: ast.AST, places: _Places) -> Iterator[tuple[str, ast.expr | ast.stmt, str]]:
