@@ -114,3 +114,8 @@ def test_an_alias_stays() -> None:
 )
 def test_portable_code_is_left_alone(source: str) -> None:
     check_noop(source, style="portable")
+
+
+def test_chains_of_comparisons_are_left() -> None:
+    source = 'import torch\n\nd = torch.device(x)\nprint(d.type == "cuda" == y, y == d.type == "cuda")\n'
+    check_noop(source, style="portable", open_codes=["NPU201"])

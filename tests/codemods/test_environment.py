@@ -259,3 +259,18 @@ def test_two_variables_in_one_command() -> None:
     check_noop(
         'import os\nos.system("CUDA_VISIBLE_DEVICES=0 NCCL_DEBUG=INFO python train.py")\n', open_codes=["NPU221"]
     )
+
+
+def test_what_a_call_of_something_else_gives_is_no_environment() -> None:
+    source = 'import os\n\nsettings.load()["CUDA_VISIBLE_DEVICES"] = "0"\nprint(settings.load()["NCCL_DEBUG"])\n'
+    check_noop(source, open_codes=["NPU223"])
+
+
+@pytest.mark.parametrize("value", ["0", "{n}"])
+def test_a_command_that_sets_a_variable(value: str) -> None:
+    line = f'import os\n\nos.system(f"%s={value} python train.py")\n'
+    check_rewrite(line % "CUDA_VISIBLE_DEVICES", line % "ASCEND_RT_VISIBLE_DEVICES", codes_applied=["NPU220"])
+
+
+def test_a_command_that_sets_a_variable_to_what_has_no_counterpart() -> None:
+    check_noop('import os\n\nos.system("CUDA_VISIBLE_DEVICES=GPU-1f python train.py")\n', open_codes=["NPU221"])

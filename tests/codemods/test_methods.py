@@ -385,3 +385,9 @@ def test_a_lone_file_is_edited_no_more_than_in_its_project() -> None:
     together = migrate(source, files={"state.py": "net = 1\n"}).data
     assert b"net.cuda()" in alone and b"x.npu()" in alone
     assert b"net.npu()" in together and b"x.npu()" in together
+
+
+def test_a_function_of_a_module_and_a_method_of_an_object_in_it() -> None:
+    source = "import torch\n{}import net.layers\n\nnet.layers.cuda()\nnet.layers.thing.{}()\n"
+    files = {"net/__init__.py": "", "net/layers.py": "thing = make()\n\n\ndef cuda():\n    pass\n"}
+    check_rewrite(source.format("", "cuda"), source.format("import torch_npu  # noqa: F401\n", "npu"), files=files)

@@ -233,3 +233,10 @@ def test_a_profiler_handed_to_a_function_of_the_file_moves() -> None:
         """
     )
     assert b"torch_npu.profiler.ProfilerActivity.NPU" in result.data
+
+
+def test_a_flag_is_asked_again_and_a_call_is_not() -> None:
+    source = "import torch\n{}with torch.autograd.profiler.profile({}) as prof:\n    pass\n"
+    after = source.format("import torch_npu  # noqa: F401\n", 'use_device="npu" if flag else None')
+    check_rewrite(source.format("", "use_cuda=flag"), after)
+    check_noop(source.format("", "use_cuda=ask()"), open_codes=["NPU131"])

@@ -600,3 +600,14 @@ def test_one_of_two_contexts_is_not_known() -> None:
         """,
         open_codes=["NPU203"],
     )
+
+
+def test_a_module_named_in_a_string_moves_and_a_key_stays() -> None:
+    keys = 'states["torch.cuda"] = 1\nstates.get("torch.cuda")\nstates = {"torch.cuda": 1}\n'
+    source = '{}show("{name}")\nnames.index("{name}")\nmodules = {{1: "{name}"}}\n'
+    check_noop(f"import torch\n{keys}")
+    check_rewrite(
+        source.format("import torch\n", name="torch.cuda"),
+        source.format("import torch\nimport torch_npu  # noqa: F401\n", name="torch.npu"),
+        codes_applied=["NPU205", "NPU403"],
+    )

@@ -124,3 +124,7 @@ def test_a_comment_keeps_a_line_as_it_is_and_what_is_said_of_it() -> None:
     assert not result.changed
     assert [finding.code for finding in result.findings if not finding.ignored] == ["NPU314"]
     check_untuned(TUNE, f"{HEAD}return torch.from_numpy(a).to(device)[b].float(){COMMENT}\n")
+
+
+def test_a_method_that_nobody_calls_here_is_left() -> None:
+    check_untuned(TUNE, f"{HEAD}return torch.from_numpy(a).to(device).float\n")
