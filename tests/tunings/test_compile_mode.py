@@ -80,6 +80,27 @@ def test_a_script_without_a_guard() -> None:
     )
 
 
+def test_torch_under_both_of_its_names() -> None:
+    check_tuned(
+        "compile-mode",
+        """
+        import torch
+        import torch as t
+
+        t.ones(2, requires_grad=True).cuda().sum().backward()
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+        import torch as t
+
+        torch.npu.set_compile_mode(jit_compile=False)
+
+        t.ones(2, requires_grad=True).npu().sum().backward()
+        """,
+    )
+
+
 def test_a_script_that_trains_in_a_loop_or_a_try() -> None:
     check_tuned(
         "compile-mode",

@@ -108,6 +108,17 @@ def test_models_that_nobody_sees(model: str) -> None:
     check_untuned(TUNE, script(model=model), open_codes=["NPU755"])
 
 
+def test_a_model_of_a_file_that_says_nothing_of_training() -> None:
+    source = script()
+    layers = source[: source.index("\n\ndef main")]
+    train = source.replace(source[source.index("class Net") : source.index("def main")], "")
+    train = train.replace("from torch import nn\n", "from layers import Net\n")
+    layers = layers.replace("from torch.nn.parallel import DistributedDataParallel as DDP\n", "")
+    check_tuned(TUNE, train, train.replace("[rank]", f"[rank]{SYNC}"), files={"layers.py": layers})
+    changed = layers.replace("x = x *", "self.mask += 1\n        x = x *")
+    check_untuned(TUNE, train, files={"layers.py": changed}, open_codes=["NPU755"])
+
+
 def test_models_of_libraries() -> None:
     source = script(model="torchvision.models.resnet18()").replace(
         "import torch\n", "import torch\nimport torchvision\n"

@@ -75,7 +75,7 @@ def test_a_mean_over_the_dataset_is_left_to_a_person(mean: str) -> None:
 
 
 def test_the_number_of_batches_is_no_size_of_the_dataset() -> None:
-    after = "print(loss / len(loader), len(dataset))"
+    after = "print(loss / len(loader), loss / len(loader.batch_sampler), len(dataset))"
     check_tuned(TUNE, script("batch_size=8", after), script("batch_size=8, drop_last=True", after))
 
 

@@ -59,6 +59,13 @@ def test_a_way_around_it() -> None:
     assert effort is Effort.LOW
 
 
+def test_other_imports_of_a_file_say_nothing_of_an_extension() -> None:
+    others = "import torch\nfrom project import loops\n\n"
+    message, _, effort = said('"ops", ["b.cu"]', {"project/net.py": others + GUARDED})
+    assert message == "the project runs without ops: project/net.py imports it in a try with a way around it"
+    assert effort is Effort.LOW
+
+
 @pytest.mark.parametrize(
     "source",
     [

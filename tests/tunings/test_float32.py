@@ -109,6 +109,8 @@ def test_what_is_float32_in_the_end(before: str, after: str) -> None:
         "torch.from_numpy(a).to(device, torch.int32).float()",
         "torch.from_numpy(a).to(b).float()",
         "a.to(device)[b].float()",
+        "torch.from_numpy(a) + b.float()",
+        "torch.from_numpy(a) + b[0].float() + len(a)[b].float()",
     ],
 )
 def test_casts_that_stay(value: str) -> None:

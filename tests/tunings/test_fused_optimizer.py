@@ -181,6 +181,7 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "optimizer.zero_grad(flag)", "cannot be seen"),
     ("torch.optim.Adam(model.parameters())", "optimizer.add_param_group(group)", "join the optimizer later"),
     ("torch.optim.Adam(model.parameters())", "run(optimizer)", "handed to run"),
+    ("torch.optim.Adam(model.parameters())", "optimizer.register_step_post_hook(f)", "register_step_post_hook is used"),
     ("torch.optim.Adam(model.parameters())", "every = [optimizer]", "container"),
     ("torch.optim.Adam(model.parameters())", "every['a'] = optimizer", "cannot be followed"),
     ("torch.optim.Adam(model.parameters())", "net.zero_grad()", "sets gradients to None"),
@@ -275,6 +276,9 @@ def test_stays_with_a_reason(made: str, more: str, why: str) -> None:
         "model.layers[0].requires_grad_(False)",
         "queue = x.share_memory_()",
         "print(optimizer)",
+        "optimizer.load_state_dict(torch.load('last.pt'))",
+        "assert model.zero_grad is not None",
+        "if late:\n    optimizer = torch.optim.SGD(model.parameters())",  # that one stays, and is called alike
         "scaler.step(optimizer)",
         "torch.optim.lr_scheduler.StepLR(optimizer, step_size=1)",
         "warmup = theirs.WarmupScheduler(optimizer=optimizer)",

@@ -84,6 +84,7 @@ def test_arguments(given: str, written: str) -> None:
         ("mask = torch.tril(torch.ones((5, 5), dtype=torch.bool))", "atten_mask=~mask"),
         ("mask = torch.ones(5, 5, dtype=torch.bool).tril(diagonal=0)", "atten_mask=~mask"),
         ("mask = torch.ones(5, 5, dtype=torch.bool).tril(diagonal=-1)", "atten_mask=~mask, inner_precise=2"),
+        ("mask = torch.ones(5, 5, dtype=torch.bool).tril(diagonal=1)", "atten_mask=~mask, inner_precise=2"),
     ],
 )
 def test_masks_are_turned_round(body: str, mask: str) -> None:
@@ -94,6 +95,20 @@ def test_masks_are_turned_round(body: str, mask: str) -> None:
     if len(line) > 112:
         line = "out = torch_npu.npu_fusion_attention(\n    " + ",\n    ".join(arguments) + ",\n)[0]"
     check_tuned(TUNE, model(f"{body}\n{call}"), model(f"{body}\n{line}", AFTER))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "q, k, v = self.qkv(x).view(2, 5, 24).chunk(3, -1)",
+        "qkv = self.qkv(x).view(2, 5, 24)\nq, k, v = qkv.split(8, dim=-1)",
+    ],
+)
+def test_heads_that_unflatten_makes(body: str) -> None:
+    heads = "q, k, v = (q.unflatten(2, (2, 4)), k.unflatten(2, (2, 4)), v.unflatten(2, [2, 4]))"
+    body = f"{body}\n{heads}\nq, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)\nout = "
+    call = 'torch_npu.npu_fusion_attention(q, k, v, head_num=q.shape[1], input_layout="BNSD", scale=1.0)[0]'
+    check_tuned(TUNE, model(f"{body}F.scaled_dot_product_attention(q, k, v, scale=1.0)"), model(f"{body}{call}", AFTER))
 
 
 def test_the_layout_and_the_comments_stay() -> None:
@@ -185,6 +200,10 @@ def test_an_import_of_the_function_goes() -> None:
         "out = F.scaled_dot_product_attention(*qkv)",
         "out = F.scaled_dot_product_attention(q, k, v, **mask)",
         "out = F.scaled_dot_product_attention(q, k)",
+        "out = F.scaled_dot_product_attention(q, k, v, None, 0.0, False, 1.0, False, mask)",
+        "out = F.scaled_dot_product_attention(query, k, v)",  # a name that nothing in sight gives a value
+        "q, k = self.q_norm(x).view(2, 6, 5, 4), self.qkv(x).view(2, 6, 5, 4)\n"
+        "out = F.scaled_dot_product_attention(q, k, k)",  # of a layer that autocast leaves in float32
         "out = F.scaled_dot_product_attention(q, k, v, mask)",  # a parameter: float or boolean, of any shape
         "mask = mask > 0\nout = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
         "mask = torch.ones(1, 5, dtype=torch.bool)\nout = F.scaled_dot_product_attention(q, k, v, mask)",
@@ -250,6 +269,11 @@ def attend(q, k, v, qkv, kv, ends, causal, scale, rest):
             "flash_attn_func",
             "q, k, v, 0.1, 0.5",
             'q, k, v, head_num=q.shape[2], input_layout="BSND", keep_prob=0.9, scale=0.5',
+        ),
+        (
+            "flash_attn_func",
+            "q.to(torch.bfloat16), k, v, softmax_scale=1.0",
+            'q.to(torch.bfloat16), k, v, head_num=q.shape[2], input_layout="BSND", scale=1.0',
         ),
         (
             "flash_attn_func",
@@ -458,6 +482,32 @@ def test_forms_of_imports() -> None:
         a = torch_npu.npu_fusion_attention(kept, kept, kept, head_num=kept.shape[2], input_layout="BSND", scale=1.0)[0]
         """,
         open_codes=["NPU510"],
+    )
+
+
+def test_heads_of_a_transposed_tensor() -> None:
+    source = FLASH.format(imports="flash_attn_func", call="flash_attn_func(q.transpose(1, 2), k, v)")
+    text = migrate(source, tune=((TUNE, ""),)).data.decode()
+    assert "head_num=q.shape[1]" in text
+    assert "scale=q.shape[-1] ** -0.5" in text
+
+
+def test_a_function_that_is_imported_on_a_condition_stays() -> None:
+    check_untuned(
+        TUNE,
+        """
+        import sys
+        import torch
+
+        if sys.platform == "linux":
+            from flash_attn import flash_attn_func
+        else:
+            flash_attn_func = None
+
+        def attend(q, k, v):
+            return flash_attn_func(q, k, v, softmax_scale=1.0)
+        """,
+        open_codes=["NPU510", "NPU767"],
     )
 
 

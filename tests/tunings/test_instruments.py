@@ -65,6 +65,11 @@ def test_step_time() -> None:
     )
 
 
+def test_step_time_without_samples_where_the_loader_is_given_by_name() -> None:
+    text = asked(FLAT.replace("in loader", "in tqdm(iterable=loader)"), "step-time")
+    assert 'print(f"step time {step_time * 1000:.1f} ms, {1 / step_time:.2f} steps/s")' in text
+
+
 def test_max_steps() -> None:
     assert asked(FLAT, "max-steps=7") == clean(
         """

@@ -64,6 +64,7 @@ def test_lookups(before: str, after: str) -> None:
         "at = torch.arange(8, dtype=torch.long)\n        return self.emb(at), at",
         "at = torch.arange(8, dtype=torch.long)\n        at = at + x\n        return self.emb(at)",
         "at = torch.arange(8, dtype=torch.long)\n        return self.emb(at + x)",
+        "at = torch.arange(8, dtype=torch.long)\n        if x:\n            at = x\n        return self.emb(at)",
         "at = torch.arange(8)\n        return self.emb(at)",
         "at = torch.zeros(8, dtype=torch.long)\n        return self.emb(at)",
         "return self.emb(torch.tensor(x, dtype=torch.long))",
@@ -76,12 +77,17 @@ def test_what_may_need_64_bits(body: str) -> None:
     check_untuned(TUNE, script(body))
 
 
+def test_indices_that_other_files_may_import() -> None:
+    check_untuned(TUNE, f"{script('return self.emb(at)')}\n\nat = torch.arange(8, dtype=torch.long)\n")
+
+
 @pytest.mark.parametrize(
     "layer",
     [
         "nn.Linear(8, 8)",
         "nn.Embedding(10, 8, sparse=True)",
         "nn.Embedding(10, 8, max_norm=1.0)",
+        "nn.Embedding(10, 8, 0, 1.0)",
         "nn.EmbeddingBag(10, 8)",
     ],
 )

@@ -90,6 +90,7 @@ def test_the_layout_of_the_call_stays(before: str, after: str) -> None:
         "x = x.to(device)",
         "x = x.to('cuda')".replace("cuda", "npu"),
         "x = x.to(torch.device('npu'))",
+        "x = x.to(torch.device(type='npu'))",
         "x = x.to(args.device)",
         "x = x.npu()",
         "batch = [x.to(device), y.to(device)]",
@@ -163,6 +164,8 @@ loader = DataLoader(dataset, num_workers=2)
         "for epoch in range(3):\n    for x in loader:\n        step(x, next(iter(loader)))",
         "for epoch in range(3):\n    for x in loader:\n        for y in loader:\n            step(x, y)",
         "for epoch in range(3):\n    for x, y in zip(loader, loader):\n        step(x, y)",
+        "def check():\n    for y in loader:\n        step(y)\n\n\n"
+        "for epoch in range(3):\n    for x in loader:\n        check()",
         "for epoch in range(3):\n    step(loader)\n    for x in loader:\n        step(x)",
         "for epoch in range(3):\n    dataset.set_epoch(epoch)\n    for x in loader:\n        step(x)",
         "for epoch in range(3):\n    dataset.size = epoch\n    for x in loader:\n        step(x)",

@@ -78,6 +78,8 @@ def test_masks_before_a_softmax(body: str, infinity: str) -> None:
         "out = torch.full((3, 3), float('-inf')).triu(1)",
         "self.x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(self.x, -1)",
         "x = x.masked_fill(mask, float('-inf'))\nout = self.other(x)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(self.other(x), -1)",
+        "x = x.masked_fill(mask, float('-inf'))\nout = F.softmax(torch.exp(x), -1)",
         "z = x.masked_fill_(mask, float('-inf'))\nout = F.softmax(z, -1)",
     ],
 )
@@ -171,6 +173,8 @@ def test_a_test_of_torch_shows_a_tensor_of_torch(line: str, written: str) -> Non
         "x = x.clone()\ndel x[x < 0]",
         "x = x.clone()\nx.clone()[x < 0] = 0",
         "x = {}\nx[y] = 0",
+        "x = y\nx[x < 0] = 0",
+        "x = y + 1\nx[x < 0] = 0",
     ],
 )
 def test_other_assignments_stay(body: str) -> None:

@@ -105,6 +105,10 @@ def test_loaders_whose_batches_are_not_pinned_tensors(arguments: str) -> None:
     check_untuned(TUNE, script("x = x.to(device)", arguments))
 
 
+def test_settings_that_switch_it_off() -> None:
+    check_untuned(TUNE, script("x = x.to(device)"), per_file_ignores=(("train.py", ("NPU758",)),))
+
+
 def test_two_loaders_one_of_which_does_not_pin() -> None:
     other = "zip(loader, DataLoader(dataset))"
     check_untuned(TUNE, script("x = x.to(device)", header=other))

@@ -120,6 +120,7 @@ def test_a_method_that_others_call_stays(extra: str) -> None:
         "return x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + self.eps) * self.weight",
         "return x * torch.rsqrt(x.pow(3).mean(-1, keepdim=True) + self.eps) * self.weight",
         "return x / (torch.sqrt(x.pow(2).mean(-1, keepdim=True)) + self.eps) * self.weight",
+        "return x / torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight",
         "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + x) * self.weight",
         "return x * torch.rsqrt(x.abs().pow(2).mean(-1, keepdim=True) + self.eps) * self.weight",
         "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight + 1",
@@ -281,6 +282,11 @@ def test_angles_of_unknown_rank_stay_with_a_remark(value: str, raised: str) -> N
         ),
         ("q * cos + rotate_half(q) * sin", "x = x * 2\n    " + HALF),
         ("q * cos + torch.roll(q) * sin", HALF),
+        ("q * cos + rotate_half(q) * sin", HALF.replace("-x2", "+x2")),
+        (
+            "q * cos + rotate_half(q) * sin",
+            "x1 = x.chunk(2, dim=-1)\n    return torch.cat((-x1[1], x1[0]), dim=-1)",
+        ),
     ],
 )
 def test_other_rotations_stay(value: str, half: str) -> None:
@@ -299,6 +305,7 @@ class Gated(nn.Module):
     def __init__(self, dim):
         self.w1 = nn.Linear(dim, 2 * dim)
         self.w2 = nn.Linear(dim, dim)
+        self.norm = nn.LayerNorm(dim)
 
     def forward(self, x, y):
         h = self.w1(x)
@@ -323,6 +330,14 @@ def gated(body: str) -> str:
         ),
         ("a, b = x.chunk(2, -1)\nout = F.silu(a) * b", "out = torch_npu.npu_swiglu(x.contiguous(), dim=-1)"),
         (
+            "z = self.norm(x)\na, b = z.chunk(2, -1)\nout = F.silu(a) * b",
+            "z = self.norm(x)\nout = torch_npu.npu_swiglu(z.contiguous(), dim=-1)",
+        ),
+        (
+            "z = F.linear(x, y)\na, b = z.chunk(2, -1)\nout = F.silu(a) * b",
+            "z = F.linear(x, y)\nout = torch_npu.npu_swiglu(z, dim=-1)",
+        ),
+        (
             "a, b = h.chunk(2, -1)  # halves\nz = x + 1\nout = F.silu(a) * b + z",
             "z = x + 1\nout = torch_npu.npu_swiglu(h, dim=-1) + z",
         ),
@@ -346,6 +361,8 @@ def test_two_halves_of_one_tensor(body: str, written: str) -> None:
         "a, b = h.split(y, -1)\nout = F.silu(a) * b",
         "a, b = h.chunk(2, -1)\nh = x\nout = F.silu(a) * b",
         "a, b = h.chunk(2, -1)\nprint(h.zero_())\nout = F.silu(a) * b",
+        "z = h.view(-1)\na, b = h.chunk(2, -1)\nz.zero_()\nout = F.silu(a) * b",
+        "a, b = torch.chunk(input=h, chunks=2, dim=-1)\nout = F.silu(a) * b",
         "a, b = h.chunk(2, -1)\nif y:\n    out = F.silu(a) * b\nelse:\n    out = b",
         "a, b = x\nout = F.silu(a) * b",
         "a, b = self.w2(h).chunk(2, -1)\nout = F.silu(a) * b",
@@ -353,6 +370,7 @@ def test_two_halves_of_one_tensor(body: str, written: str) -> None:
         "a = h.chunk(2, -1)\nout = F.silu(a[0]) * a[1]",
         "out = F.silu(h) * y",
         "out = F.silu(self.make(x)) * self.w2(x)",
+        "out = F.silu(self.w1(x)) * self.norm(x)",
     ],
 )
 def test_other_products_stay(body: str) -> None:
