@@ -133,6 +133,11 @@ def test_a_dict_of_arguments_that_cannot_shuffle() -> None:
     assert "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), **options)\n" in found
 
 
+def test_a_loader_whose_arguments_do_not_speak_of_shuffle_keeps_its_order() -> None:
+    found = output(script(loader='options = {"num_workers": 1}\nloader = DataLoader(dataset, **options)'))
+    assert "loader = DataLoader(dataset, sampler=DistributedSampler(dataset, shuffle=False), **options)\n" in found
+
+
 def test_a_dataset_without_a_name_gets_one() -> None:
     found = output(
         script(
@@ -216,6 +221,12 @@ def test_a_loader_that_does_not_train_stays_whole() -> None:
     assert "test = DataLoader(net.test, shuffle=False)\n" in found
 
 
+def test_a_model_that_trains_in_one_pass_without_a_loop_is_wrapped() -> None:
+    found = output(script(loader="", loop="model(dataset).backward()"))
+    assert "model = DistributedDataParallel(model," in found and "DistributedSampler" not in found
+    assert "\nmodel(dataset).backward()\n" in found
+
+
 # --- epochs ---------------------------------------------------------------------------------------------------------
 
 
@@ -237,6 +248,13 @@ def test_epochs_in_a_function() -> None:
         loop="for i in range(3):\n    train(model, loader)",
     )
     assert "for i in range(3):\n    loader.sampler.set_epoch(i)\n    train(model, loader)\n" in output(caller)
+
+
+def test_epochs_that_another_file_counts_are_left_to_the_user() -> None:
+    engine = "def train(model, loader):\n    for x in loader:\n        model(x).backward()\n"
+    main = script(head="from engine import train", loop="for i in range(3):\n    train(model, loader)")
+    result = distributed(engine, path="engine.py", files={"train.py": main})
+    assert not result.changed and left(result) == ["NPU342"]
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
@@ -316,6 +334,11 @@ def test_a_model_that_is_loaded_anew_stays_wrapped() -> None:
         "dist.barrier()  # rank 0 has written it\n"
         'model.module = torch.load("best.pt", map_location="npu")\nmodel.eval()\n'
     ) in found
+
+
+def test_a_model_that_another_function_makes_anew_gets_no_argument_of_torch_load() -> None:
+    found = output(script(tail='model = net.restore("best.pt")\nmodel.eval()'))
+    assert '\nmodel.module = net.restore("best.pt")\nmodel.eval()\n' in found
 
 
 def test_a_method_that_uses_the_model_too_early() -> None:
@@ -404,6 +427,37 @@ def test_start_in_a_main_function_that_does_not_come_back() -> None:
     assert found.endswith("    raise SystemExit(main())\n")
 
 
+def test_the_group_begins_inside_of_a_main_function_that_does_not_come_back() -> None:
+    found = output(body('if __name__ == "__main__":\n    raise SystemExit(main())'))
+    assert 'def main():\n    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))\n' in found
+    assert found.endswith('\nif __name__ == "__main__":\n    raise SystemExit(main())\n')
+
+
+def test_start_before_a_main_function_that_is_called_under_a_condition() -> None:
+    found = output(body('if __name__ == "__main__":\n    net.ready and main()'))
+    assert (
+        '    dist.init_process_group(backend="hccl")\n    net.ready and main()\n    dist.destroy_process_group()\n'
+    ) in found
+
+
+def test_a_lambda_that_moves_to_a_card_does_not_start_the_group() -> None:
+    found = output(script(head="to_card = lambda x: x.cuda()"))
+    assert "\nto_card = lambda x: x.npu()\n\ntorch.npu.set_device(" in found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        body('if __name__ == "__main__":\n    print(1)'),
+        f"{HEAD}\n\ndef train(model):\n    for x in DataLoader(dataset):\n        model(x).backward()\n",
+    ],
+)
+def test_a_main_file_that_does_not_call_its_training(source: str) -> None:
+    result = distributed(source)
+    assert left(result) == ["NPU332"] and b"dist." not in result.data and b"DistributedSampler" not in result.data
+    assert any("the main file calls nothing that trains" in finding.message for finding in result.findings)
+
+
 def test_cards_by_number() -> None:
     result = distributed(
         script(
@@ -420,6 +474,12 @@ def test_cards_by_number() -> None:
     found = result.data.decode()
     assert "VISIBLE_DEVICES" not in found and found.count("set_device") == 1
     assert 'torch.device("npu")' in found and "net().npu()" in found
+    assert left(result) == ["NPU335"]
+
+
+def test_a_card_that_is_set_under_a_condition_is_left_to_the_user() -> None:
+    result = distributed(script(head="net.placed or torch.cuda.set_device(0)"))
+    assert b"\nnet.placed or torch.npu.set_device(0)\n" in result.data
     assert left(result) == ["NPU335"]
 
 
@@ -461,6 +521,11 @@ def test_a_condition_gets_one_more_term() -> None:
 def test_strings_over_several_lines_stay() -> None:
     found = output(script(tail='print("""a\n  b\nc""")'))
     assert 'if dist.get_rank() == 0:\n    print("""a\n  b\nc""")\n' in found
+
+
+def test_a_model_that_runs_for_a_line_of_output_runs_without_its_wrapper() -> None:
+    found = output(script(tail="print(model(dataset[0]))"))
+    assert "if dist.get_rank() == 0:\n    print(model.module(dataset[0]))\n" in found
 
 
 def test_progress_tensorboard_and_wandb() -> None:
@@ -515,6 +580,45 @@ def test_the_mean_is_taken_where_all_ranks_come_by() -> None:
     ) in found
 
 
+def test_the_mean_under_a_condition_that_a_setting_decides() -> None:
+    found = output(script(head="every = net.every", loop=loop("if i % every == 0:", "    print(loss.item())")))
+    assert "        if i % every == 0:\n            mean_loss = loss.detach().clone()\n" in found
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        (["print(float(loss))"], "print(float(mean_loss))"),
+        (["net.total = loss * 2", "print(loss.item())"], "print(mean_loss.item())"),
+    ],
+)
+def test_forms_of_a_loss_that_is_read(lines: list[str], after: str) -> None:
+    found = output(script(loop=loop(*lines)))
+    mean = (
+        "mean_loss = loss.detach().clone()",
+        "dist.all_reduce(mean_loss)",
+        "mean_loss /= dist.get_world_size()",
+        "if dist.get_rank() == 0:",
+        f"    {after}",
+    )
+    assert "\n" + "".join(f"        {line}\n" for line in (*lines[:-1], *mean)) in found
+
+
+def test_a_sum_over_the_share_of_a_card_is_divided_by_the_length_of_the_share() -> None:
+    train = """
+        def train():
+            total = 0
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                total += loss.item()
+            print(total / len(loader.dataset))
+        train()
+    """
+    found = output(script(loop=train))
+    assert "        print(total / len(loader.sampler))\n" in found
+
+
 def test_a_loss_that_is_read_below_its_loop() -> None:
     found = output(script(loop=loop("optimizer.step()") + "\n    print(epoch, loss.item())"))
     assert (
@@ -543,6 +647,17 @@ def test_accumulated_gradients() -> None:
         )
     )
     assert "NPU332" in left(other) and b"no_sync" not in other.data
+
+
+def test_the_condition_of_a_step_over_two_lines_is_copied_on_one() -> None:
+    found = output(script(loop=loop("if ((i + 1)", "        % 4 == 0):", "    optimizer.step()")))
+    assert "        with contextlib.nullcontext() if (i + 1) % 4 == 0 else model.no_sync():\n" in found
+
+
+def test_a_counter_that_goes_up_behind_the_pass_cannot_be_asked_before_it() -> None:
+    lines = ["done += 1", "if done % 4 == 0:", "    optimizer.step()"]
+    result = distributed(script(head="done = 0", loop=loop(*lines)))
+    assert left(result) == ["NPU332"] and b"no_sync" not in result.data
 
 
 def test_seeds() -> None:

@@ -153,6 +153,8 @@ def test_backward_passes(before: str, after: list[str]) -> None:
         ),
         ('torch.save({"optimizer": optimizer.state_dict()}, "x")',
          'torch.save({"optimizer": optimizer.state_dict(), "amp": amp.state_dict()}, "x")'),
+        ('torch.save({"optimizer": optimizer.state_dict(), "amp": None}, "x")',
+         'torch.save({"optimizer": optimizer.state_dict(), "amp": None}, "x")'),
         ("state['optimizer'] = optimizer.state_dict()",
          "state['optimizer'] = optimizer.state_dict()\n    state['amp'] = amp.state_dict()"),
         ('optimizer.load_state_dict(state["optimizer"])',
@@ -211,6 +213,13 @@ def test_two_optimizers_have_a_scale_for_each_loss() -> None:
         )
         .replace("clip_grad_norm_(netG.parameters()", "clip_grad_norm_(amp.master_params(optG)"),
     )
+
+
+def test_the_state_of_amp_is_loaded_once_behind_all_optimizers_of_a_checkpoint() -> None:
+    loads = 'optD.load_state_dict(state["D"])\noptG.load_state_dict(state["G"])\n'
+    source = GAN.replace("for x in", f'state = torch.load("x")\n{loads}for x in', 1)
+    text = migrate(source, amp="apex").data.decode()
+    assert f'{loads}if "amp" in state:\n    amp.load_state_dict(state["amp"])\nfor x in' in text
 
 
 def test_one_loss_for_two_optimizers() -> None:
@@ -311,6 +320,26 @@ def test_training_in_another_file() -> None:
     )
 
 
+def test_two_programs_that_share_their_training_get_one_scale_in_it() -> None:
+    text = migrate(ENGINE, amp="apex", files={"main.py": MAIN, "other.py": MAIN}, path="engine.py").data.decode()
+    scaled = "        with amp.scale_loss(loss, optimizer) as scaled_loss:\n            scaled_loss.backward()\n"
+    assert scaled in text and text.count("scale_loss(") == 1
+
+
+@pytest.mark.parametrize("made", ['return net().to("npu")', 'made = net()\n    made.to("npu")\n    return made'])
+def test_a_model_that_a_function_puts_on_the_card(made: str) -> None:
+    source = HEAD.replace("\nmodel", f"\n\ndef build():\n    {made}\n\n\nmodel", 1).replace('net.to("npu")', "build()")
+    text = migrate(source + LOOP, amp="apex").data.decode()
+    assert f"model = build()\n{HEAD.splitlines()[-1]}\n{INITIALIZED}" in text
+
+
+def test_many_cards_for_a_model_that_the_optimizer_gets_by_another_name() -> None:
+    source = HEAD.replace("optimizer =", "trained = model\noptimizer =").replace("model.param", "trained.param") + LOOP
+    result = migrate(source, amp="apex", entry="train.py")
+    assert "amp.initialize" not in result.data.decode()
+    assert any("wrapped for many cards in another place" in finding.message for finding in result.findings)
+
+
 def test_all_files_of_a_program_or_none() -> None:
     """A second main file that calls the same training, and whose optimizer cannot be followed."""
     other = MAIN.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", "optimizer = make()")
@@ -366,6 +395,7 @@ def test_the_name_amp_is_taken() -> None:
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
             "which optimizer updates",
         ),
+        (HEAD + LOOP + "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n", "which optimizer updates"),
         (HEAD + LOOP.replace("loss.backward()", "g = torch.autograd.grad(loss, x)\n    loss.backward()"), "loss scale"),
         (
             "import torch\nfrom project import net, x\n\nmodel = net.npu()\n"
@@ -405,6 +435,11 @@ def test_binary_cross_entropy_and_o1(loss: str) -> None:
 
 def test_weights_that_are_changed_before_the_training() -> None:
     source = HEAD.replace("optimizer =", "for p in model.parameters():\n    p.data.normal_()\noptimizer =") + LOOP
+    assert "amp.initialize" in migrate(source, amp="apex").data.decode()
+
+
+def test_weights_that_are_only_read_in_the_training() -> None:
+    source = HEAD + LOOP + "    for p in model.parameters():\n        print(p.data)\n"
     assert "amp.initialize" in migrate(source, amp="apex").data.decode()
 
 

@@ -128,6 +128,13 @@ def test_parameters(signature: str, call: str, value: str, amp: str) -> None:
 
 
 @pytest.mark.parametrize("amp", KINDS)
+def test_options_that_a_function_returns_beside_others(amp: str) -> None:
+    source = FUNCTIONS.replace("SIGNATURE", "args").replace("CALL", "args")
+    source = source.replace("parser.parse_args()", "parser.parse_args(), 3").replace("args = opt", "args, n = opt")
+    holds(flagged(source, amp), amp, "args.amp")
+
+
+@pytest.mark.parametrize("amp", KINDS)
 @pytest.mark.parametrize(
     ("signature", "call"),
     [("", ""), ("args", "vars(args)"), ("args=None", ""), ("args", "merged(args)"), ("*args", "args")],

@@ -66,3 +66,11 @@ def complaints(source: str) -> set[str]:
 def test_a_second_run_changes_nothing(name: str) -> None:
     first = run((FOLDER / f"{name}.in.py").read_text(encoding="utf-8")).data.decode()
     assert run(first).data.decode() == first
+
+
+@pytest.mark.parametrize("body", ["pass", "..."])
+def test_a_method_with_no_statement_is_abstract_too(body: str) -> None:
+    """As abstract_loss, whose method raises NotImplementedError."""
+    source, expected = ((FOLDER / f"abstract_loss.{way}.py").read_text(encoding="utf-8") for way in ("in", "out"))
+    result = run(source.replace("raise NotImplementedError", body))
+    assert shown(result) == expected.replace("raise NotImplementedError", body)

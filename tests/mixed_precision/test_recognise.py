@@ -179,6 +179,15 @@ def test_callers_in_another_file_need_no_edit() -> None:
     ).changed
 
 
+@pytest.mark.parametrize("head", ["", "import os; import torch\n\n\n"])
+def test_a_scaler_above_a_function_with_nothing_above_it_that_stands_alone(head: str) -> None:
+    engine = head + ENGINE.partition("\n\n\n")[2]
+    files = {"net.py": NET, "main.py": MAIN.format(loss="MSELoss")}
+    text = migrate(engine, path="engine.py", files=files, amp="native").data.decode()
+    assert "\nscaler = torch.npu.amp.GradScaler()\n\n\ndef train_one_epoch(" in text
+    assert text.count("import os") == head.count("import os")
+
+
 def test_the_loss_of_a_caller_is_looked_at() -> None:
     files = {"net.py": NET, "main.py": MAIN.format(loss="BCELoss")}
     result = migrate(ENGINE, path="engine.py", files=files, amp="native")
@@ -218,3 +227,40 @@ def test_constants_in_the_files_of_a_network() -> None:
         result = migrate(net, path="net.py", files={"train.py": TRAIN}, amp="native", amp_dtype=dtype)
         assert sorted(item.code for item in result.findings) == codes
         assert (b"s.masked_fill_(mask=m, value=max(-1e9, torch.finfo(s.dtype).min))" in result.data) is bool(codes)
+
+
+EVALUATED = """\
+import torch
+from project import net, loader, criterion
+
+augment = net.augment
+model = net.to("npu")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    model.train()
+    x = augment(x)
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+with torch.no_grad():
+    out = model(x)
+    loss = criterion(out, y)
+    print(loss.item())
+"""
+
+
+def test_augmentation_stays_in_float32() -> None:
+    """What `augment` is cannot be seen, and its name says that it is no network."""
+    text = migrate(EVALUATED, amp="native").data.decode()
+    assert (
+        '    x = augment(x)\n    with torch.autocast("npu", dtype=torch.float16):\n'
+        "        loss = criterion(model(x), y)\n"
+    ) in text
+
+
+def test_the_loss_of_an_evaluation_is_worked_out_under_autocast() -> None:
+    text = migrate(EVALUATED, amp="native").data.decode()
+    assert (
+        'with torch.no_grad():\n    with torch.autocast("npu", dtype=torch.float16):\n        out = model(x)\n'
+        "        loss = criterion(out, y)\n    print(loss.item())\n"
+    ) in text

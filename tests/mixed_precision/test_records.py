@@ -114,6 +114,12 @@ def test_parameters_and_arguments(call: str, handed: str) -> None:
     assert "optimizer: torch.optim.Optimizer, scaler, epochs)" in result.data.decode()
 
 
+def test_an_optimizer_in_brackets_of_its_own_is_handed_over_alone() -> None:
+    text = migrate(FUNCTION.format(call="train(model, (optimizer), (3))"), amp="native").data.decode()
+    assert "\ntrain(model, (optimizer), (3))\n" in text and "optimizer: torch.optim.Optimizer, epochs):" in text
+    assert "\nscaler = torch.npu.amp.GradScaler()\n\n\ndef train(" in text
+
+
 def test_two_scalers_behind_one_argument_are_one_record() -> None:
     loop = "\n    for x in loader:\n        loss = model(x)\n        loss.backward()\n        optimizer.step()\n\n\n"
     source = (
@@ -145,6 +151,55 @@ def test_checkpoints(saved: str, after: str) -> None:
     (item,) = (item for item in result.findings if item.code == "NPU744")
     assert item.edit is not None and item.message == KEPT
     assert (item.edit.operation, item.edit.before, item.edit.after) == (Operation.INSERT, "", after)
+
+
+def test_a_method_that_keeps_the_optimizer_of_its_object_keeps_the_scaler_too() -> None:
+    source = """\
+import torch
+from project import loader
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model.to("npu")
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def fit(self):
+        for x in loader:
+            loss = self.model(x)
+            loss.backward()
+            self.optimizer.step()
+
+    def save(self):
+        torch.save({"optimizer": self.optimizer.state_dict()}, "last.pt")
+"""
+    text = migrate(source, amp="native").data.decode()
+    assert 'torch.save({"optimizer": self.optimizer.state_dict(), "scaler": self.scaler.state_dict()}, ' in text
+
+
+def test_the_scaler_is_loaded_once_behind_all_optimizers_of_a_checkpoint() -> None:
+    source = """\
+import torch
+from project import G, D, loader, criterion
+
+netG = G().to("npu")
+netD = D().to("npu")
+optD = torch.optim.Adam(netD.parameters())
+optG = torch.optim.Adam(netG.parameters())
+state = torch.load("x")
+optD.load_state_dict(state["D"])
+optG.load_state_dict(state["G"])
+for x in loader:
+    errD = criterion(netD(x))
+    errD.backward()
+    optD.step()
+    errG = criterion(netD(netG(x)))
+    errG.backward()
+    optG.step()
+"""
+    text = migrate(source, amp="native").data.decode()
+    loads = 'optD.load_state_dict(state["D"])\noptG.load_state_dict(state["G"])\n'
+    assert f'{loads}if "scaler" in state:\n    scaler.load_state_dict(state["scaler"])\nfor x in' in text
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
