@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate
+from transplt.edits.edit import AtTop, Edit
+from transplt.edits.imports import at_top
+from transplt.syntax.parse import parse
+from transplt.syntax.scan import scan
+from transplt.text.source import read_source, splice
 
 LINE = "import torch_npu  # noqa: F401\n"
 
@@ -36,6 +43,7 @@ def lines_of(source: str) -> list[str]:
         ("import os\nclass A:\n    import torch\n    y = torch.cuda.device_count()\n", "import os"),
         ("import torch; import os\nx.cuda()\n", "import torch; import os"),
         ("import os\ny = x.cuda()\nimport torch\n", "import os"),
+        ("import torch\nif available():\n    import torch.distributed\nx.cuda()\n", "import torch"),
     ],
 )
 def test_below_the_first_import_of_torch(source: str, above: str) -> None:
@@ -117,6 +125,36 @@ def test_a_library_may_need_it() -> None:
 @pytest.mark.parametrize("source", ["import torch\nprint('cuda')\n", "# cuda\nimport torch\n", "use_cuda = 1\n"])
 def test_not_where_nothing_was_written(source: str) -> None:
     check_noop(source)
+
+
+def test_the_docstring_stays_above_what_a_theme_imports() -> None:
+    source = '''
+        """Train a model."""
+
+        def main():
+            import torch
+            model = torch.nn.Linear(1, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x in torch.utils.data.DataLoader(data, shuffle=True):
+                model(x).mean().backward()
+                optimizer.step()
+
+        if __name__ == "__main__":
+            main()
+        '''
+    tree = ast.parse(migrate(source, entry="train.py").data)
+    assert ast.get_docstring(tree) == "Train a model."
+    imported = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    assert {"os", "torch", "torch_npu", "torch.distributed"} <= imported
+
+
+def test_imports_of_a_theme_below_a_last_line_without_an_end() -> None:
+    source = read_source(b"import torch")
+    lines = ["from torch.nn.parallel import DistributedDataParallel", "import torch.distributed as dist"]
+    edits = [Edit(AtTop(), "NPU333", "imports", line) for line in lines]
+    placed = at_top(source, scan(source, parse(source)), edits)
+    after = splice(source.utf8, [(item.start, item.end, item.text.encode()) for item in placed]).decode()
+    assert after == f"import torch\n{lines[1]}\n{lines[0]}\n"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

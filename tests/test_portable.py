@@ -119,3 +119,8 @@ def test_portable_code_is_left_alone(source: str) -> None:
 def test_chains_of_comparisons_are_left() -> None:
     source = 'import torch\n\nd = torch.device(x)\nprint(d.type == "cuda" == y, y == d.type == "cuda")\n'
     check_noop(source, style="portable", open_codes=["NPU201"])
+
+
+def test_a_method_of_the_project_gains_no_second_name() -> None:
+    source = "import torch\nclass Model(torch.nn.Module):\n    def cuda(self):\n        return self\n"
+    check_noop(source, style="portable")

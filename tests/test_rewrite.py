@@ -14,6 +14,7 @@ from transplt.finding import Operation
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
 from transplt.text.source import Source, read_source, splice
+from transplt.trees.literals import words_in_literal
 from transplt.trees.transform import CannotRewrite
 
 
@@ -105,6 +106,21 @@ def test_changes_of_one_node_run_in_order() -> None:
     (record,) = findings_of(source, "m.py", edits)
     assert (record.code, record.message, record.applied) == ("NPU1", "one; two", True)
     assert record.edit is not None and record.edit.before == "x.a"
+
+
+def test_a_text_may_repeat_a_string_with_an_expression() -> None:
+    source = read_source(b'f(f"cuda:{x.cuda}")\n')
+    found = scan(source, parse(source))
+    (call,) = found.calls
+    planned = [
+        Edit(call, "NPU1", "twice", lambda node: node.with_changes(args=[node.args[0], node.args[0]])),
+        Edit(call.args[0], "NPU1", "string", words_in_literal({"cuda": "npu"})),
+        Edit(found.attributes["cuda"][0], "NPU1", "name", rename("npu")),
+    ]
+    (site,) = build_sites(source, planned)
+    text, edits, _ = rewrite_site(source, site)
+    assert text == 'f(f"npu:{x.npu}", f"npu:{x.npu}")'
+    assert splice(source.utf8, [(edit.start, edit.end, edit.after.encode()) for edit in edits]).decode() == f"{text}\n"
 
 
 def test_a_text_may_drop_its_holes() -> None:

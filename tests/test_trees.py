@@ -293,3 +293,16 @@ def test_names_that_cannot_go(text: str, names: list[str]) -> None:
 @pytest.mark.parametrize("text", ["import torch; x = 1", "x = 'a'", "from a import b + c"])
 def test_what_is_no_import(text: str) -> None:
     refused(modules_imported({0: "torch.npu"}), text, ast.stmt)
+
+
+# --- the new text ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", ["a, b", "a,", "()"])
+def test_a_name_may_become_several(after: str) -> None:
+    assert made(after, "x") == after
+
+
+@pytest.mark.parametrize("after", ["", " ", "# a"])
+def test_an_expression_never_becomes_nothing(after: str) -> None:
+    refused(after, "x")

@@ -22,6 +22,8 @@ _USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return
         "x = ['kernels/cuda/roi_align.cu']",
         "subprocess.run('make cuda')",
         "x = 'python train.py --device cuda'",
+        "library.impl('add', add, 'AutogradCUDA')",
+        "torch.library.Library('mine', 'IMPL', 'SparseCUDA')",
     ],
 )
 def test_what_binds_a_program_to_cuda_is_reported(line: str) -> None:

@@ -53,6 +53,7 @@ def test_positions_move(before: str, after: str) -> None:
         "device[4:]",
         "device[:4]",
         "devices[:4]",
+        "devices[5::2]",
         "device.split(':')[1]",
         "device[5:6]",
     ],

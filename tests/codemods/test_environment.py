@@ -248,6 +248,7 @@ def test_command_in_a_variable() -> None:
         'command = f"CUDA_VISIBLE_DEVICES={gpu} python train.py"\nprint(command)\nqueue.put(command)',
         'script = "#!/bin/bash\\nexport CUDA_VISIBLE_DEVICES=0\\npython train.py"\nopen("a.sh", "w").write(script)',
         'launch(["env", "CUDA_VISIBLE_DEVICES=0", "python"])',
+        'COMMAND = "CUDA_VISIBLE_DEVICES=0 python train.py"',
     ],
 )
 def test_commands_that_go_elsewhere(line: str) -> None:

@@ -51,6 +51,10 @@ def handler(test: str) -> str:
             'if ("CUDA" in e.args[0] or "NPU" in e.args[0]) and "out of memory" in e.args[0]:',
         ),
         (
+            'if "cuda" in str(e) and "out of memory" in str(e):',
+            'if ("cuda" in str(e) or "npu" in str(e)) and "out of memory" in str(e):',
+        ),
+        (
             'if ("CUDA out of memory" in str(e)):',
             'if ("CUDA out of memory" in str(e) or "NPU out of memory" in str(e)):',
         ),
@@ -136,6 +140,7 @@ def test_forms_that_are_reported(test: str) -> None:
         'if "For debugging consider passing CUDA_LAUNCH_BLOCKING=1" in str(e):',
         'if "CUDA" in str(e):',
         'if "cuda" in str(e).lower():',
+        f'if "CUDA error: {"x" * 108}" in str(e):',
     ],
 )
 def test_other_messages_of_cuda(test: str) -> None:

@@ -89,6 +89,17 @@ def test_arguments_of_training(argument: str, code: str) -> None:
     )
 
 
+def test_a_call_with_every_argument_of_transformers() -> None:
+    arguments = (
+        'attn_implementation="flash_attention_2", use_flash_attention_2=True, load_in_8bit=True, load_in_4bit=True, '
+        'tf32=True, optim="adamw_bnb_8bit", half_precision_backend="apex", fp16_backend="apex"'
+    )
+    check_noop(
+        f"from transformers import TrainingArguments\na = TrainingArguments({arguments})\n",
+        open_codes=["NPU141", "NPU142", "NPU143", "NPU144"],
+    )
+
+
 @pattern("P34")
 @pytest.mark.parametrize(
     "argument",

@@ -378,6 +378,14 @@ class TestSimilar:
             open_codes=["NPU510"],
         )
 
+    def test_an_argument_with_the_name_of_an_import_does_not_keep_it(self) -> None:
+        uses = "optimizer = FusedAdam(params, weight_decay=0.1)\ndef build(FusedAdam):\n    return FusedAdam(params)\n"
+        check_rewrite(
+            f"from apex.optimizers import FusedAdam\n{uses}",
+            f"from torch.optim import AdamW as FusedAdam\n{uses}",
+            similar=True,
+        )
+
     @pattern("P56")
     def test_the_record_says_what_may_differ(self) -> None:
         result = check_rewrite(

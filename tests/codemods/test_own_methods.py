@@ -83,6 +83,12 @@ def test_assigned_methods() -> None:
     assert result.data.decode().endswith("    cuda = lambda self: self.to('npu')\n\n    npu = cuda\n")
 
 
+@pytest.mark.parametrize("value", ["partialmethod(move, 0)", "functools.partialmethod(move, 0)", "staticmethod(move)"])
+def test_methods_made_of_other_functions(value: str) -> None:
+    source = f"class A:\n    cuda = {value}\n"
+    check_rewrite(source, f"{source}\n    npu = cuda\n", codes_applied=["NPU214"])
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_indentation_and_newlines_are_kept(newline: str) -> None:
     source = newline.join(["class A:", "\tdef cuda(self):", "\t\treturn self"])
@@ -97,6 +103,8 @@ def test_indentation_and_newlines_are_kept(newline: str) -> None:
         "class A:\n    def cuda(self):\n        return self\n    def npu(self):\n        return self\n",
         "class A:\n    cuda = True\n",
         "class A:\n    cuda: bool\n",
+        "class A:\n    cuda = property(move)\n",
+        "class A:\n    cuda = available()\n",
         "class A:\n    @property\n    def cuda(self):\n        return True\n",
         "class A:\n    @functools.cached_property\n    def cuda(self):\n        return True\n",
         "class A:\n    def to_cuda(self):\n        return self\n",

@@ -201,3 +201,10 @@ def test_probes_of_settings(line: str) -> None:
 @pattern("T23")
 def test_probe_of_an_unknown_object() -> None:
     check_noop(torch_file('can_move = hasattr(batch, "cuda")'), open_codes=["NPU233"])
+
+
+def test_a_probe_of_a_method_moves_with_its_class() -> None:
+    check_rewrite(
+        'from torch.cuda import Event\nwrapped = hasattr(Event.record, "__wrapped__")\n',
+        'import torch_npu  # noqa: F401\nfrom torch.npu import Event\nwrapped = hasattr(Event.record, "__wrapped__")\n',
+    )

@@ -27,6 +27,7 @@ def codes(body: str) -> list[str]:
         "t = torch.as_tensor(n).double().to(device)\nall_reduce(tensor=t)",
         "t = torch.as_tensor(n).to(device, torch.float64)\nall_reduce(t)",
         "t = torch.as_tensor(n).cuda().to(torch.float64)\nall_reduce(t)",
+        "from torch import float64 as device_dtype\nt = torch.as_tensor(n).to(device_dtype).cuda()\nall_reduce(t)",
         "dist.all_reduce(torch.ones(2).double().cuda())",
         "t = torch.cuda.DoubleTensor([n])\ndist.all_reduce(t)",
         't = n\nt = torch.zeros(2, dtype=torch.float64, device="cuda:0").clone()\ndist.all_reduce(t)',

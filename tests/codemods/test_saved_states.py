@@ -25,3 +25,10 @@ def test_keys_of_saved_random_states_stay(line: str) -> None:
 @pattern("T14", "T20")
 def test_a_table_of_something_else_is_still_looked_at() -> None:
     check_noop('import torch\ntable = {"cuda": first, "xpu": torch.get_rng_state()}\n', open_codes=["NPU213"])
+
+
+def test_a_device_beside_a_saved_random_state_moves() -> None:
+    check_rewrite(
+        'import torch\nstate = {"device": "cuda", "rng": torch.get_rng_state()}\n',
+        'import torch\nimport torch_npu  # noqa: F401\nstate = {"device": "npu", "rng": torch.get_rng_state()}\n',
+    )
