@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.edits.work import Work
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.names import Names
@@ -26,6 +27,11 @@ class File:
     @property
     def module(self) -> str:
         return module_name(self.path)
+
+
+def own_file(work: Work) -> File:
+    """The file on the bench as one of a program."""
+    return File(work.scan.path, work.source, work.scan, work.names)
 
 
 #: Files that were read, by path, for the other files of their project; what was read first goes where the limit is met.

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from transplt.edits.work import Work
 from transplt.program.program import File, Program, build
 from transplt.project.facts import ProjectFacts
 from transplt.themes.amp.connected import importers
-
-
-def own_file(work: Work) -> File:
-    """The file on the bench as one of a program."""
-    return File(work.scan.path, work.source, work.scan, work.names)
 
 
 def programs_around(project: ProjectFacts, own: File) -> list[Program]:

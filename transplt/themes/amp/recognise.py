@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
+from transplt.program.files import read_file
 from transplt.syntax.names import Names
-from transplt.syntax.parse import parse
-from transplt.syntax.scan import Scan, scan
-from transplt.text.source import UnreadableSource, read_source
+from transplt.syntax.scan import Scan
 from transplt.themes.amp.connected import importers, reached
 
 
@@ -92,12 +91,8 @@ def _already(work: Work) -> Precision | None:
         data = project.sources[other]
         if not _WORDS.search(data):
             continue
-        try:
-            source = read_source(data)
-            seen = scan(source, parse(source), other)
-        except UnreadableSource:
-            continue
-        found = found_in(seen, Names(seen, project.reexports))
+        file = read_file(other, data)
+        found = None if file is None else found_in(file.scan, Names(file.scan, project.reexports))
         if found is not None:
             return found
     return None

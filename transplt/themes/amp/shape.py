@@ -20,13 +20,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
+from transplt.program.files import own_file
 from transplt.program.program import File, Program, build, enclosing_function, text_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.amp.connected import entry_of
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import Home, find_home
-from transplt.themes.amp.mains import own_file
 from transplt.themes.amp.reading import (
     class_of_method,
     in_functions,

@@ -8,8 +8,9 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Level
+from transplt.program.files import own_file
 from transplt.program.models import find_models
-from transplt.program.program import File, build
+from transplt.program.program import build
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import find_wrap
 from transplt.themes.distributed.bench import LEFT, hand_over, put_on_bench
@@ -24,7 +25,7 @@ fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 @fixer.on(ast.Module)
 def first_look(work: Work, tree: ast.Module) -> Finds:
     """Take the file on the bench, if the main file reaches it."""
-    own = File(work.scan.path, work.source, work.scan, work.names)
+    own = own_file(work)
     files = work.project.sources or {own.path: work.source.encode(work.source.utf8)}
     program = build(dict(files), work.settings.entry, work.project, own)
     if own not in program.files:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
+from transplt.program.files import own_file
 from transplt.program.program import (
     File,
     Function,
@@ -150,7 +151,7 @@ def reading(work: Work) -> Reading:
     reach = reach_of(work)
     program = reach.programs.get(work.scan.path)
     if program is None:
-        own = File(work.scan.path, work.source, work.scan, work.names)
+        own = own_file(work)
         program = reach.programs[own.path] = program_of([own], work.project)
     kept = reach.kept.get(("reading", id(program)))
     if not isinstance(kept, Reading):
