@@ -19,6 +19,7 @@ import pytest
 import transplt.apply.engine
 import transplt.checking.inputs
 import transplt.run.options
+from tests.test_config import EVERYTHING
 from transplt.commands import library
 from transplt.commands.main import main
 from transplt.errors import TranspltError
@@ -27,19 +28,6 @@ from transplt.run.options import Options, Plan
 from transplt.settings import Settings
 
 ROWS = json.loads((Path(__file__).parent / "data" / "settings.json").read_text())
-CONFIG = """[tool.transplt]
-torch-version = "2.8"
-style = "portable"
-specify-device = true
-similar = true
-unsafe-fixes = true
-annotate = true
-copy-all = true
-exclude = ["third_party/"]
-rules = ["rules.json"]
-[tool.transplt.per-file-ignores]
-"tests/*" = ["NPU3", "NPU501"]
-"""
 RULES = '{"rules": {"FuncNameModifyRule": [{"old_name": "lib.f", "new_name": "lib.g"}]}}'
 DEFAULTS = Settings()
 
@@ -57,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (top / name / "train.py").write_text("import torch\n")
         (top / name / "inner" / "a.py").write_text("import torch\n")
         (top / name / "requirements.txt").write_text("torch==2.6.0\n")
-    (top / "own" / "pyproject.toml").write_text(CONFIG)
+    (top / "own" / "pyproject.toml").write_text(EVERYTHING)
     for name in ("own/rules.json", "more.json"):
         (top / name).write_text(RULES)
     (top / "saved").mkdir()

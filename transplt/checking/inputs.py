@@ -57,10 +57,13 @@ def project_root(folder: Path, config: Config) -> Path:
     return folder
 
 
-def open_project(folder: Path, options: Options, root: Path | None = None) -> CheckedProject:
+def open_project(folder: Path, options: Options) -> CheckedProject:
     """The project around `folder` with the settings in force. UsageError when these are wrong."""
     config = find_config(folder)
-    root = project_root(folder, config) if root is None else root
+    return _project(project_root(folder, config), config, options)
+
+
+def _project(root: Path, config: Config, options: Options) -> CheckedProject:
     torch = choose_target(root, options.torch_version, config.torch_version)
     return CheckedProject(root, config, settings_of(options, config, torch.version, root), torch)
 
@@ -75,7 +78,7 @@ def find_inputs(paths: Sequence[Path], options: Options) -> list[CheckedProject]
         config = find_config(folder)
         root = project_root(folder, config)
         if root not in projects:
-            projects[root] = open_project(folder, options, root)
+            projects[root] = _project(root, config, options)
         inner = os.path.relpath(full, root).replace(os.sep, "/")
         if full.is_dir():
             folders.setdefault(root, []).append("" if inner == "." else inner + "/")

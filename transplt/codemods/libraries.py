@@ -98,7 +98,7 @@ def _transformers(work: Work, call: ast.Call) -> Finds:
                 help="load the model in bfloat16, or in a format that gptqmodel reads",
                 effort=Effort.MEDIUM,
             )
-        elif keyword.arg == "tf32" and given is True and _last(call).endswith(("TrainingArguments", "Config")):
+        elif keyword.arg == "tf32" and given is True and last_name(call.func).endswith(("TrainingArguments", "Config")):
             yield work.note(
                 keyword,
                 "NPU143",
@@ -119,10 +119,6 @@ def _transformers(work: Work, call: ast.Call) -> Finds:
             )
 
 
-def _last(call: ast.Call) -> str:
-    return last_name(call.func)
-
-
 # --- ray -------------------------------------------------------------------------------------------------------------
 
 
@@ -134,7 +130,7 @@ def _ray(work: Work) -> Finds:
         for keyword in call.keywords:
             if keyword.arg != "num_gpus" or (isinstance(keyword.value, ast.Constant) and not keyword.value.value):
                 continue
-            if work.names.qualified(call.func) in ("ray.remote", "ray.init") or _last(call) == "options":
+            if work.names.qualified(call.func) in ("ray.remote", "ray.init") or last_name(call.func) == "options":
                 yield work.note(
                     keyword,
                     "NPU147",
@@ -147,7 +143,7 @@ def _ray(work: Work) -> Finds:
 
 
 def _lightning(work: Work, call: ast.Call) -> Finds:
-    if _last(call) not in ("Trainer", "Fabric", "from_argparse_args"):
+    if last_name(call.func) not in ("Trainer", "Fabric", "from_argparse_args"):
         return
     full = work.names.qualified(call.func)
     if full is not None and full.split(".")[0] not in _LIGHTNING:

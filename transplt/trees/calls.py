@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from transplt.trees import shown
 from transplt.trees.lazy import cst
+from transplt.trees.names import attribute_named
 from transplt.trees.transform import CannotRewrite, Shown, Transform, code
 
 
@@ -151,11 +152,11 @@ def calling(name: str) -> Transform:
 
 def with_last_name(name: str) -> Transform:
     """`a.name(...)` in place of `a.b(...)`."""
+    renamed = attribute_named(name)
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
         call = cst.ensure_type(node, cst.Call)
-        func = cst.ensure_type(call.func, cst.Attribute)
-        return call.with_changes(func=func.with_changes(attr=cst.Name(name)))
+        return call.with_changes(func=renamed(call.func))
 
     return transform
 
