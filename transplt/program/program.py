@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from transplt.program.files import File, imported_paths, paths_of, read_file
 from transplt.project.facts import ProjectFacts
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -321,8 +321,11 @@ def stores_of(program: Program, wanted: Slot) -> list[tuple[File, ast.expr]]:
     return sorted(kept, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
 
 
-def reached_functions(program: Program) -> set[ast.AST]:
-    """The functions that the main file's code calls, by resolution where it works, else by name."""
+def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> set[ast.AST]:
+    """The functions that the main file's code calls, by resolution where it works, else by name.
+
+    `begin`: the statements of the main file's top level to begin with; all of them without it.
+    """
     by_name: dict[str, list[Function]] = {}
     for file in program.files:
         for function in file.scan.functions:
@@ -337,7 +340,7 @@ def reached_functions(program: Program) -> set[ast.AST]:
             holder = enclosing_function(call)
             if holder is not None:
                 calls.setdefault(id(holder), []).append((file, call))
-            elif file is main:
+            elif file is main and (begin is None or any(above in begin for above in chain(call))):
                 todo.append((file, call))
     while todo or pending:
         while todo:

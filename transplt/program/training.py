@@ -43,10 +43,21 @@ class Training:
             return any(isinstance(node, FUNCTIONS) and node in self.functions for node in callee.body)
         if callee is not None:
             return callee in self.functions
+        if self._is_given_training(file, call):
+            return True
         if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:
             if file.names.qualified(call.func) is not None:
                 return False
             return call.func.attr in self._method_names()
+        return False
+
+    def _is_given_training(self, file: File, call: ast.Call) -> bool:
+        """True for `optimizer.step(closure)`: what it is given trains."""
+        for argument in call.args:
+            if isinstance(argument, ast.Name):
+                found = file.names.lookup(argument.id, file.scan.scope_of(argument))
+                if found is not None and any(binding.node in self.functions for binding in found[1]):
+                    return True
         return False
 
     def _method_names(self) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Found
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
@@ -15,6 +15,7 @@ from transplt.program.program import File, Program, Slot
 from transplt.program.training import Training
 from transplt.program.wraps import Wrap
 from transplt.themes.distributed.start import Start
+from transplt.themes.distributed.verdict import Verdict
 
 #: The code of what a person has to do unless a page of its own speaks of it.
 LEFT = "NPU332"
@@ -29,6 +30,8 @@ class Bench(Writer):
     start: Start
     models: Models
     wraps: dict[Slot, Wrap]
+    verdict: Verdict
+    average: str = ""  # the name of the function that averages gradients
 
     @property
     def program(self) -> Program:
@@ -43,6 +46,18 @@ class Bench(Writer):
     ) -> None:
         """Say what a person has to do for the script to run on many cards."""
         Writer.left(self, node, message, help_, code, effort)
+
+    def withdraw(self, node: ast.expr) -> None:
+        """Take back the edits inside of an expression that is written elsewhere, with them in it."""
+        start, end = self.file.source.extent(node)
+
+        def inside(edit: Found) -> bool:
+            return isinstance(edit, Edit) and edit.rewrites and start <= self.file.source.extent(edit.node)[0] < end
+
+        self.work.withdraw_edits(inside)
+        self.found = [found for found in self.found if not inside(found)]
+        for inner in ast.walk(node):
+            self.work.taken.add(id(inner))
 
     @property
     def dist(self) -> str:
@@ -65,10 +80,13 @@ class Bench(Writer):
         return self.object("torch.utils.data.distributed", "DistributedSampler")
 
 
-def put_on_bench(work: Work, file: File, start: Start, models: Models, wraps: dict[Slot, Wrap]) -> Bench:
+def put_on_bench(
+    work: Work, file: File, start: Start, models: Models, wraps: dict[Slot, Wrap], verdict: Verdict
+) -> Bench:
     """The bench of a file, kept for the second look at it."""
     names = (MANY_CARDS.name, "NPU333", "imports for several processes")
-    bench = work.between_visits[_KEY] = Bench(work, *names, file=file, start=start, models=models, wraps=wraps)
+    bench = Bench(work, *names, file=file, start=start, models=models, wraps=wraps, verdict=verdict)
+    work.between_visits[_KEY] = bench
     return bench
 
 

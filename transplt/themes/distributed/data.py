@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Edit, Found
 from transplt.edits.rewrite import rendered
 from transplt.program.program import LOADERS, File, Program, Value, text_of
 from transplt.program.training import Loader, Loop, Training
@@ -275,15 +274,7 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
             f"    {dist}.barrier()",
         ]
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
-    start, end = source.extent(dataset)
-
-    def inside(edit: Found) -> bool:
-        return isinstance(edit, Edit) and edit.rewrites and start <= source.extent(edit.node)[0] < end
-
-    bench.work.withdraw_edits(inside)
-    bench.found = [found for found in bench.found if not inside(found)]
-    for inner in ast.walk(dataset):
-        bench.work.taken.add(id(inner))
+    bench.withdraw(dataset)
 
 
 def loop_head(loop: Loop) -> ast.expr:

@@ -10,15 +10,17 @@ from transplt.edits.work import Work
 from transplt.finding import Level
 from transplt.program.files import own_file
 from transplt.program.models import find_models
-from transplt.program.program import build
+from transplt.program.program import File, Program, build
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import find_wrap
 from transplt.themes.distributed.bench import LEFT, hand_over, put_on_bench
 from transplt.themes.distributed.devices import claim
 from transplt.themes.distributed.recognise import Setup, setups
 from transplt.themes.distributed.start import find_start
+from transplt.themes.distributed.verdict import Refusal, judge
 from transplt.themes.distributed.wrapping import claim_data_parallel
 
+_REFUSED = "this script was not made distributed"
 fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 
 
@@ -40,7 +42,11 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         return
     models = find_models(program, training, work.settings.targets)
     wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
-    bench = put_on_bench(work, own, start, models, wraps)
+    verdict = judge(models, wraps, work.settings.targets)
+    if verdict.refusals:
+        yield from _refused(work, own, program, verdict.refusals)
+        return
+    bench = put_on_bench(work, own, start, models, {} if verdict.averaging else wraps, verdict)
     claim(bench)
     claim_data_parallel(bench)
     yield from hand_over(bench)
@@ -59,6 +65,18 @@ def _explained(work: Work, found: list[Setup]) -> Finds:
         )
 
 
+def _refused(work: Work, own: File, program: Program, refusals: list[Refusal]) -> Finds:
+    """Say in each file what stands in the way there, and in the main file that something does."""
+    main = program.files[0]
+    for refusal in refusals:
+        if refusal.file is own:
+            yield work.note(refusal.node, refusal.code, f"{_REFUSED}: {refusal.why}", help=refusal.help)
+    if own is main and not any(refusal.file is own for refusal in refusals):
+        first = refusals[0]
+        place = f"{first.file.path}, line {first.node.lineno}"
+        yield work.note(main.scan.tree.body[-1], LEFT, f"{_REFUSED}: {first.why} ({place})", help=first.help)
+
+
 def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     if not tree.body:
         return
@@ -70,6 +88,6 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     yield work.note(
         tree.body[-1],
         LEFT,
-        f"this script was not made distributed: {why}",
+        f"{_REFUSED}: {why}",
         help="give -m the file that trains, or make the process group and wrap the model by hand",
     )

@@ -6,6 +6,7 @@ import ast
 
 from transplt.syntax.scan import parent
 from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.seeds import shared_seed
 
 
 def write_start(bench: Bench) -> None:
@@ -26,6 +27,7 @@ def write_start(bench: Bench) -> None:
         f'{torch}.npu.set_device(int({os_}.environ["LOCAL_RANK"]))',
         f'{dist}.init_process_group(backend="hccl")',
     ]
+    lines += shared_seed(bench)
     ending = f"{dist}.destroy_process_group()"
     if start.last is None:
         lines.append(f"{bench.standard('atexit')}.register({dist}.destroy_process_group)")

@@ -108,6 +108,12 @@ def write_models(bench: Bench) -> None:
                 f"{origin[2]} = DistributedDataParallel({origin[2]}, device_ids=[torch.npu.current_device()])",
                 code="NPU338",
             )
+    remark_rates(bench)
+
+
+def remark_rates(bench: Bench) -> None:
+    """Say what the batch of all cards means for the learning rate of each optimizer."""
+    own = bench.file
     for made in own.scan.attributes.get("parameters", ()):
         holder = next(
             (above for above in chain(made) if isinstance(above, ast.Call) and is_optimizer(own, above)), None

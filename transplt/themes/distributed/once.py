@@ -1,0 +1,35 @@
+"""Calls that write, print or log: of several processes one does them."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.files import File
+from transplt.syntax.asks import last_name
+
+_FULL = frozenset(
+    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump "
+    "os.remove os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move "
+    "torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
+)
+_LAST = frozenset(
+    "save_image savefig add_scalar add_scalars add_image add_images add_figure add_graph add_histogram "
+    "add_text add_hparams add_embedding add_video add_audio set_postfix set_description".split()
+)
+WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
+_LOG = frozenset("debug info warning error critical log exception".split())
+FETCHES = frozenset(
+    "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
+)
+
+
+def happens_once(file: File, call: ast.Call) -> bool:
+    """True for a call that prints, logs or writes a file."""
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(call.func, ast.Name) and call.func.id == "print":
+        return True
+    if (file.names.qualified(call.func) or "") in _FULL or last in _LAST:
+        return True
+    spelled = last_name(owner).lower()
+    return (last in _LOG and "log" in spelled) or (last == "write" and spelled in ("tqdm", "f_log", "logfile", "log_file"))
