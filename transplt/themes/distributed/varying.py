@@ -279,7 +279,7 @@ def _may_follow(node: ast.AST, source: ast.AST) -> bool:
     function = enclosing_function(node)
     if enclosing_function(source) is not function or getattr(node, "lineno", 0) >= getattr(source, "lineno", 0):
         return True
-    if function is not None and not isinstance(parent(function), ast.Module):
+    if function is not None and any(isinstance(above, FUNCTIONS) for above in chain(function)):
         return True
     loops = (ast.For, ast.AsyncFor, ast.While)
     around = [above for above in chain(node) if isinstance(above, loops)]
