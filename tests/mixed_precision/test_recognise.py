@@ -98,6 +98,22 @@ def test_a_file_that_is_imported_counts() -> None:
     assert said(result)[0].startswith("this program has mixed precision already (torch's autocast in net.py)")
 
 
+@pytest.mark.parametrize(
+    ("statement", "counts"),
+    [
+        ("from package import (\n    other,\n    scaled,\n)", True),
+        ("from package import \\\n    scaled", True),
+        ("import os; import package.scaled", True),
+        ('TEXT = """\nimport package.scaled\n"""', False),
+    ],
+)
+def test_a_file_counts_where_it_is_imported(statement: str, counts: bool) -> None:
+    files = {"package/scaled.py": "import torch\n\nscaler = torch.npu.amp.GradScaler()\n", "net.py": NET}
+    result = migrate(f"{statement}\n{TRAIN}", files=files, amp="native")
+    assert (not result.changed and "in package/scaled.py" in said(result)[0]) == counts
+    assert (b"autocast" in result.data) != counts
+
+
 def test_a_file_that_imports_counts() -> None:
     main = "import torch\nimport train\n\nscaler = torch.npu.amp.GradScaler()\n"
     result = migrate(TRAIN, files={"net.py": NET, "main.py": main}, amp="native")

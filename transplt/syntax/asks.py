@@ -107,6 +107,11 @@ def is_main_guard(node: ast.stmt) -> bool:
     return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
 
 
+def has_main_guard(tree: ast.Module) -> bool:
+    """True for a file that does something where it is started, and not where it is imported."""
+    return any(is_main_guard(node) for node in tree.body)
+
+
 def block_of(node: ast.stmt) -> list[ast.stmt]:
     """The statements among which one stands."""
     above = parent(node)

@@ -16,7 +16,7 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.files import own_file
 from transplt.program.models import find_models
-from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
+from transplt.program.program import File, Program, enclosing_function, programs_around, reached_functions, text_of
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
@@ -29,7 +29,6 @@ from transplt.themes.amp.apex_program import Apex, Clip, backwards_of, read_apex
 from transplt.themes.amp.apex_replacements import replace_kernels
 from transplt.themes.amp.flag import follow
 from transplt.themes.amp.inline import name_loss
-from transplt.themes.amp.mains import programs_around
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.trees.calls import without_any_argument

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.program.files import read_file
+from transplt.program.imports import imports_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
-from transplt.themes.amp.connected import importers, reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _already(work: Work) -> Precision | None:
     if own is not None:
         return own
     project, path = work.project, work.scan.path
-    for other in (*reached(project, path), *importers(project, path)):
+    for other in imports_of(project).around(path):
         data = project.sources[other]
         if not _WORDS.search(data):
             continue
@@ -103,8 +103,7 @@ def sharded(work: Work) -> str:
     project, path = work.project, work.scan.path
     if _SHARDS.search(work.source.utf8):
         return path
-    others = (*reached(project, path), *importers(project, path))
-    return next((other for other in others if _SHARDS.search(project.sources[other])), "")
+    return next((other for other in imports_of(project).around(path) if _SHARDS.search(project.sources[other])), "")
 
 
 def found_in(seen: Scan, names: Names) -> Precision | None:

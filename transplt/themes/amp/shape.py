@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
 from transplt.program.files import own_file
+from transplt.program.imports import imports_of
 from transplt.program.program import File, Program, build, enclosing_function, text_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.amp.connected import entry_of
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import Home, find_home
 from transplt.themes.amp.reading import (
@@ -107,11 +107,7 @@ _EXAMPLES = "https://pytorch.org/docs/stable/notes/amp_examples.html"
 def find_units(work: Work) -> list[Unit]:
     """The training code of the file on the bench, by place."""
     own = own_file(work)
-    files = dict(work.project.sources) or {own.path: work.source.encode(work.source.utf8)}
-    program = build(files, entry_of(work.project, own.path), work.project, own)
-    if own not in program.files:
-        program = build(files, own.path, work.project, own)
-    return units_of(program, own)
+    return units_of(build(imports_of(work.project).entry(own.path), work.project, own), own)
 
 
 def units_of(program: Program, own: File) -> list[Unit]:
