@@ -45,6 +45,8 @@ def said(result: FileResult) -> list[str]:
         ("from transformers import Seq2SeqTrainer", "Seq2SeqTrainer()", "the Trainer of transformers", "fp16 or bf16"),
         ("from trl import SFTTrainer", "SFTTrainer()", "a Trainer of trl", "fp16 or bf16"),
         ("from mmengine.runner import Runner", "Runner()", "mmengine", 'type="AmpOptimWrapper"'),
+        ("from colossalai.booster import Booster", "Booster()", "ColossalAI", "mixed_precision of Booster"),
+        ("from composer import Trainer", "Trainer()", "Composer", "precision of Trainer"),
         ("import torch", "torch.zeros(2).half()", "`.half()`", "the casts in the code"),
         ("import torch", "torch.zeros(2).to(torch.bfloat16)", "`.to()`", "the casts in the code"),
         ("import torch", "torch.set_default_dtype(torch.float16)", "torch.set_default_dtype", "the call of"),
