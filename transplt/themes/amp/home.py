@@ -6,12 +6,12 @@ import ast
 from dataclasses import dataclass
 
 from transplt.program.imports import imports_of
+from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import lifted, loops_around
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.asks import block_of, call_of, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
-from transplt.themes.amp.reading import class_of_method, is_optimizer_object, variable
 
 
 @dataclass(frozen=True, slots=True)
