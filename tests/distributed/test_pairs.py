@@ -491,6 +491,10 @@ def test_a_card_that_is_set_under_a_condition_is_left_to_the_user() -> None:
         "import pytorch_lightning as pl\ntrainer = pl.Trainer()",
         "from transformers import Seq2SeqTrainer\ntrainer = Seq2SeqTrainer()",
         "import deepspeed\nengine = deepspeed.initialize(model=None)",
+        "from mmengine.runner import Runner\nrunner = Runner()",
+        "from composer import Trainer\ntrainer = Trainer()",
+        "from transformers import Trainer\n\n\nclass Mine(Trainer):\n    pass",
+        "from fairscale.nn.data_parallel import ShardedDataParallel\nnet = ShardedDataParallel(1, 2)",
     ],
 )
 def test_programs_that_are_distributed_already(setup: str) -> None:

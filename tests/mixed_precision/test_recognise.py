@@ -45,6 +45,8 @@ def said(result: FileResult) -> list[str]:
         ("from transformers import Seq2SeqTrainer", "Seq2SeqTrainer()", "the Trainer of transformers", "fp16 or bf16"),
         ("from trl import SFTTrainer", "SFTTrainer()", "a Trainer of trl", "fp16 or bf16"),
         ("from mmengine.runner import Runner", "Runner()", "mmengine", 'type="AmpOptimWrapper"'),
+        ("from colossalai.booster import Booster", "Booster()", "ColossalAI", "mixed_precision of Booster"),
+        ("from composer import Trainer", "Trainer()", "Composer", "precision of Trainer"),
         ("import torch", "torch.zeros(2).half()", "`.half()`", "the casts in the code"),
         ("import torch", "torch.zeros(2).to(torch.bfloat16)", "`.to()`", "the casts in the code"),
         ("import torch", "torch.set_default_dtype(torch.float16)", "torch.set_default_dtype", "the call of"),
@@ -96,6 +98,22 @@ def test_a_file_that_is_imported_counts() -> None:
     result = migrate(TRAIN, files={"net.py": net}, amp="native")
     assert not result.changed
     assert said(result)[0].startswith("this program has mixed precision already (torch's autocast in net.py)")
+
+
+@pytest.mark.parametrize(
+    ("statement", "counts"),
+    [
+        ("from package import (\n    other,\n    scaled,\n)", True),
+        ("from package import \\\n    scaled", True),
+        ("import os; import package.scaled", True),
+        ('TEXT = """\nimport package.scaled\n"""', False),
+    ],
+)
+def test_a_file_counts_where_it_is_imported(statement: str, counts: bool) -> None:
+    files = {"package/scaled.py": "import torch\n\nscaler = torch.npu.amp.GradScaler()\n", "net.py": NET}
+    result = migrate(f"{statement}\n{TRAIN}", files=files, amp="native")
+    assert (not result.changed and "in package/scaled.py" in said(result)[0]) == counts
+    assert (b"autocast" in result.data) != counts
 
 
 def test_a_file_that_imports_counts() -> None:

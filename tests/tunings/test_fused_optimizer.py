@@ -228,6 +228,9 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "net = DDP(model, gradient_as_bucket_view=True)", "bucket_view"),
     ("torch.optim.Adam(model.parameters())", "other = torch.optim.Adam(model.parameters())", "another optimizer"),
     ("torch.optim.Adam(model.parameters())", "import deepspeed", "DeepSpeed"),
+    ("torch.optim.Adam(model.parameters())", "import horovod.torch as hvd", "Horovod"),
+    ("torch.optim.Adam(model.parameters())", "import transformers as t\nt.Trainer(model)", "Trainer of transformers"),
+    ("torch.optim.Adam(model.parameters())", "import trl\n\nclass Mine(trl.SFTTrainer):\n    pass", "Trainer of trl"),
     ("torch.optim.Adam(model.parameters())", "from torch.distributed.fsdp import fully_shard", "sharded"),
 ]
 

@@ -9,7 +9,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transplt.program.files import File, imported_paths, paths_of, read_file
+from transplt.program.files import File, read_file
+from transplt.program.imports import imports_of
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
@@ -29,11 +30,10 @@ __all__ = [
     "build",
     "class_name",
     "enclosing_function",
-    "imported_paths",
     "is_static",
     "key_of",
-    "paths_of",
     "program_of",
+    "programs_around",
     "reached_functions",
     "read_file",
     "scope_key",
@@ -213,26 +213,23 @@ class Program:
                 yield node.value
 
 
-def build(files: dict[str, bytes], entry: str, project: ProjectFacts, own: File | None = None) -> Program:
+def build(entry: str, project: ProjectFacts, own: File | None = None) -> Program:
     """The program of the main file `entry`; `own` is a file that was parsed before, whose nodes are to be used."""
-    program = Program([], project)
-    pending, seen = [entry], {entry}
-    while pending:
-        path = pending.pop(0)
-        file = own if own is not None and own.path == path else read_file(path, files.get(path, b""))
-        if file is None:
-            continue
-        program.files.append(file)
-        for found in imported_paths(file, project):
-            if found not in seen and found in files:
-                seen.add(found)
-                pending.append(found)
-    _tables(program)
-    return program
+    files = []
+    for path in imports_of(project).reached(entry):
+        file = own if own is not None and own.path == path else read_file(path, project.sources.get(path, b""))
+        if file is not None:
+            files.append(file)
+    return program_of(files, project)
+
+
+def programs_around(project: ProjectFacts, own: File) -> list[Program]:
+    """The programs that hold a file, one for each main file that reaches it, its own first; with the file's nodes."""
+    return [build(entry, project, own) for entry in (own.path, *imports_of(project).entries(own.path))]
 
 
 def program_of(files: list[File], project: ProjectFacts) -> Program:
-    """The program of files that were read before, none of which is its main file."""
+    """The program of files that were read before; where it has a main file, that is the first."""
     program = Program(files, project)
     _tables(program)
     return program

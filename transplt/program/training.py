@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.program import LOADERS, File, Program, enclosing_function, key_of
+from transplt.program.steps import backward_passes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -83,12 +84,9 @@ def find_training(program: Program) -> Training:
     """Look for what trains in all files of the program."""
     training = Training(program)
     for file in program.files:
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                function = enclosing_function(call)
-                if function is None or function.name != "backward":
-                    training.backwards.append((file, call))
-                    _enclosing(training, call)
+        for call in backward_passes(file):
+            training.backwards.append((file, call))
+            _enclosing(training, call)
     changed = True
     while changed:
         changed = False

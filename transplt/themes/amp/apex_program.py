@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
-from transplt.syntax.asks import by_place, keyword_of
+from transplt.program.steps import backward_passes
+from transplt.syntax.asks import class_of_method, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
-from transplt.themes.amp.reading import class_of_method, is_closure, optimizer_stepped
 from transplt.themes.amp.steps import Step, step_of
 
 CLIPS = frozenset(
@@ -46,21 +47,6 @@ class Apex:
     loose: str = ""  # why gradients cannot be kept in one tensor (combine_grad)
 
 
-def backwards_of(program: Program, file: File) -> list[ast.Call]:
-    """The calls `loss.backward(...)` of a file, by place."""
-    found = []
-    for call in file.scan.calls:
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr != "backward":
-            continue
-        function = enclosing_function(call)
-        own = function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function)
-        inherited = isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super"
-        if not own and not inherited and getattr(func.value, "id", "") != "ctx":
-            found.append(call)
-    return by_place(found)
-
-
 def read_apex(program: Program, level: str) -> Apex | Problem | None:
     """How a program gets apex; None for one that reaches no training."""
     reached = reached_functions(program)
@@ -68,7 +54,7 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
     passes = [
         (file, call)
         for file in program.files
-        for call in backwards_of(program, file)
+        for call in backward_passes(file)
         if (function := enclosing_function(call)) in reached or (function is None and file is main)
     ]
     if not passes:
@@ -168,7 +154,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             raise Refused(file, step.call, "the optimizers are in a list", _BY_HAND)
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    marks = [(item.lineno, None) for item in backwards_of(program, file) if enclosing_function(item) is function]
+    marks = [(item.lineno, None) for item in backward_passes(file) if enclosing_function(item) is function]
     events: list[tuple[int, Step | None]] = sorted(
         [*marks, *((step.call.lineno, step) for step in steps)], key=lambda item: item[0]
     )

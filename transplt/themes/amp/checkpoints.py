@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from transplt.edits.lines import indent_unit
 from transplt.edits.writer import Writer
+from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Program, text_of
 from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import parent, statement
-from transplt.themes.amp.reading import is_optimizer_object
 from transplt.trees.calls import followed_by
 from transplt.trees.displays import entry_behind
 

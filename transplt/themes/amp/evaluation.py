@@ -11,10 +11,10 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import block_of, by_place, last_name
+from transplt.syntax.asks import block_of, by_place, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.float_only import is_float_only
-from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, variable, writes
+from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, writes
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.spelling import Spelling
 

@@ -14,14 +14,13 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.lines import owns_its_lines
 from transplt.edits.work import Work
 from transplt.program.files import own_file
-from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
+from transplt.program.program import File, Program, enclosing_function, programs_around, reached_functions, text_of
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 from transplt.syntax.asks import block_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_program import Apex, read_apex
 from transplt.themes.amp.float_only import unsafe_under_autocast
-from transplt.themes.amp.mains import programs_around
 from transplt.themes.amp.parsed_options import PARSERS, reads_options, visible
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit, units_of

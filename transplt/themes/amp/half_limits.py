@@ -9,8 +9,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import call_of, is_dotted
-from transplt.themes.amp.reading import networks, own_nodes, runs_network, variable
+from transplt.syntax.asks import call_of, is_dotted, variable
+from transplt.themes.amp.reading import networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.theme import wanted, writer_for

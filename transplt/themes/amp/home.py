@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from transplt.program.imports import imports_of
+from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import lifted, loops_around
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.asks import block_of, call_of, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
-from transplt.themes.amp.connected import importers
-from transplt.themes.amp.reading import class_of_method, is_optimizer_object, variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _in_class(program: Program, file: File, cls: ast.ClassDef | None, names: set
 def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set[str]) -> bool:
     """True when a class that may be derived from this one makes the optimizers itself."""
     project = program.project
-    every = [(path, project.sources[path]) for path in importers(project, file.path)]
+    every = [(path, project.sources[path]) for path in imports_of(project).above(file.path)]
     for path, data in [(file.path, file.source.encode(file.source.utf8)), *every]:
         if not any(f"self.{name}".encode() in data for name in attributes):
             continue

@@ -10,6 +10,7 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function, text_of
+from transplt.syntax.asks import class_of_method
 from transplt.syntax.scan import parent, statement
 from transplt.themes.amp.checkpoints import (
     State,
@@ -22,7 +23,6 @@ from transplt.themes.amp.checkpoints import (
     uses,
 )
 from transplt.themes.amp.home import Home
-from transplt.themes.amp.reading import class_of_method
 from transplt.themes.amp.shape import Unit
 
 STATE = State(

@@ -21,23 +21,16 @@ from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
 from transplt.program.files import own_file
+from transplt.program.imports import imports_of
+from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, build, enclosing_function, text_of
-from transplt.syntax.asks import by_place
+from transplt.program.steps import backward_passes
+from transplt.program.values import values_of
+from transplt.syntax.asks import by_place, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.amp.connected import entry_of
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import Home, find_home
-from transplt.themes.amp.reading import (
-    class_of_method,
-    in_functions,
-    is_closure,
-    made_by_class,
-    networks,
-    optimizer_stepped,
-    own_nodes,
-    values_of,
-    variable,
-)
+from transplt.themes.amp.reading import in_functions, made_by_class, networks, own_nodes
 from transplt.themes.amp.steps import (
     Read,
     Step,
@@ -107,36 +100,18 @@ _EXAMPLES = "https://pytorch.org/docs/stable/notes/amp_examples.html"
 def find_units(work: Work) -> list[Unit]:
     """The training code of the file on the bench, by place."""
     own = own_file(work)
-    files = dict(work.project.sources) or {own.path: work.source.encode(work.source.utf8)}
-    program = build(files, entry_of(work.project, own.path), work.project, own)
-    if own not in program.files:
-        program = build(files, own.path, work.project, own)
-    return units_of(program, own)
+    return units_of(build(imports_of(work.project).entry(own.path), work.project, own), own)
 
 
 def units_of(program: Program, own: File) -> list[Unit]:
     """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
-    for call in by_place(own.scan.calls):
-        if _is_backward(own, call):
-            scope = _unit_scope(program, own, call)
-            scopes[id(scope)] = scope
-            found.setdefault(id(scope), []).append(call)
+    for call in backward_passes(own):
+        scope = _unit_scope(program, own, call)
+        scopes[id(scope)] = scope
+        found.setdefault(id(scope), []).append(call)
     return [_unit(program, own, scopes[key], calls) for key, calls in found.items()]
-
-
-def _is_backward(file: File, call: ast.Call) -> bool:
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "backward":
-        return False
-    function = enclosing_function(call)
-    name = variable(func.value)
-    if function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function) is not None:
-        return False
-    if isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super":
-        return False
-    return name not in ("ctx",)
 
 
 def _works_out(node: ast.AST) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.optimizers import Step, find_optimizers
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.steps import Step, find_optimizers
 from transplt.syntax.asks import block_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench

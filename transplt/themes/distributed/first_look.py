@@ -28,8 +28,7 @@ fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 def first_look(work: Work, tree: ast.Module) -> Finds:
     """Take the file on the bench, if the main file reaches it."""
     own = own_file(work)
-    files = work.project.sources or {own.path: work.source.encode(work.source.utf8)}
-    program = build(dict(files), work.settings.entry, work.project, own)
+    program = build(work.settings.entry, work.project, own)
     if own not in program.files:
         return
     if found := setups(program):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.program.optimizers import Step
 from transplt.program.program import File, Function, Slot, enclosing_function
-from transplt.program.steps import Step
 from transplt.program.training import Loop, Training
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement

@@ -16,9 +16,9 @@ from transplt.program.files import names_and_attributes
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models
 from transplt.program.optimized import given_to
+from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Slot, enclosing_function, stores_of
-from transplt.program.steps import Step, find_optimizers, find_steps
 from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name, string_of
 from transplt.syntax.scan import chain, parent, statement

@@ -5,27 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.program.frameworks import OPTIMIZER, taken_over
 from transplt.program.program import File, Program, Slot
 from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 Hazard = tuple[str, str]
 _PACKED = "the fused optimizers pack gradients and parameters at their first step"
-#: Packages that step, zero or shard in their own way.
-_FRAMEWORKS = {
-    "deepspeed": "DeepSpeed",
-    "accelerate": "accelerate",
-    "pytorch_lightning": "Lightning",
-    "lightning": "Lightning",
-    "mmengine": "mmengine",
-    "colossalai": "ColossalAI",
-    "fairscale": "fairscale",
-    "megatron": "Megatron",
-    "torch_xla": "torch_xla",
-}
 #: Parts of apex that leave the optimizers and gradients of others alone.
 _APEX_PARTS = ("apex.optimizers", "apex.normalization", "apex.multi_tensor_apply", "apex.contrib")
 _APEX = "with amp of Ascend's apex take apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
+_SETTINGS = "choose the fused optimizer in the settings of that"
 _SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
 _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
 _WIDE = "makes a model that is neither float32 nor float16"
@@ -100,8 +90,12 @@ def _imports(file: File) -> tuple[str, str, int] | None:
                 return "parameters are sharded", "keep the optimizer: FSDP makes its own flat parameters", node.lineno
             if module.split(".")[0] == "apex" and not module.startswith(_APEX_PARTS):
                 return "the program uses apex, which has fused optimizers of its own", _APEX, node.lineno
-            if (name := _FRAMEWORKS.get(module.split(".")[0])) is not None:
-                return f"the program uses {name}", "choose the fused optimizer in the settings of that", node.lineno
+            if (framework := taken_over(OPTIMIZER, module)) is not None:
+                return f"the program uses {framework.called}", _SETTINGS, node.lineno
+    used: list[ast.expr] = [*(call.func for call in file.scan.calls), *(b for c in file.scan.classes for b in c.bases)]
+    for name in by_place(used):
+        if (framework := taken_over(OPTIMIZER, file.names.qualified(name) or "")) is not None:
+            return f"the program uses {framework.called}", _SETTINGS, name.lineno
     return None
 
 

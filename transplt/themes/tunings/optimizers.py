@@ -12,11 +12,11 @@ import re
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
+from transplt.program.imports import imports_of
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
 from transplt.settings import Settings
 from transplt.syntax.asks import by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.tunings.alongside import files_alongside
 from transplt.themes.tunings.facts import schemas
 from transplt.themes.tunings.gradients import hazards, modules_zeroed
 from transplt.themes.tunings.reach import Key, key, program_around, reach_of
@@ -102,7 +102,7 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
         for slot in made.slots:
             found.by_slot.setdefault(slot, []).append(made)
     every = hazards(program, {slot for made in found.made for slot in made.slots})
-    alongside = files_alongside(program) if every else {}
+    alongside = imports_of(program.project).alongside({file.path for file in program.files}) if every else {}
     for made in found.made:
         if made.fused:
             made.why = ""

@@ -6,16 +6,15 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
-from transplt.program.files import own_file
+from transplt.program.files import own_file, read_file
+from transplt.program.imports import imports_of
 from transplt.program.program import (
     File,
     Function,
     Program,
     Slot,
     enclosing_function,
-    imported_paths,
     program_of,
-    read_file,
 )
 from transplt.program.training import Loader, Training, find_training, loaders_of
 from transplt.syntax.asks import by_place
@@ -175,16 +174,9 @@ def layers_and_all(work: Work) -> Program:
     kept = reach.kept.get(("layers", id(program)))
     if isinstance(kept, Program):
         return kept
-    files = {file.path: file for file in program.files}
-    pending = list(program.files)
-    while pending:
-        for path in imported_paths(pending.pop(), work.project):
-            if path not in files and path in reach.sources:
-                file = read_file(path, reach.sources[path])
-                if file is not None:
-                    files[path] = file
-                    pending.append(file)
-    every = program if len(files) == len(program.files) else program_of(list(files.values()), work.project)
+    paths = imports_of(work.project).reached(*(file.path for file in program.files))[len(program.files) :]
+    more = [file for path in paths if (file := read_file(path, reach.sources.get(path, b""))) is not None]
+    every = program_of([*program.files, *more], work.project) if more else program
     reach.kept[("layers", id(program))] = every
     return every
 
