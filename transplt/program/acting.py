@@ -10,25 +10,26 @@ from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, chain
 
 _BUILTINS = frozenset(
-    "abs all any bin bool bytes chr complex dict divmod enumerate filter float format frozenset getattr hasattr hash hex "
-    "id int isinstance issubclass len list map max min oct ord pow range repr reversed round set slice sorted str sum "
-    "tuple type vars zip".split()
+    "abs all any bin bool bytes chr complex dict divmod enumerate filter float format frozenset getattr hasattr "
+    "hash hex id int isinstance issubclass len list map max min oct ord pow range repr reversed round set slice "
+    "sorted str sum tuple type vars zip".split()
 )
 _MODULES = ("math.", "time.", "datetime.", "os.path.", "os.environ", "os.getcwd", "os.getpid", "json.dumps", "copy.",
             "pprint.pformat", "numpy.", "torch.", "collections.", "itertools.", "functools.", "operator.", "re.",
             "textwrap.", "platform.", "sys.", "socket.gethostname", "torchvision.", "humanize.")  # fmt: skip
 _NOT = ("numpy.random.", "torch.save", "torch.load", "torch.manual_seed", "torch.distributed.", "torch.optim.",
-        "torch.autograd.", "sys.exit", "torch.rand", "torch.set_", "torch.hub.", "torch.utils.data.", "torch.multinomial",
-        "torch.bernoulli", "torch.normal", "time.sleep", "torch.nn.utils.clip_grad")  # fmt: skip
+        "torch.autograd.", "sys.exit", "torch.rand", "torch.set_", "torch.hub.", "torch.utils.data.",
+        "torch.multinomial", "torch.bernoulli", "torch.normal", "time.sleep", "torch.nn.utils.clip_grad")  # fmt: skip
 #: Methods of texts, containers and tensors that change nothing.
 _METHODS = frozenset(
-    "format join item items keys values get mean sum max min std var norm abs sqrt exp log log2 log10 pow argmax argmin "
-    "topk sort cpu cuda npu detach numpy tolist size dim numel strftime split rsplit strip lstrip rstrip replace upper "
-    "lower title capitalize ljust rjust center zfill state_dict parameters named_parameters get_last_lr get_lr copy "
-    "float int long double half bool byte view reshape squeeze unsqueeze permute transpose contiguous clone to eq ne gt "
-    "lt ge le all any isoformat total_seconds timestamp round count index startswith endswith encode decode flatten "
-    "expand repeat t type as_posix astype elapsed_time memory_allocated softmax sigmoid cumsum prod median dot matmul "
-    "bit_length hexdigest resolve exists is_dir is_file with_suffix avg global_avg".split()
+    "format join item items keys values get mean sum max min std var norm abs sqrt exp log log2 log10 pow argmax "
+    "argmin topk sort cpu cuda npu detach numpy tolist size dim numel strftime split rsplit strip lstrip rstrip "
+    "replace upper lower title capitalize ljust rjust center zfill state_dict parameters named_parameters "
+    "get_last_lr get_lr copy float int long double half bool byte view reshape squeeze unsqueeze permute transpose "
+    "contiguous clone to eq ne gt lt ge le all any isoformat total_seconds timestamp round count index startswith "
+    "endswith encode decode flatten expand repeat t type as_posix astype elapsed_time memory_allocated softmax "
+    "sigmoid cumsum prod median dot matmul bit_length hexdigest resolve exists is_dir is_file with_suffix avg "
+    "global_avg".split()
 )
 
 

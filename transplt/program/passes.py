@@ -17,9 +17,9 @@ from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have and that run nothing of them.
 STATE = frozenset(
-    "train eval parameters named_parameters buffers named_buffers modules named_modules children named_children "
+    "train eval parameters named_parameters buffers named_buffers modules named_modules children named_children module "
     "state_dict load_state_dict zero_grad to cuda npu cpu half float double bfloat16 type requires_grad_ apply no_sync "
-    "register_comm_hook share_memory module compile save_pretrained add_module register_buffer __class__ training".split()
+    "register_comm_hook share_memory compile save_pretrained add_module register_buffer __class__ training".split()
 )
 _CUTS = frozenset("detach item numpy tolist argmax data size dim numel shape dtype device requires_grad".split())
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
@@ -132,12 +132,11 @@ class _Walker:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         reach = self.value(file, node.value)
         for target in targets:
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                if len(target.elts) == len(node.value.elts):
-                    for item, value in zip(target.elts, node.value.elts, strict=True):
-                        self.store(file, item, self.value_again(file, value))
-                    continue
-            self.store(file, target, reach)
+            pairs = zip(target.elts, node.value.elts, strict=False) if _fit(target, node.value) else ()  # type: ignore[attr-defined]
+            for item, value in pairs:
+                self.store(file, item, self.value_again(file, value))
+            if not pairs:
+                self.store(file, target, reach)
 
     def store(self, file: File, target: ast.expr, reach: Origins) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -290,6 +289,12 @@ class _Walker:
             if not self.fresh.get(origin, 0):
                 self.found.twice.setdefault(origin, (file, call))
             self.fresh[origin] = 0
+
+
+def _fit(target: ast.expr, value: ast.expr) -> bool:
+    """True for `a, b = x, y`."""
+    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    return both and len(target.elts) == len(value.elts)  # type: ignore[attr-defined]
 
 
 def _stops_gradients(node: ast.expr) -> bool:

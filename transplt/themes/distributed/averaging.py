@@ -37,7 +37,7 @@ def write_averages(bench: Bench, effects: Effects) -> None:
             '    for parameter in group["params"]:',
             f"        {bench.dist}.broadcast(parameter.detach(), 0)",
         ]
-        bench.after(node, lines, CODE, "all ranks begin with the parameters of rank 0")
+        bench.after(node, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
     remark_rates(bench)
     _buffers(bench, effects)
 
@@ -57,14 +57,17 @@ def define_average(bench: Bench) -> None:
         return
     dist = bench.dist
     bench.average = bench.new_name("average_gradients", "average_gradients_over_ranks")
+    body = [
+        "for group in optimizer.param_groups:",
+        '    for parameter in group["params"]:',
+        "        if parameter.grad is not None:",
+        f"            {dist}.all_reduce(parameter.grad)",
+        f"            parameter.grad /= {dist}.get_world_size()",
+    ]
     lines = [
         f"def {bench.average}(optimizer):",
         '    """Give each rank the mean of the gradients of all ranks."""',
-        "    for group in optimizer.param_groups:",
-        '        for parameter in group["params"]:',
-        "            if parameter.grad is not None:",
-        f"                {dist}.all_reduce(parameter.grad)",
-        f"                parameter.grad /= {dist}.get_world_size()",
+        *(f"    {line}" for line in bench.together(body)),
         "",
         "",
     ]
@@ -122,7 +125,8 @@ def _readers_apart(bench: Bench, step: Step) -> list[ast.stmt]:
     for call in by_place(bench.file.scan.calls):
         if enclosing_function(call) is enclosing_function(step.call) and _reads_gradients(call):
             node = statement(call)
-            if node not in block and not any(above in block for above in chain(node)) and call.lineno < step.call.lineno:
+            apart = node not in block and not any(above in block for above in chain(node))
+            if apart and call.lineno < step.call.lineno:
                 found.append(node)
     return found
 
@@ -144,13 +148,8 @@ def _closure_loss(bench: Bench, step: Step, call: ast.Call) -> None:
     ]
     if not isinstance(loss, ast.Name) or not returned or returned[0].id != loss.id:
         return
-    mean, dist = bench.new_name(f"mean_{loss.id}"), bench.dist
-    lines = [
-        f"{mean} = {loss.id}.detach().clone()",
-        f"{dist}.all_reduce({mean})",
-        f"{mean} /= {dist}.get_world_size()",
-    ]
-    bench.after(statement(call), lines, "NPU345", f"the mean of {loss.id} over the ranks")
+    mean = bench.new_name(f"mean_{loss.id}")
+    bench.after(statement(call), bench.mean(mean, loss.id), "NPU345", f"the mean of {loss.id} over the ranks")
     for node in returned:
         bench.change(node, "NPU345", f"the mean of {loss.id} over the ranks", mean)
 
@@ -169,4 +168,4 @@ def _buffers(bench: Bench, effects: Effects) -> None:
         if bench.verdict.varying.alike(bench.file, call):
             text = text_of(bench.file, node.value)
             lines = [f"for buffer in {text}.buffers():", f"    {bench.dist}.broadcast(buffer, 0)"]
-            bench.before(stored, lines, CODE, "all ranks evaluate with the statistics of rank 0")
+            bench.before(stored, bench.together(lines), CODE, "all ranks evaluate with the statistics of rank 0")

@@ -217,6 +217,9 @@ def _shard(bench: Bench, loader: Loader) -> None:
             return
         replace_dataset = name = _dataset_name(bench, stored)
     given = "" if shuffle == "True" else f", shuffle={shuffle}"
+    if bench.shared:  # other scripts have no process group that could tell
+        environ = f"{bench.standard('os')}.environ"
+        name += f', int({environ}.get("WORLD_SIZE", 1)), int({environ}.get("RANK", 0))'
     sampler = f"{bench.sampler}({name}{given})"
     bench.change(call, _CODE, _MESSAGE, with_sampler(sampler, replace_dataset))
     if replace_dataset:
@@ -265,14 +268,7 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
         column = " " * blanks + bare
         shown.append(column[len(indent) :] if column.startswith(indent) else bare)
     if downloads(dataset):
-        dist = bench.dist
-        shown = [
-            f"if {dist}.get_rank() != 0:",
-            f"    {dist}.barrier()  # rank 0 downloads first",
-            *shown,
-            f"if {bench.rank_0}:",
-            f"    {dist}.barrier()",
-        ]
+        shown = bench.alone_first(shown, "rank 0 downloads first")
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
     bench.withdraw(dataset)
 

@@ -12,7 +12,7 @@ from transplt.program.program import enclosing_function, reached_functions, text
 from transplt.syntax.asks import block_of, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.once import FETCHES, WRITES, happens_once
+from transplt.themes.distributed.once import FETCHES, WRITES, happens_once, opens_to_write
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.trees.expressions import and_also, only_if
 
@@ -66,6 +66,7 @@ class Effects:
         self._folders()
         _wait_for_files(self)
         done: set[int] = set()
+        self._files()
         for block in self._write_blocks():
             self._guard(block, done)
         for call in sorted(self.bench.file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
@@ -85,10 +86,7 @@ class Effects:
         """True for `with open(path, "w") as f:` whose body only writes."""
         for item in node.items:
             call = item.context_expr
-            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "open":
-                return False
-            mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
-            if not isinstance(mode, ast.Constant) or not set(str(mode.value)) & set("wax"):
+            if not isinstance(call, ast.Call) or not opens_to_write(call):
                 return False
         if not self.runs_after_start(node) or not all(_only_writes(inner) for inner in node.body):
             return False
@@ -183,7 +181,7 @@ class Effects:
             name = bench.file.names.qualified(call.func)
             if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
                 bench.change(
-                    call, _CODE, "one progress bar, of rank 0", with_keyword("disable", f"{bench.dist}.get_rank() != 0")
+                    call, _CODE, "one progress bar, of rank 0", with_keyword("disable", bench.not_rank_0)
                 )
 
     def _writers(self) -> None:
@@ -205,6 +203,18 @@ class Effects:
             for node in names_and_attributes(bench.file) if slot is not None else ():
                 if bench.program.slot(bench.file, node) == slot:
                     self._use_of_writer(node)
+
+    def _files(self) -> None:
+        """A file that is written here and there: the other ranks write into nothing."""
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if not opens_to_write(call) or not self.runs_after_start(call):
+                continue
+            node = statement(call)
+            if isinstance(node, ast.With) and self._guardable(node):
+                continue
+            nothing = f"{bench.standard('os')}.devnull"
+            bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.rank_0, nothing))
 
     def _use_of_writer(self, node: ast.Name | ast.Attribute) -> None:
         above = parent(node)
@@ -286,19 +296,9 @@ class Effects:
                     code="NPU344",
                 )
                 continue
-            dist = bench.dist
-            bench.before(
-                run[0],
-                [f"if {dist}.get_rank() != 0:", f"    {dist}.barrier()  # rank 0 downloads first"],
-                _CODE,
-                "rank 0 downloads first",
-            )
-            bench.after(
-                run[-1],
-                [f"if {bench.rank_0}:", f"    {dist}.barrier()"],
-                _CODE,
-                "the others find what rank 0 downloaded",
-            )
+            before, after = bench.first_rank("rank 0 downloads first")
+            bench.before(run[0], before, _CODE, "rank 0 downloads first")
+            bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
 
 
 def _wait_for_files(effects: Effects) -> None:
@@ -322,7 +322,8 @@ def _wait_for_files(effects: Effects) -> None:
                 code="NPU344",
             )
             continue
-        bench.before(node, [f"{bench.dist}.barrier()  # rank 0 has written it"], _CODE, "the others wait for rank 0")
+        lines = bench.together([f"{bench.dist}.barrier()  # rank 0 has written it"])
+        bench.before(node, lines, _CODE, "the others wait for rank 0")
 
 
 def downloads(node: ast.AST) -> bool:

@@ -174,4 +174,5 @@ def _counter(bench: Bench, loop: ast.For | ast.AsyncFor) -> str:
 
 
 def _put(bench: Bench, node: ast.stmt, name: str, epoch: str) -> None:
-    bench.before(node, [f"{name}.sampler.set_epoch({epoch})"], "NPU341", "the sampler is told the epoch")
+    lines = bench.together([f"{name}.sampler.set_epoch({epoch})"])
+    bench.before(node, lines, "NPU341", "the sampler is told the epoch")

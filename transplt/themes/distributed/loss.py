@@ -116,17 +116,12 @@ def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[as
             readers[0], "NPU346", f"{readers[0].id} is that of one rank here", "take the mean over the ranks by hand"
         )
         return
-    dist = bench.dist
-    lines = []
+    lines: list[str] = []
     means: dict[str, str] = {}
     for node in readers:
         if node.id not in means:
             mean = means[node.id] = bench.free_name(f"mean_{node.id}")
-            lines += [
-                f"{mean} = {node.id}.detach().clone()",
-                f"{dist}.all_reduce({mean})",
-                f"{mean} /= {dist}.get_world_size()",
-            ]
+            lines += bench.mean(mean, node.id)
         mean = means[node.id]
         bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", mean)
     bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")

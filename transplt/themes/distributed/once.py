@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.files import File
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import keyword_of, last_name
 
 _FULL = frozenset(
     "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump "
@@ -23,6 +23,13 @@ FETCHES = frozenset(
 )
 
 
+def opens_to_write(call: ast.Call) -> bool:
+    """True for `open(path, "w")` and the like."""
+    mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
+    named = isinstance(call.func, ast.Name) and call.func.id == "open" and bool(call.args)
+    return named and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
+
+
 def happens_once(file: File, call: ast.Call) -> bool:
     """True for a call that prints, logs or writes a file."""
     last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -32,4 +39,5 @@ def happens_once(file: File, call: ast.Call) -> bool:
     if (file.names.qualified(call.func) or "") in _FULL or last in _LAST:
         return True
     spelled = last_name(owner).lower()
-    return (last in _LOG and "log" in spelled) or (last == "write" and spelled in ("tqdm", "f_log", "logfile", "log_file"))
+    logs = last in _LOG and "log" in spelled
+    return logs or (last == "write" and spelled in ("tqdm", "f_log", "logfile", "log_file"))

@@ -93,4 +93,4 @@ def write_own_draws(bench: Bench) -> None:
     if file is bench.file and bench.fits(node):
         torch = bench.torch
         text = f"{torch}.manual_seed({torch}.initial_seed() + {bench.dist}.get_rank())"
-        bench.before(node, [text], "NPU347", "each rank draws its own dropout and augmentation")
+        bench.before(node, bench.together([text]), "NPU347", "each rank draws its own dropout and augmentation")

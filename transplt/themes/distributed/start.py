@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transplt.program.program import LOADERS, File, Function, Program, reached_functions
 from transplt.syntax.asks import is_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.distributed.once import happens_once
+from transplt.themes.distributed.once import happens_once, opens_to_write
 
 _TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
 #: Functions of the program that are run before the process group is there, unless they touch a card.
@@ -74,13 +74,22 @@ def _ended(file: File, first: ast.stmt, body: list[ast.stmt], *, guard: bool = F
 
 def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> ast.stmt:
     """The first statement that calls a function which prints or writes: it asks for the rank then."""
+    file = program.files[0]
     for node in body[: body.index(first)]:
+        if any(isinstance(inner, ast.Call) and _keeps_writing(file, inner) for inner in ast.walk(node)):
+            return node
         for function in reached_functions(program, [node]):
             owner = program.owner[function]
             calls = [inner for inner in ast.walk(function) if isinstance(inner, ast.Call)]
             if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
                 return node
     return first
+
+
+def _keeps_writing(file: File, call: ast.Call) -> bool:
+    """True for a call that opens what one rank alone is to write."""
+    known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
+    return known or opens_to_write(call)
 
 
 def _is_definition(node: ast.stmt) -> bool:

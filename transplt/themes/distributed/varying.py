@@ -48,10 +48,8 @@ class Varying:
             for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
         }
         self._spread(given)  # what differs whatever functions are given
-        own = {
-            function: self._returned(function) for file in self.program.files for function in file.scan.functions
-        }
-        self._returns = own
+        functions = [function for file in self.program.files for function in file.scan.functions]
+        self._returns = {function: self._returned(function) for function in functions}
         self._spread(set())
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -117,8 +115,11 @@ class Varying:
 
     def _is_environment(self, file: File, node: ast.expr) -> bool:
         slot = self.program.slot(file, node)
-        made = [value for value in (self.program.values.get(slot, ()) if slot else ()) if isinstance(value.node, ast.Call)]
-        return any((value.file.names.qualified(value.node.func) or "").startswith(("gym.", "gymnasium.")) for value in made)
+        for value in self.program.values.get(slot, ()) if slot else ():
+            name = value.file.names.qualified(value.node.func) if isinstance(value.node, ast.Call) else None
+            if (name or "").startswith(("gym.", "gymnasium.")):
+                return True
+        return False
 
     def _spread(self, without: set[Slot]) -> None:
         before = -1
@@ -158,9 +159,9 @@ class Varying:
             if any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred)):
                 self._mark(file, node.func.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
-            if self._reads_share(file, node.args[0]) and isinstance(stored := statement(node), ast.Assign):
-                for target in stored.targets:
-                    self._mark(file, target)
+            stored = statement(node)
+            for target in stored.targets if isinstance(stored, ast.Assign) and self._reads_share(file, node) else ():
+                self._mark(file, target)
 
     def _reads_share(self, file: File, node: ast.expr) -> bool:
         loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
@@ -170,7 +171,7 @@ class Varying:
         if isinstance(node, (ast.Tuple, ast.List)):
             for item in node.elts:
                 self._mark(file, item)
-        elif isinstance(node, ast.Starred) or isinstance(node, ast.Subscript):
+        elif isinstance(node, (ast.Starred, ast.Subscript)):
             self._mark(file, node.value)
         elif (slot := self.program.slot(file, node)) is not None:
             self._add(slot, node)
@@ -189,7 +190,7 @@ class Varying:
                 return not any(inner is node for inner in ast.walk(above.test))
         return False
 
-    # --- ways ----------------------------------------------------------------------------------------------------------
+    # --- ways --------------------------------------------------------------------------------------------------------
 
     def alike(self, file: File, node: ast.AST) -> bool:
         """True when all ranks come by a node as often, as far as its own function and its callers tell."""
@@ -203,9 +204,9 @@ class Varying:
                 return False
             if isinstance(above, ast.IfExp) and self.varies(file, above.test):
                 return False
-            if isinstance(above, (ast.For, ast.AsyncFor)) and id(above) not in self.sharded:
-                if self.varies(file, above.iter):
-                    return False
+            counted = isinstance(above, (ast.For, ast.AsyncFor)) and id(above) not in self.sharded
+            if counted and self.varies(file, above.iter):  # type: ignore[attr-defined]
+                return False
             if isinstance(above, ast.ExceptHandler):
                 return False
         function = enclosing_function(node)

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.files import names_and_attributes
+from transplt.program.imports import imports_of
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models
 from transplt.program.optimized import given_to
 from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
-from transplt.program.program import File, Slot, enclosing_function, stores_of
+from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name, string_of
 from transplt.syntax.scan import chain, parent, statement
@@ -55,7 +56,8 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     """The verdict on a program."""
     steps = find_steps(models.program)
     varying = _varying(models, steps)
-    refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models), *_by_hand(models, steps)]
+    refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
+    refusals += _by_hand(models, steps)
     why = _why_averaging(models, wraps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
@@ -108,6 +110,9 @@ def _numbers(models: Models) -> Iterator[Refusal]:
                 yield _card(file, node, number)
         for call in file.scan.calls:
             moves = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and len(call.args) == 1
+            if file.names.qualified(call.func) == "torch.cuda.set_device" and not isinstance(parent(call), ast.Expr):
+                why = "every rank would use one card here"
+                yield Refusal(file, call, why, "take it out: the start of the program sets the card", "NPU335")
             given = call.args[0].value if moves and isinstance(call.args[0], ast.Constant) else 0
             if moves and type(given) is int and given and file.names.qualified(call.func) is None:
                 yield _card(file, call, given)
@@ -211,6 +216,12 @@ def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
                 )
 
 
+def runs_elsewhere(program: Program, file: File) -> bool:
+    """True for a file that other scripts of the project import, too."""
+    main = program.files[0].path
+    return any(path != main for path in imports_of(program.project).entries(file.path))
+
+
 # --- how gradients are exchanged -------------------------------------------------------------------------------------
 
 
@@ -226,12 +237,16 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
             return f"the place where {name} has to be wrapped cannot be seen"
         if not wrap.in_place and len({enclosing_function(node) for _, node in stores_of(program, origin)}) > 1:
             return f"{name} is made in several places"
+        if any(isinstance(value.node, ast.Constant) for value in program.values.get(origin, ())):
+            return f"{name} may be None"
         if early_uses(models, wrap):
             return f"{name} is used by a function before it can be wrapped"
         if not wrap.in_place and (node := _handed_over(models, wrap)) is not None:
             return f"{name} is handed over in line {node.lineno} before it can be wrapped"
         if _frozen_later(models, wrap):
             return f"parameters of {name} are frozen or freed after it can be wrapped"
+        if runs_elsewhere(program, wrap.file):
+            return f"{wrap.file.path} is part of other scripts, which have no process group"
     for file, call in find_optimizers(program):
         given = given_to(models, file, call)
         if not given.complete:
