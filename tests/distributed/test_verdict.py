@@ -321,3 +321,7 @@ def test_what_prints_before_the_start_is_behind_it() -> None:
 def test_a_refusal_is_one_finding_and_nothing_is_written() -> None:
     result = distributed(script(loop=loop("if x.sum() > 0:\n    model(x).backward()\n    optimizer.step()")))
     assert left(result) == ["NPU332"]
+
+
+def test_a_method_whose_value_no_loss_sees_does_not_count() -> None:
+    assert WRAPPED in output(script(loop=loop("net.log(model.describe())\nmodel(x).backward()\noptimizer.step()")))

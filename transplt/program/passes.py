@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from transplt.program.models import Models
 from transplt.program.program import File, Function, Slot, enclosing_function
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have and that run nothing of them.
@@ -70,6 +70,7 @@ class _Walker:
         """Nothing has run yet."""
         self.reach: dict[Slot, Origins] = {}
         self.fresh: dict[Slot, int] = {}  # forward passes since the last backward pass
+        self.marks: dict[Slot, tuple[Slot, File, ast.expr]] = {}
         self.grad = True
 
     # --- statements --------------------------------------------------------------------------------------------------
@@ -181,19 +182,20 @@ class _Walker:
         if isinstance(node, ast.Attribute):
             owner = self.models.origin(file, node.value)
             if owner is not None:
-                if node.attr in STATE:
-                    return _NONE
-                self.passed_around(owner, file, node)
-                return frozenset({owner})
+                return _NONE if node.attr in STATE else self.passed_around(owner, file, node)
             return _NONE if node.attr in _CUTS else self.value(file, node.value)
         return _NONE
 
-    def passed_around(self, origin: Slot, file: File, node: ast.expr) -> None:
-        """`model.encode(x)`, `model.weight`: what of the model takes part without its wrapper."""
-        above = parent(node)
-        called = isinstance(above, ast.Call) and above.func is node
-        if self.grad and called:
-            self.found.around.setdefault(origin, (file, node))
+    def passed_around(self, origin: Slot, file: File, node: ast.expr) -> Origins:
+        """`model.encode(x)`, `model.weight`: what of the model may take part without its wrapper.
+
+        Whether it does is known at the backward pass, to which the value carries a mark.
+        """
+        if not self.grad or call_of(node) is None:
+            return _NONE
+        mark = ("around", str(id(node)), "")
+        self.marks[mark] = (origin, file, node)
+        return frozenset({mark})
 
     def call(self, file: File, call: ast.Call) -> Origins:
         func = call.func
@@ -204,12 +206,10 @@ class _Walker:
             given |= self.value(file, argument.value if isinstance(argument, ast.Starred) else argument)
         if origin is not None:
             return self.forward(origin) | given if self.grad else _NONE
-        if isinstance(func, ast.Attribute) and func.attr == "forward":
+        if isinstance(func, ast.Attribute) and func.attr not in STATE:
             inner = self.models.origin(file, func.value)
             if inner is not None:
-                if self.grad:
-                    self.found.around.setdefault(inner, (file, func))
-                return frozenset({inner}) | given
+                return self.passed_around(inner, file, func) | given
         if isinstance(func, ast.Attribute) and func.attr == "backward":
             self.backward(file, call, self.value(file, func.value) | given)
             return _NONE
@@ -285,6 +285,10 @@ class _Walker:
 
     def backward(self, file: File, call: ast.Call, reach: Origins) -> None:
         self.found.backwards.add(id(call))
+        for mark in [each for each in reach if each in self.marks] if reach else list(self.marks):
+            owner, at, node = self.marks.pop(mark)
+            self.found.around.setdefault(owner, (at, node))
+        reach = frozenset(each for each in reach if each[0] != "around")
         for origin in reach or [origin for origin, count in self.fresh.items() if count]:
             if not self.fresh.get(origin, 0):
                 self.found.twice.setdefault(origin, (file, call))

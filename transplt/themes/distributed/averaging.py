@@ -16,7 +16,7 @@ from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
 from transplt.themes.distributed.wrapping import remark_rates
 
-CODE = "NPU350"
+CODE = "NPU351"
 _MESSAGE = "the mean of the gradients over the ranks"
 _READS = ("clip_grad", "unscale_", "get_grad_norm", "grad_norm")
 
