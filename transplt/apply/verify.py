@@ -11,7 +11,8 @@ from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.edits.edit import Around, Beside, Edit, Note
 from transplt.edits.groups import GROUPS, Group
-from transplt.edits.lines import alone, indent_of
+from transplt.edits.lines import alone
+from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule_set import compile_rules

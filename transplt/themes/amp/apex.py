@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.lines import indent_of
+from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.files import own_file

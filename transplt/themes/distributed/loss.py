@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.training import Loop, lifted, loops_around
-from transplt.syntax.asks import block_of, call_of, keyword_of, last_name
+from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
@@ -27,14 +27,10 @@ def write_means(bench: Bench, effects: Effects) -> None:
                 if id(node) not in done and _is_read(node) and enclosing_function(node) is enclosing_function(region)
             ]
             if loop is not region:
-                readers = [node for node in readers if node.lineno > (region.end_lineno or 0)]
+                readers = [node for node in readers if begins(node) >= ends(region)]
             done.update(id(node) for node in readers)
             if readers:
-                _average(bench, effects, loop.body, sorted(readers, key=_place), loop)
-
-
-def _place(node: ast.expr) -> tuple[int, int]:
-    return (node.lineno, node.col_offset)
+                _average(bench, effects, loop.body, by_place(readers), loop)
 
 
 def write_counts(bench: Bench) -> None:
