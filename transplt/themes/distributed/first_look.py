@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.finding import Level
-from transplt.program.files import own_file
+from transplt.finding import Effort, Level
+from transplt.program.files import File, own_file
 from transplt.program.models import find_models
-from transplt.program.program import build
+from transplt.program.program import Program, build, text_of
+from transplt.program.ranks import divided
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import find_wrap
 from transplt.themes.distributed.bench import LEFT, hand_over, put_on_bench
@@ -26,12 +27,17 @@ fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 def first_look(work: Work, tree: ast.Module) -> Finds:
     """Take the file on the bench, if the main file reaches it."""
     own = own_file(work)
+    if why := work.settings.refusal:
+        if own.path == work.settings.entry and tree.body:
+            yield _refused(work, tree, why)
+        return
     files = work.project.sources or {own.path: work.source.encode(work.source.utf8)}
     program = build(dict(files), work.settings.entry, work.project, own)
     if own not in program.files:
         return
     if found := setups(program):
         yield from _explained(work, [setup for setup in found if setup.file is own])
+        yield from _divided(work, program, own)
         return
     start, training = find_start(program), find_training(program)
     if start is None or not training.backwards:
@@ -59,6 +65,19 @@ def _explained(work: Work, found: list[Setup]) -> Finds:
         )
 
 
+def _divided(work: Work, program: Program, own: File) -> Finds:
+    """Collectives of the user's own that not every rank reaches."""
+    for each in divided(program):
+        if each.file is own:
+            yield work.note(
+                each.call,
+                "NPU350",
+                f"a collective that not every rank reaches: {each.what}, under `{text_of(own, each.test)}`",
+                help="call it on all ranks, and keep under the condition what only one of them does with the result",
+                effort=Effort.MEDIUM,
+            )
+
+
 def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     if not tree.body:
         return
@@ -67,9 +86,9 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
         if not training.backwards
         else "the main file calls nothing that trains"
     )
-    yield work.note(
-        tree.body[-1],
-        LEFT,
-        f"this script was not made distributed: {why}",
-        help="give -m the file that trains, or make the process group and wrap the model by hand",
-    )
+    do = "give -m the file that trains, or make the process group and wrap the model by hand"
+    yield _refused(work, tree, why, do)
+
+
+def _refused(work: Work, tree: ast.Module, why: str, do: str = "make the script distributed by hand") -> Note:
+    return work.note(tree.body[-1], LEFT, f"this script was not made distributed: {why}", help=do)
