@@ -50,6 +50,7 @@ def said(body: str, files: dict[str, str] | None = None) -> list[str]:
         "if rank == 0:\n    scheduler.step()",
         "def f():\n    if rank == 0:\n        return\n    print(x)\n\nf()\ndist.barrier()",
         "x = dist.get_rank() if dist.is_initialized() else 0",
+        "for x in y:\n    if not sharded and rank != 0:\n        continue\n    if sharded:\n        dist.barrier()",
         "w = SummaryWriter() if dist.get_rank() == 0 else None",
     ],
 )

@@ -121,7 +121,9 @@ class _Search:
         self.block(node.body, inner)
         self.block(node.orelse, inner)
         leaves = isinstance(node.body[-1], (ast.Return, ast.Continue, ast.Break)) and not node.orelse
-        return node.test if test is None and leaves and divides(node.test) else test
+        # Behind `if not sharded and rank != 0: return` a collective may stand under the other condition.
+        certain = not isinstance(node.test, ast.BoolOp) or all(divides(each) for each in node.test.values)
+        return node.test if test is None and leaves and certain and divides(node.test) else test
 
     def _pairs(self, node: ast.If, nodes: list[ast.stmt]) -> bool:
         """True for one of `if rank != 0: barrier()` and `if rank == 0: barrier()` around what one does first."""
