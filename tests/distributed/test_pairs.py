@@ -702,10 +702,24 @@ def test_names_that_are_taken() -> None:
     assert "if torch_dist.get_rank() == 0:\n    print(dist)\n" in found
 
 
-def test_a_model_on_a_line_of_several_statements_is_left() -> None:
-    source = script(model="model = net(); model.cuda()")
-    result = distributed(source)
-    assert b"DistributedDataParallel(" not in result.data
-    message = next(finding.message for finding in result.findings if "several statements" in finding.message)
-    assert message.startswith("model has to be wrapped in DistributedDataParallel here")
-    assert b"model = net(); model.npu()\n" in result.data
+def test_a_line_of_several_statements_is_parted() -> None:
+    found = output(script(model="model = net(); model.cuda()"))
+    assert "model = net(); model.npu()\nmodel = DistributedDataParallel(model, device_ids=" in found
+    start = output(script(loader="import random; loader = DataLoader(dataset, shuffle=True)  # data"))
+    assert '\nimport random\n' in start
+    assert 'dist.init_process_group(backend="hccl")\n\nloader = DataLoader(' in start
+    assert "sampler=DistributedSampler(dataset))  # data\n" in start
+    step = "loss = model(x); loss.backward(); print(loss.item())"
+    loop = output(script(loop=f"for epoch in range(3):\n    for x in loader: {step}"))
+    assert "    for x in loader:\n        loss = model(x); loss.backward()\n        mean_loss = loss" in loop
+    assert "        if dist.get_rank() == 0:\n            print(mean_loss.item())\n" in loop
+
+
+def test_what_stands_before_the_start_on_its_line_asks_for_no_rank() -> None:
+    found = output(script(loader="print('hello'); loader = DataLoader(dataset, shuffle=True)"))
+    assert "\nprint('hello')\n" in found
+
+
+def test_a_line_with_a_comment_that_switches_edits_off_is_not_parted() -> None:
+    result = distributed(script(model="model = net(); model.cuda()  # transplt: ignore"))
+    assert b"model = net(); model.cuda()  # transplt: ignore\n" in result.data

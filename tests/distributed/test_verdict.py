@@ -36,7 +36,7 @@ def refused(source: str) -> str:
         "loss = net.loss(model(x), model(x.flip(0)))\nloss.backward()\noptimizer.step()",
         "with torch.no_grad():\n    model.encode(x)\nmodel(x).backward()\noptimizer.step()",
         "model(x).backward()\nmodel(x).backward()\noptimizer.step()",
-        "model.zero_grad()\nmodel(x).backward()\ntorch.nn.utils.clip_grad_norm_(model.parameters(), 1)\noptimizer.step()",
+        "model(x).backward()\ntorch.nn.utils.clip_grad_norm_(model.parameters(), 1)\noptimizer.step()",
     ],
 )
 def test_one_call_of_the_wrapper_for_each_backward_pass(body: str) -> None:
@@ -235,10 +235,15 @@ def test_relatives_of_data_parallel(head: str, why: str) -> None:
 
 
 def test_parameters_that_are_changed_by_hand() -> None:
-    source = "import torch\n\nw = torch.zeros(3).cuda().requires_grad_()\n" + "\n".join(
-        ["for i in range(3):", "    loss = (w - 1).pow(2).sum()", "    loss.backward()", "    w.data -= 0.1 * w.grad", ""]
-    )
-    assert "by hand" in refused(source)
+    source = """\
+        import torch
+
+        w = torch.zeros(3).cuda().requires_grad_()
+        for i in range(3):
+            (w - 1).pow(2).sum().backward()
+            w.data -= 0.1 * w.grad
+    """
+    assert "by hand" in refused(textwrap.dedent(source))
 
 
 # --- what acts is no effect of rank 0 alone --------------------------------------------------------------------------
@@ -265,8 +270,8 @@ def test_what_only_gives_a_value_stays_in_the_print(shown: str) -> None:
 
 
 def test_the_mean_of_a_loss_stands_outside_of_the_condition() -> None:
-    body = "loss = model(x)\nloss.backward()\noptimizer.step()\nif epoch % 2 == 0:\n    print(epoch)\n    print(loss.item())"
-    found = output(script(loop=loop(body)))
+    shown = "if epoch % 2 == 0:\n    print(epoch)\n    print(loss.item())"
+    found = output(script(loop=loop(f"loss = model(x)\nloss.backward()\noptimizer.step()\n{shown}")))
     lines = [line.strip() for line in found.splitlines()]
     assert lines.index("dist.all_reduce(mean_loss)") < lines.index("print(mean_loss.item())")
     reduces = next(line for line in found.splitlines() if "all_reduce" in line)

@@ -11,7 +11,8 @@ from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.edits.edit import Around, Beside, Edit, Note
 from transplt.edits.groups import GROUPS, Group
-from transplt.edits.lines import alone, indent_of
+from transplt.edits.lines import alone
+from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule_set import compile_rules
@@ -184,8 +185,7 @@ def _broken_by_lines(work: Work, lines: Sequence[Edit]) -> str:
 def _group_taken_back(work: Work, group: Group, why: str) -> Note:
     start = work.source.extent(work.scan.tree.body[0])[0]
     help_ = f"{group.instead}, and report it as a defect of transplt"
-    message = f"taken back: everything that {group.what} ({why})"
-    return Note((start, start), "NPU992", Level.MANUAL, message, help=help_, effort=Effort.HIGH)
+    return Note((start, start), "NPU992", Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
 
 
 def _taken_back(work: Work, edit: Edit, why: str) -> Note:

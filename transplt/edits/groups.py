@@ -13,6 +13,19 @@ class Group:
     what: str
     instead: str
 
+    def taken_back(self, why: str) -> str:
+        """The message of the finding for edits that were taken back."""
+        return f"{self._taken_back}({why})"
+
+    def why_taken_back(self, message: str) -> str:
+        """Why edits were taken back by the message of a finding; empty when it says nothing of this group."""
+        head, _, why = message.partition(self._taken_back)
+        return why.strip("()") if not head else ""
+
+    @property
+    def _taken_back(self) -> str:
+        return f"taken back: everything that {self.what} "
+
 
 MANY_CARDS = Group("distributed", "made this file distributed", "make the script distributed by hand")
 MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand")

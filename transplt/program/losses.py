@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.program import File, enclosing_function
 from transplt.program.training import Loop, Training, loops_around
-from transplt.syntax.asks import by_place, call_of
+from transplt.syntax.asks import begins, by_place, call_of, ends
 from transplt.syntax.scan import chain, parent
 
 
@@ -25,7 +25,7 @@ def loss_readers(training: Training, file: File) -> list[tuple[Loop, list[ast.Na
                 if id(node) not in done and _is_read(node) and enclosing_function(node) is enclosing_function(region)
             ]
             if loop is not region:
-                readers = [node for node in readers if node.lineno > (region.end_lineno or 0)]
+                readers = [node for node in readers if begins(node) >= ends(region)]
             done.update(id(node) for node in readers)
             if readers:
                 found.append((loop, by_place(readers)))

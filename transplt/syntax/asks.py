@@ -43,7 +43,17 @@ def dotted(node: ast.AST) -> list[ast.expr]:
 
 def by_place(nodes: Iterable[_Placed]) -> list[_Placed]:
     """Nodes in the order in which they begin in the source."""
-    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+    return sorted(nodes, key=begins)
+
+
+def begins(node: ast.AST) -> tuple[int, int]:
+    """The line and the column at which a node begins: of two that share a line one comes before the other too."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def ends(node: ast.AST) -> tuple[int, int]:
+    """The line and the column behind a node."""
+    return getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
 
 
 def string_of(node: ast.AST | None) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.lines import indent_of
+from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.files import own_file
@@ -100,7 +100,7 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
         place = apex.place
         if (refused := _switched_off(apex, settings)) is not None:
             return refused
-        if settings.entry and (refused := _many_refused(apex, settings)) is not None:
+        if settings.entry and not settings.refusal and (refused := _many_refused(apex, settings)) is not None:
             return refused
         if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
             return refused

@@ -17,7 +17,7 @@ from transplt.program.program import (
     text_of,
 )
 from transplt.program.training import find_training, lifted, loops_around
-from transplt.syntax.asks import block_of
+from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
@@ -161,7 +161,7 @@ def _settle(
     sites = program.call_sites.get(_called(function), []) if function is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
         return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
-    for item in sorted(wraps, key=lambda node: node.lineno):
+    for item in sorted(wraps, key=begins):
         index = lifted(item, block)
         if index is not None and index <= last:
             if not movable(program, file, block, index, last):

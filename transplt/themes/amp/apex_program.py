@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
 from transplt.program.steps import backward_passes
-from transplt.syntax.asks import class_of_method, keyword_of
+from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
@@ -154,17 +154,17 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             raise Refused(file, step.call, "the optimizers are in a list", _BY_HAND)
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    marks = [(item.lineno, None) for item in backward_passes(file) if enclosing_function(item) is function]
-    events: list[tuple[int, Step | None]] = sorted(
-        [*marks, *((step.call.lineno, step) for step in steps)], key=lambda item: item[0]
+    marks = [(ends(item), None) for item in backward_passes(file) if enclosing_function(item) is function]
+    events: list[tuple[tuple[int, int], Step | None]] = sorted(
+        [*marks, *((ends(step.call), step) for step in steps)], key=lambda item: item[0]
     )
     found: list[ast.expr] = []
-    for line, event in events:
-        if line <= call.lineno and event is None:
+    for place, event in events:
+        if place <= ends(call) and event is None:
             found = []
-        elif line > call.lineno and event is not None:
+        elif place > ends(call) and event is not None:
             found.append(event.optimizer)
-        elif line > call.lineno and found:
+        elif place > ends(call) and found:
             break
     if not found:
         raise Refused(file, call, "no step of an optimizer follows this backward pass", _BY_HAND)
@@ -180,7 +180,7 @@ def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]
         if call.args or call.keywords:
             raise Refused(file, call, *_CLOSURE)
         found.append(step_of(call, optimizer))
-    return sorted(found, key=lambda step: (step.call.lineno, step.call.col_offset))
+    return sorted(found, key=lambda step: begins(step.call))
 
 
 def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
@@ -215,6 +215,6 @@ def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: as
     if len(owner) != 1:
         return ""
     for step in _steps(program, file, enclosing_function(call)):
-        if origin_of(program, file, step.optimizer) == owner[0] and step.call.lineno > call.lineno:
+        if origin_of(program, file, step.optimizer) == owner[0] and begins(step.call) > begins(call):
             return text_of(file, step.optimizer)
     return ""

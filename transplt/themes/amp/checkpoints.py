@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.lines import indent_unit
+from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Program, text_of

@@ -11,7 +11,7 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import block_of, by_place, last_name, variable
+from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.float_only import is_float_only
 from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, writes
@@ -122,7 +122,7 @@ def _harmless(unit: Unit, region: list[ast.stmt]) -> bool:
             and isinstance(at.ctx, ast.Load)
             and at.id in outputs
             and id(at) not in inside
-            and at.lineno > first.lineno
+            and begins(at) >= ends(first)
             and not _harmless_use(at)
         ):
             return False

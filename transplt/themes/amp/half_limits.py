@@ -9,7 +9,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import call_of, is_dotted, variable
+from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
 from transplt.themes.amp.reading import networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit
@@ -99,7 +99,7 @@ def write_arrays(writer: Writer, unit: Unit, regions: list[list[ast.stmt]]) -> N
                     outputs.add(target.id)
         function = enclosing_function(region[0])
         for node in file.scan.attributes.get("numpy", ()):
-            later = enclosing_function(node) is function and node.lineno > region[0].lineno
+            later = enclosing_function(node) is function and begins(node) >= ends(region[0])
             if later and _root(node.value) in outputs and call_of(node) is not None:
                 message = "NumPy has no bfloat16: the output becomes float32"
                 writer.rewrite(node.value, "NPU740", message, method_called("float"), apart=True)

@@ -9,7 +9,7 @@ from transplt.program.imports import imports_of
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import lifted, loops_around
-from transplt.syntax.asks import block_of, call_of, class_of_method, variable
+from transplt.syntax.asks import begins, block_of, call_of, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
 
@@ -197,7 +197,7 @@ def _through_callers(
     more = {(id(item[0]), id(item[1])): item for home in homes for item in home.hands}
     return Home(
         "local",
-        tuple(sorted(after.values(), key=lambda item: item.lineno)),
+        tuple(sorted(after.values(), key=begins)),
         takes=((function, last), *takes.values()),
         hands=(*hands, *more.values()),
     )

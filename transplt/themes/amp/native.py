@@ -124,7 +124,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     crowded = next((item for item in lines if not writer.fits(item)), None)
     if crowded is not None:
         do = "write the statements on lines of their own and run transplt again"
-        found.append(Problem(crowded, "this line holds several statements", do))
+        found.append(Problem(crowded, "the statements of this line cannot be put on lines of their own", do))
     blind = next((item for item in _flagged(spelling, unit) if spelling.enabled(item) is None), None)
     if blind is not None:
         do = "hand the options over to this code, or leave --amp-flag out"

@@ -10,7 +10,7 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import class_of_method
+from transplt.syntax.asks import begins, class_of_method
 from transplt.syntax.scan import parent, statement
 from transplt.themes.amp.checkpoints import (
     State,
@@ -140,6 +140,6 @@ def _loads_already(done: list[tuple[Unit, str]], stored: ast.stmt, base: str) ->
     for call in uses(done[0][0].program, file, "load_state_dict"):
         other = statement(call)
         given = call.args[0] if call.args else None
-        if other in block and stored in block and other.lineno > stored.lineno and isinstance(given, ast.Subscript):
+        if other in block and stored in block and begins(other) > begins(stored) and isinstance(given, ast.Subscript):
             return text_of(file, given.value) == base
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
 from transplt.program.program import LOADERS, File, Program, Value, text_of
 from transplt.program.training import Loader, Loop, Training
@@ -257,16 +258,17 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
     source = bench.file.source
     text = rendered(source, dataset, [edit for edit in bench.edits if edit.rewrites])
     lead = f"{name} = "
-    shift = (stored.col_offset + len(lead)) - dataset.col_offset
+    column = len(indent_of(source, stored))
+    shift = (column + len(lead)) - dataset.col_offset
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    indent = " " * stored.col_offset
+    indent = " " * column
     shown = [lead + lines[0]]
     for line in lines[1:]:
         bare = line.lstrip(" ")
         blanks = len(line) - len(bare)
         blanks += shift if blanks >= dataset.col_offset else 0  # what is aligned with the call stays aligned
-        column = " " * blanks + bare
-        shown.append(column[len(indent) :] if column.startswith(indent) else bare)
+        moved = " " * blanks + bare
+        shown.append(moved[len(indent) :] if moved.startswith(indent) else bare)
     if downloads(dataset):
         shown = bench.alone_first(shown, "rank 0 downloads first")
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")

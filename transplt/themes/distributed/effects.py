@@ -9,7 +9,7 @@ from transplt.edits.rewrite import rendered
 from transplt.program.acting import acts
 from transplt.program.files import names_and_attributes
 from transplt.program.program import enclosing_function, reached_functions, text_of
-from transplt.syntax.asks import block_of, keyword_of, last_name
+from transplt.syntax.asks import begins, block_of, by_place, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.once import FETCHES, WRITES, happens_once, opens_to_write
@@ -46,9 +46,9 @@ class Effects:
         if function is None:
             if file is not start.file or start.function is not None:
                 return False
-            return start.first.lineno <= getattr(node, "lineno", 0)
+            return begins(start.first) <= begins(node)
         if function is start.function:
-            return start.first.lineno <= getattr(node, "lineno", 0)
+            return begins(start.first) <= begins(node)
         outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
         if not any(above in self.reached for above in outer):
             return False
@@ -127,7 +127,7 @@ class Effects:
         if not bench.fits(*run):
             bench.left(
                 run[0],
-                "every rank does this, and the line holds several statements",
+                "every rank does this, and the line cannot be parted",
                 f"put it under `if {bench.rank_0}:`",
             )
             return
@@ -282,7 +282,7 @@ class Effects:
             for call in bench.file.scan.calls
             if _downloads(call) and id(call) not in bench.work.taken and self.runs_after_start(call)
         }
-        ordered = sorted(nodes.values(), key=lambda node: node.lineno)
+        ordered = by_place(nodes.values())
         while ordered:
             run = [ordered.pop(0)]
             block = block_of(run[0])
@@ -312,7 +312,7 @@ def _wait_for_files(effects: Effects) -> None:
         while isinstance(above := parent(node), (ast.With, ast.Try)):
             node = above
         same = [loop for loop in loops if enclosing_function(loop) is enclosing_function(call)]
-        if not any((loop.end_lineno or 0) < node.lineno for loop in same):
+        if not any(ends(loop) <= begins(node) for loop in same):
             continue
         if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.fits(node):
             bench.left(

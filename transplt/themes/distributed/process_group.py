@@ -10,7 +10,7 @@ from transplt.themes.distributed.seeds import shared_seed
 
 
 def write_start(bench: Bench) -> None:
-    """Put the lines into the main file; a place that shares its line with other statements is left to the user."""
+    """Put the lines into the main file; a place whose line cannot be parted is left to the user."""
     start = bench.start
     if bench.file is not start.file:
         return
@@ -18,7 +18,7 @@ def write_start(bench: Bench) -> None:
     if not bench.fits(start.first, *ends):
         bench.left(
             start.first,
-            "the process group has to be made here, and this line holds several statements",
+            "the process group has to be made here, and this line cannot be parted",
             "write the statements on lines of their own and run transplt again",
         )
         return

@@ -134,7 +134,7 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     if not bench.fits(wrap.after):
         bench.left(
             wrap.after,
-            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line holds several statements",
+            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line cannot be parted",
             "write the statements on lines of their own and run transplt again",
         )
         return

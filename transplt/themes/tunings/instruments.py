@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.edits.lines import indent_unit
+from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
 from transplt.syntax.scan import FUNCTIONS
@@ -55,7 +55,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
         if len(loops) != len(nodes):
             continue
         if not writer.fits(*loops, *(loop.body[0] for loop in loops)):
-            why = "the first statement of the loop shares its line with others"
+            why = "the first statement of the loop cannot be put on a line of its own"
             writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)
             continue
         result.append(MeasuredLoop(batches, loops[0], loops[1:], bool(batches.calls)))

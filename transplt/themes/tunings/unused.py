@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from transplt.edits.lines import owns_its_lines, whole_lines
+from transplt.edits.lines import own_lines
+from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.syntax.asks import root_name
@@ -93,9 +94,9 @@ def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
     if only or above.body[0] is not node or isinstance(above, ast.Module):
         writer.remove(node, code, message, only=only)
         return
-    start, end = whole_lines(source, node)
+    (start, end), parted = own_lines(source, node)
     rest = source.utf8[end:].lstrip(b"\r\n")
-    writer.take_out((start, len(source.utf8) - len(rest)), code, message)
+    writer.take_out((start, len(source.utf8) - len(rest)), code, message, parted=parted)
 
 
 def _only_import(work: Work, name: str) -> Import | None:
@@ -108,7 +109,7 @@ def _only_import(work: Work, name: str) -> Import | None:
     if not isinstance(node, (ast.Import, ast.ImportFrom)) or not isinstance(parent(node), ast.Module):
         return None
     dotted = isinstance(node, ast.Import) and any("." in alias.name and not alias.asname for alias in node.names)
-    return node if not dotted and owns_its_lines(work.source, node) else None
+    return node if not dotted and can_part(work.source, node) else None
 
 
 def _is_exported(work: Work, name: str) -> bool:
