@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from transplt.program.files import File, read_file
 from transplt.program.imports import imports_of
 from transplt.project.facts import ProjectFacts
+from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -19,6 +20,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).
 Slot = tuple[str, str, str]
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+
+#: Methods of modules that give back the module.
+_SAME_OBJECT = frozenset("to cuda npu cpu half float double bfloat16 train eval requires_grad_ apply".split())
 
 __all__ = [
     "LOADERS",
@@ -95,7 +99,7 @@ class Program:
         slot = self.slot(file, node)
         for value in self.values.get(slot, ()) if slot else ():
             if isinstance(value.node, ast.Call) and value.index is None:
-                made = self.named(value.file, value.node.func)
+                made = self.named(value.file, _moved(value.node).func)
                 if isinstance(made, ast.ClassDef):
                     return class_name(self.owner[made], made)
         return ""
@@ -282,6 +286,13 @@ def _stored(program: Program, file: File, item: ast.Subscript) -> None:
     slot = program.slot(file, item.value)
     if slot is not None and isinstance(above, ast.Assign) and item in above.targets:
         program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
+
+
+def _moved(call: ast.Call) -> ast.Call:
+    """`Net()` of `Net().cuda()`: the call that makes the object."""
+    while last_name(call.func) in _SAME_OBJECT and isinstance(inner := getattr(call.func, "value", None), ast.Call):
+        call = inner
+    return call
 
 
 def key_of(node: ast.expr | None) -> int | str | None:
