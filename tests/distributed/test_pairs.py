@@ -72,6 +72,12 @@ def test_the_whole_of_a_flat_script() -> None:
         """)
 
 
+def test_a_function_of_its_own_for_the_backward_pass() -> None:
+    loop = "def backward(loss):\n    loss.backward()\n\n\nfor x in loader:\n    backward(model(x))"
+    found = output(script(loop=loop))
+    assert "sampler=DistributedSampler(dataset)" in found and "model = DistributedDataParallel(model" in found
+
+
 def test_without_the_command_nothing_of_it_happens() -> None:
     result = migrate(script())
     assert b"dist" not in result.data.replace(b"distributed", b"dist") and not left(result)

@@ -197,6 +197,15 @@ def test_callers_in_another_file_need_no_edit() -> None:
     ).changed
 
 
+@pytest.mark.parametrize("other", ["", "from engine import train_one_epoch\n\ntrain_one_epoch(1, 2, [], 3)\n"])
+def test_a_function_that_a_file_without_a_word_of_cards_calls_gets_no_parameter(other: str) -> None:
+    main = MAIN.format(loss="MSELoss").replace("from engine import train_one_epoch\n", "").replace("import torch\n", "")
+    files = {"net.py": NET, "other.py": other or "print(1)\n"}
+    text = migrate(f"{ENGINE}\n\n{main}", path="engine.py", files=files, amp="native").data.decode()
+    assert ("train_one_epoch(model, criterion, data, optimizer, scaler):" in text) == (not other)
+    assert "scaler.step(optimizer)" in text
+
+
 @pytest.mark.parametrize("head", ["", "import os; import torch\n\n\n"])
 def test_a_scaler_above_a_function_with_nothing_above_it_that_stands_alone(head: str) -> None:
     engine = head + ENGINE.partition("\n\n\n")[2]

@@ -45,7 +45,7 @@ class ModuleFacts:
     handles_npu: bool = False
     analysis: object = None
     text: bytes = b""  # of the whole file, for those who read programs
-    imported: tuple[str, ...] = ()  # full names in its import statements, by place; collected with the text
+    imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
     guarded: bool = False  # it has `if __name__ == "__main__":`
 
 
@@ -96,7 +96,7 @@ class ProjectFacts:
         for item in every:
             for local, target in item.imports:
                 joined.reexports[f"{item.module}.{local}"] = target
-            used.update(joined.canonical(name) for name in item.used_from)
+            used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
             defined.update(f"{item.module}.{name}" for name in item.defined)
             joined.parameters.update(dict(item.parameters))
         names_of: dict[str, list[str]] = {}

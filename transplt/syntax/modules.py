@@ -25,7 +25,8 @@ def import_base(path: str, node: ast.ImportFrom) -> str:
 
 
 def imported_names(path: str, nodes: Iterable[ast.Import | ast.ImportFrom]) -> tuple[str, ...]:
-    """Full names that import statements of a file name, by place: modules, and what is taken from them."""
+    """Full names that import statements of a file name, by place: modules, and what is taken from them
+    (`m.*` for all of it)."""
     found: dict[str, None] = {}
     for node in sorted(nodes, key=lambda item: (item.lineno, item.col_offset)):
         if isinstance(node, ast.Import):
@@ -33,5 +34,5 @@ def imported_names(path: str, nodes: Iterable[ast.Import | ast.ImportFrom]) -> t
             continue
         base = import_base(path, node)
         found[base] = None
-        found.update((f"{base}.{each.name}" if base else each.name, None) for each in node.names if each.name != "*")
+        found.update((f"{base}.{each.name}" if base else each.name, None) for each in node.names)
     return tuple(found)

@@ -11,17 +11,16 @@ from transplt.program.program import (
     Function,
     Program,
     Slot,
-    Value,
     enclosing_function,
     stores_of,
     text_of,
 )
 from transplt.program.training import find_training, lifted, loops_around
+from transplt.program.values import origins, parameter_of
 from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
-from transplt.themes.amp.reading import parameter_of
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
@@ -45,33 +44,16 @@ class Initialization:
 
 def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
     """The variable in which what an expression holds was made, through parameters and other names; None if unsure."""
-    slot = program.slot(file, node)
-    return _origin(program, slot, set()) if slot is not None else None
-
-
-def _origin(program: Program, slot: Slot, seen: set[Slot]) -> Slot | None:
-    if slot in seen:
+    found = origins(program, file, node, _named, set())
+    slot = next(iter(found)) if len(found) == 1 else None
+    if slot is None or parameter_of(program, slot) is not None:
         return None
-    seen.add(slot)
-    values = [value for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
-    if parameter_of(program, slot) is None and any(not _is_name(value) for value in values):
-        return slot
-    found: set[Slot] = set()
-    for value in values:
-        if not _is_name(value):
-            continue
-        above = program.slot(value.file, value.node)
-        if above == slot:
-            continue
-        origin = _origin(program, above, seen) if above is not None else None
-        if origin is None:
-            return None
-        found.add(origin)
-    return found.pop() if len(found) == 1 else None
+    values = [value.node for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
+    return slot if any(_named(value) is None for value in values) else None
 
 
-def _is_name(value: Value) -> bool:
-    return value.index is None and isinstance(value.node, (ast.Name, ast.Attribute))
+def _named(node: ast.expr) -> ast.expr | None:
+    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
 def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Trouble:

@@ -1,115 +1,103 @@
 """The state of mixed precision in checkpoints: beside the optimizer's, and read only where a checkpoint has it.
 
-What is saved, under which key and where that may be, is what `scaler_checkpoints` and `apex_checkpoints` say.
+A checkpoint without it loads as before; the scale starts anew then. What is saved, and how it is spelled at a place,
+is what `scaler_checkpoints` and `apex_checkpoints` say.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
-from transplt.program.optimizers import is_optimizer_object
+from transplt.program.checkpoints import Holder, Loaded, Saved, free_key, states_loaded, states_saved
 from transplt.program.program import File, Program, text_of
-from transplt.syntax.asks import by_place, call_of
-from transplt.syntax.scan import parent, statement
+from transplt.syntax.scan import statement
 from transplt.trees.calls import followed_by
 from transplt.trees.displays import entry_behind
-
-#: Where the state of an optimizer goes: a row of a dict display, an argument of `dict(...)`, an entry of a dict that
-#: a statement of its own gives a value.
-Holder = ast.Dict | ast.keyword | ast.Subscript
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What goes into checkpoints, and what the records of it say."""
+    """What goes into checkpoints, and what the records of it say. It goes by the first of the keys that is free."""
 
-    key: str
+    keys: tuple[str, ...]
     code: str
     saved: str
     loaded: str
+    what: str  # in "the optimizer's state is saved here without ..."
+    left: str  # the code of what is left to a person
 
 
-def uses(program: Program, file: File, method: str) -> list[ast.Call]:
-    """The calls of a method of optimizers, by place."""
-    found = []
-    for node in file.scan.attributes.get(method, ()):
-        call = call_of(node)
-        if call is not None and is_optimizer_object(program, file, node.value):
-            found.append(call)
-    return by_place(found)
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How the object whose state it is goes by at a place, and the flag it follows there; `why` it is not written."""
+
+    name: str
+    flag: str = ""
+    why: str = ""
+    help: str = ""
 
 
-def is_copied(file: File, call: ast.Call) -> bool:
-    """True for `copy.deepcopy(optimizer.state_dict())`: that is kept for a while, not saved."""
-    above = parent(call)
-    return isinstance(above, ast.Call) and text_of(file, above.func).endswith("copy")
+def write_states(
+    writer: Writer, program: Program, file: File, state: State, spelled: Callable[[ast.Call], Spelling]
+) -> bool:
+    """Save and load a state where the file does so with that of an optimizer; False where it does neither."""
+    saved, loaded = states_saved(program, file), states_loaded(program, file)
+    key = free_key(program.project, file, state.keys) if saved or loaded else ""
+    for item in saved:
+        at = spelled(item.call)
+        if at.why or item.holder is None or not _has_room(writer, item):
+            why = at.why or f"the optimizer's state is saved here without {state.what}"
+            writer.left(item.call, why, f'save "{key}": {at.name}.state_dict() beside it{at.help}', state.left)
+        else:
+            text = f"{at.name}.state_dict()" + (f" if {at.flag} else None" if at.flag else "")
+            _save(writer, file, state, item.holder, item.call, key, text)
+    for each in loaded:
+        at = spelled(each.call)
+        if at.why or each.given is None or not writer.fits(statement(each.call)):
+            why = at.why or f"the optimizer's state is loaded here without {state.what}"
+            do = f'if the checkpoint has it, {at.name}.load_state_dict(checkpoint["{key}"]){at.help}'
+            writer.left(each.call, why, do, state.left)
+        else:
+            _load(writer, file, state, each, each.given, key, at)
+    return bool(saved or loaded)
 
 
-def holder_of(writer: Writer, call: ast.Call) -> Holder | None:
-    """Where a state is put; None where another one cannot be put beside it."""
-    above, stored = parent(call), statement(call)
-    if isinstance(above, ast.Dict):
-        return above
-    if isinstance(above, ast.keyword):
-        func = getattr(parent(above), "func", None)
-        return above if isinstance(func, ast.Name) and func.id == "dict" else None
-    if isinstance(stored, ast.Assign) and stored.value is call and writer.fits(stored):
-        target = stored.targets[0]
-        return target if isinstance(target, ast.Subscript) else None
-    return None
+def _has_room(writer: Writer, item: Saved) -> bool:
+    return not isinstance(item.holder, ast.Subscript) or writer.fits(statement(item.call))
 
 
-def has_key(holder: Holder, state: State) -> bool:
-    """True for a dict display that has the key of a state already."""
-    return isinstance(holder, ast.Dict) and any(getattr(key, "value", "") == state.key for key in holder.keys)
-
-
-def save(writer: Writer, file: File, state: State, holder: Holder, value: ast.expr, text: str) -> None:
+def _save(writer: Writer, file: File, state: State, holder: Holder, value: ast.Call, key: str, text: str) -> None:
     """Put `text` beside the state of an optimizer, which is `value` in its holder."""
     if isinstance(holder, ast.Dict):
-        key = holder.keys[holder.values.index(value)]
-        row = entry_behind(f"{_quoted(file, key, state)}: {text}", _between_rows(file, key))
+        beside = holder.keys[holder.values.index(value)]
+        row = entry_behind(f"{_quoted(file, beside, key)}: {text}", _between_rows(file, beside))
         writer.rewrite(value, state.code, state.saved, row, apart=True)
     elif isinstance(holder, ast.keyword):
-        writer.rewrite(value, state.code, state.saved, followed_by(f"{state.key}={text}"), apart=True)
+        writer.rewrite(value, state.code, state.saved, followed_by(f"{key}={text}"), apart=True)
     else:
-        line = f"{text_of(file, holder.value)}[{_quoted(file, holder.slice, state)}] = {text}"
+        line = f"{text_of(file, holder.value)}[{_quoted(file, holder.slice, key)}] = {text}"
         writer.after(statement(value), [line], state.code, state.saved)
 
 
-def checkpoint_of(writer: Writer, call: ast.Call) -> ast.Subscript | None:
-    """`checkpoint["optimizer"]` of `optimizer.load_state_dict(checkpoint["optimizer"])` on lines of its own."""
-    stored, given = statement(call), call.args[0] if call.args else None
-    if (
-        isinstance(stored, ast.Expr)
-        and stored.value is call
-        and isinstance(given, ast.Subscript)
-        and isinstance(given.value, (ast.Name, ast.Attribute))
-        and isinstance(given.slice, ast.Constant)
-        and writer.fits(stored)
-    ):
-        return given
-    return None
-
-
-def load(
-    writer: Writer, file: File, state: State, call: ast.Call, given: ast.Subscript, name: str, flag: str = ""
+def _load(
+    writer: Writer, file: File, state: State, item: Loaded, given: ast.Subscript, key: str, at: Spelling
 ) -> None:
-    """Load a state of `name` behind that of an optimizer; with a flag only if that is set where the program runs."""
-    base, key = text_of(file, given.value), _quoted(file, given.slice, state)
-    test = f"{flag} and {base}.get({key})" if flag else f"{key} in {base}"
+    """Load a state behind that of an optimizer; with a flag only if that is set where the program runs."""
+    base, quoted = text_of(file, given.value), _quoted(file, given.slice, key)
+    test = f"{at.flag} and {base}.get({quoted})" if at.flag else f"{quoted} in {base}"
     unit = indent_unit(writer.work.source, writer.work.scan.tree)
-    lines = [f"if {test}:", f"{unit}{name}.load_state_dict({base}[{key}])"]
-    writer.after(statement(call), lines, state.code, state.loaded)
+    lines = [f"if {test}:", f"{unit}{at.name}.load_state_dict({base}[{quoted}])"]
+    writer.after(statement(item.call), lines, state.code, state.loaded)
 
 
-def _quoted(file: File, beside: ast.expr | None, state: State) -> str:
+def _quoted(file: File, beside: ast.expr | None, key: str) -> str:
     """The key of a state in the quotes of another key."""
     quote = "'" if beside is not None and text_of(file, beside).startswith("'") else '"'
-    return f"{quote}{state.key}{quote}"
+    return f"{quote}{key}{quote}"
 
 
 def _between_rows(file: File, key: ast.expr | None) -> str:

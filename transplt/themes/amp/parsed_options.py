@@ -15,10 +15,10 @@ from transplt.program.program import (
     is_static,
     scope_key,
 )
+from transplt.program.values import parameter_of
 from transplt.syntax.asks import begins
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
-from transplt.themes.amp.reading import parameter_of
 
 PARSERS = frozenset({"argparse.ArgumentParser"})
 

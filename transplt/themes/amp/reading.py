@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from transplt.program.program import File, Function, Program, Slot, scope_key
+from transplt.program.program import File, Function, Program
 from transplt.program.values import values_of
 from transplt.syntax.asks import call_of, class_of_method, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -150,15 +150,6 @@ def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) ->
         if isinstance(callee, FUNCTIONS) and depth < 3:
             for function in (callee, *(overriding(program, callee) if is_abstract(callee) else ())):
                 yield from in_functions(program, program.owner[function], function, depth + 1)
-
-
-def parameter_of(program: Program, slot: Slot) -> Function | None:
-    """The function whose parameter a variable is."""
-    file = next((file for file in program.files if file.path == slot[0]), None)
-    for scope in file.scan.scopes.values() if file is not None else ():
-        if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
-            return scope.node if any(b.kind == "param" for b in scope.bindings.get(slot[2], ())) else None
-    return None
 
 
 def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef | None:

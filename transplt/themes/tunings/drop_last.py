@@ -12,6 +12,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.program import File, Slot, enclosing_function
 from transplt.program.training import Loader
+from transplt.program.values import uses
 from transplt.syntax.asks import keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.tunings.data_loader import API, PLACES, given, is_constant
@@ -75,7 +76,7 @@ def _only_trains(found: Reading, loader: Loader) -> bool:
     if _made_for_several(found, loader):
         return False
     slots, whole = found.held(loader.call)
-    return whole and all(_known(found, file, node) for file, node in found.uses(slots))
+    return whole and all(_known(found, file, node) for file, node in uses(found.program, slots))
 
 
 def _trains(found: Reading, reader: Reader) -> bool:

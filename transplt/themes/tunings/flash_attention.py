@@ -17,7 +17,7 @@ from transplt.syntax.scan import parent
 from transplt.themes.tunings import attention
 from transplt.themes.tunings.attention import BY_HAND, CODE, Masks
 from transplt.themes.tunings.call_texts import Bound, bind, rewritten
-from transplt.themes.tunings.unused import certain_import, drop_functions
+from transplt.themes.tunings.unused import certain_import, drop_unused
 from transplt.themes.tunings.writer import switched_off
 from transplt.trees.new_calls import Piece
 from transplt.trees.transform import Transform
@@ -102,7 +102,7 @@ def rewrite_calls(writer: Writer, masks: Masks) -> None:
             done.append(item.node.func)
             masks.used = masks.used or item.masked
     if done:
-        removed = drop_functions(writer, done, CODE)
+        removed = drop_unused(writer, done, CODE)
         for attempt in {id(node): node for node in attempts.values()}.values():
             if work.settings.style != "portable":
                 writer.remove(attempt, CODE, "import of flash_attn, which nothing needs any more", only=False)

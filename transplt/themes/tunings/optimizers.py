@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from transplt.edits.work import Work
 from transplt.program.imports import imports_of
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
+from transplt.program.values import uses
 from transplt.settings import Settings
 from transplt.syntax.asks import by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -267,11 +268,8 @@ def _stored(program: Program, made: Made, file: File, target: ast.expr, seen: se
         return
     made.slots.add(slot)
     made.home = made.home or slot
-    for other in program.files:
-        every: list[ast.expr] = [*other.scan.names.get(slot[2], ()), *other.scan.attributes.get(slot[2], ())]
-        for use in by_place(every):
-            if isinstance(getattr(use, "ctx", None), ast.Load) and program.slot(other, use) == slot:
-                _follow(program, made, use, seen)
+    for _, use in uses(program, {slot}):
+        _follow(program, made, use, seen)
 
 
 def _returned(program: Program, made: Made, node: ast.expr, index: int | None, seen: set[int]) -> None:
@@ -324,10 +322,8 @@ def _handed(
             slot = program.parameter_slot(function, name)
             if slot not in made.slots:
                 made.slots.add(slot)
-                owner = program.owner[function]
-                for use in owner.scan.names.get(name, ()):
-                    if isinstance(use.ctx, ast.Load) and program.slot(owner, use) == slot:
-                        _follow(program, made, use, seen)
+                for _, use in uses(program, {slot}):
+                    _follow(program, made, use, seen)
             return
     made.refuse(f"it is handed to {ast.unparse(call.func)} in a way that cannot be followed")
 

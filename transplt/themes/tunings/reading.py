@@ -17,6 +17,7 @@ from transplt.program.program import (
     program_of,
 )
 from transplt.program.training import Loader, Training, find_training, loaders_of
+from transplt.program.values import uses
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import chain, parent
 from transplt.themes.tunings.reach import key, reach_of
@@ -83,7 +84,7 @@ class Reading:
             for slot in taken:
                 if slot not in slots:
                     slots[slot] = None
-                    pending += [(use, None) for _, use in self.uses([slot])]
+                    pending += [(use, None) for _, use in uses(self.program, {slot})]
             above = parent(node)
             index: int | None = item
             if isinstance(above, ast.Tuple) and isinstance(parent(above), ast.Return):
@@ -99,24 +100,11 @@ class Reading:
                 whole = False
         return list(slots), whole
 
-    def uses(self, slots: list[Slot]) -> list[tuple[File, ast.expr]]:
-        """Where variables are read, by file and place."""
-        wanted = set(slots)
-        names = {slot[2] for slot in slots}
-        found: list[tuple[File, ast.expr]] = []
-        for file in self.program.files:
-            for name in sorted(names):
-                every: list[ast.expr] = [*file.scan.names.get(name, ()), *file.scan.attributes.get(name, ())]
-                for node in every:
-                    if isinstance(node.ctx, ast.Load) and self.program.slot(file, node) in wanted:  # type: ignore[attr-defined]
-                        found.append((file, node))
-        return sorted(found, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
-
     def others(self, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
         """Where the variable that an expression is (also one that another package made) is read."""
         slot = self.program.slot(file, node)
         if slot is not None:
-            return self.uses([slot])
+            return uses(self.program, {slot})
         if not isinstance(node, ast.Name):
             return []
         held = file.names.lookup(node.id, file.scan.scope_of(node))
