@@ -8,6 +8,8 @@ with several that got the same global batch. Nothing here asks the emulator what
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
 import os
 import signal
@@ -78,7 +80,7 @@ class Ranks:
         return any(steps for process in self.processes for steps in process.steps.values())
 
     def faults(self) -> list[str]:
-        """How the ranks differ, in the number of steps or in a parameter after one: the first place of each optimizer."""
+        """How the ranks differ, in the number of steps or in a parameter: the first place of each optimizer."""
         if self.failure:
             return [self.failure]
         first, *others = self.processes
@@ -144,7 +146,7 @@ def run_ranks(
     world: int = 1,
     plain: bool = False,
     batch_times: int = 1,
-    timeout: float = 90,
+    timeout: float = 120,
     grouped: bool = True,
 ) -> Ranks:
     """Run `script` of `folder` with `world` processes, in that folder.
@@ -155,7 +157,7 @@ def run_ranks(
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as records:
         port = _free_port()
-        started = []
+        started: list[_Start] = []
         for rank in range(world):
             place = Path(records) / str(rank)
             place.mkdir()
@@ -165,67 +167,119 @@ def run_ranks(
                     "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world),
                     "LOCAL_WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
                 }  # fmt: skip
-            started.append((place, _start(folder, script, arguments, environment, place)))
+                started.append(_forked(folder, script, arguments, environment, place))
+            else:
+                started.append(_started(folder, script, arguments, environment, place))
         timed_out = _wait(started, begun + timeout + 15)
-        processes = []
-        for rank, (place, process) in enumerate(started):
-            processes += _processes(place, rank, _code(place, process), grouped)
+        processes: list[Process] = []
+        for rank, start in enumerate(started):
+            processes += _processes(start.place, rank, start.code(), grouped)
         hung = timed_out or any(process.stack for process in processes)
         return Ranks(sorted(processes, key=lambda process: process.rank), time.monotonic() - begun, hung)
 
 
+@dataclass(frozen=True)
+class _Start:
+    """A process of its own, or one that the warm server forked; `place` is the folder of its records."""
+
+    place: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def code(self) -> int | None:
+        """The exit code of the script, not of the emulator with its findings; None while it runs or was stopped."""
+        if self.process is None:
+            code = self._number("code")
+            return None if code == -signal.SIGKILL else code
+        code = self.process.poll()
+        report = self.place / "report.json"
+        if code is not None and code >= 0 and report.is_file():
+            return int(json.loads(report.read_text(encoding="utf-8"))["script_exit_code"])
+        return None if code == -signal.SIGKILL else code
+
+    def stop(self) -> None:
+        number = self.process.pid if self.process else self._number("pid")
+        if number:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(number, signal.SIGKILL)
+        if self.process:
+            self.process.wait()
+
+    def _number(self, name: str) -> int | None:
+        path = self.place / name
+        return int(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+_EMULATOR = [sys.executable, "-m", "transplt.emulator", "--cpu-fallback", "ignore"]
+#: The server of this process, by the process that started it: a worker that was forked needs its own.
+_SERVERS: dict[int, subprocess.Popen[bytes]] = {}
+
+
 def _environment(place: Path, plain: bool, batch_times: int, timeout: float) -> dict[str, str]:
     environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("COVERAGE_PROCESS", "RANKS_", "RANK", "LOCAL_", "WORLD_SIZE", "MASTER_"))
-    }
-    environment |= {
-        "PYTHONPATH": f"{SITE}{os.pathsep}{ROOT}",
         "RANKS_RECORDS": str(place),
         "RANKS_SECONDS": str(timeout),
         "RANKS_BATCH_TIMES": str(batch_times),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONUNBUFFERED": "1",
-        "NO_COLOR": "1",
     }
-    if plain:
-        environment["RANKS_PLAIN"] = "1"
-    return environment
+    return environment | ({"RANKS_PLAIN": "1"} if plain else {})
 
 
-def _start(
+def _clean() -> dict[str, str]:
+    """The environment without what a run sets, and without the measuring of lines."""
+    gone = ("COVERAGE_PROCESS", "RANKS_", "RANK", "LOCAL_", "WORLD_SIZE", "MASTER_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(gone)}
+    path = f"{SITE}{os.pathsep}{ROOT}"
+    return kept | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
+
+
+def _started(
     folder: Path, script: str, arguments: Sequence[str], environment: dict[str, str], place: Path
-) -> subprocess.Popen[bytes]:
+) -> _Start:
     # The exit code is to be the script's: what else the emulator finds is not asked here.
-    command = [sys.executable, "-m", "transplt.emulator", "--cpu-fallback", "ignore"]
-    command += ["--report", str(place / "report.json"), script, *arguments]
+    command = [*_EMULATOR, "--report", str(place / "report.json"), script, *arguments]
     with open(place / "output", "wb") as output:
-        return subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        process = subprocess.Popen(
+            command, cwd=folder, env=_clean() | environment, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    return _Start(place, process)
+
+
+def _forked(folder: Path, script: str, arguments: Sequence[str], environment: dict[str, str], place: Path) -> _Start:
+    server = _SERVERS.get(os.getpid())
+    if server is None or server.poll() is not None:
+        command = [*_EMULATOR, str(SITE / "warm.py")]
+        server = subprocess.Popen(
+            command, env=_clean(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        _SERVERS[os.getpid()] = server
+        atexit.register(_end, server)
+    task = {
+        "place": str(place), "folder": str(folder), "script": script, "arguments": list(arguments),
+        "environment": environment,
+    }  # fmt: skip
+    assert server.stdin is not None
+    server.stdin.write(json.dumps(task).encode() + b"\n")
+    server.stdin.flush()
+    return _Start(place)
 
 
-def _code(place: Path, process: subprocess.Popen[bytes]) -> int | None:
-    """The exit code of the script, not of the emulator with its findings; None while it runs or was stopped."""
-    code = process.poll()
-    report = place / "report.json"
-    if code is not None and code >= 0 and report.is_file():
-        return int(json.loads(report.read_text(encoding="utf-8"))["script_exit_code"])
-    return None if code == -signal.SIGKILL else code
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """The server ends with its input."""
+    if server.stdin is not None:
+        server.stdin.close()
+    server.wait()
 
 
-def _wait(started: list[tuple[Path, subprocess.Popen[bytes]]], until: float) -> bool:
+def _wait(started: list[_Start], until: float) -> bool:
     """Wait for all; when one has failed the others get some seconds. True when the time was over."""
     failed = False
-    while any(process.poll() is None for _, process in started):
-        if not failed and any(_code(place, process) for place, process in started):
+    while any(start.code() is None for start in started):
+        if not failed and any(start.code() for start in started):
             failed, until = True, time.monotonic() + _GRACE
         if time.monotonic() > until:
-            for _, process in started:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+            for start in started:
+                if start.code() is None:
+                    start.stop()
             return not failed
         time.sleep(0.05)
     return False
@@ -233,7 +287,8 @@ def _wait(started: list[tuple[Path, subprocess.Popen[bytes]]], until: float) -> 
 
 def _processes(place: Path, rank: int, code: int | None, grouped: bool) -> Iterator[Process]:
     """The processes of one start that stepped, or the script's own."""
-    output = (place / "output").read_text(encoding="utf-8", errors="replace")
+    printed = place / "output"
+    output = printed.read_text(encoding="utf-8", errors="replace") if printed.is_file() else ""
     stacks = "\n".join(path.read_text(encoding="utf-8").strip() for path in sorted(place.glob("*.stack"))).strip()
     kept = []
     for path in sorted(place.glob("*.jsonl")):

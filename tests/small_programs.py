@@ -5,7 +5,7 @@ A program is a file, or a folder with `main.py`. It begins with comments that sa
     # distributed: converts | refused (why) | left        several, joined with `or`, where each is right
     # same with W processes: yes | no (why)                with the same global batch, without dropout and shuffling
     # amp: converts | refused (why)
-    # run: --epochs 2 --batch-size {batch}                 {batch}: the batch of a process; else loaders get a larger one
+    # run: --epochs 2 --batch-size {batch}                 {batch}: that of a process; else loaders get a larger one
     # then: test.py --epochs 1                             another start of one process, behind that
     # start: itself | no (why)                             of what is left: it starts its processes, or is not run
 
