@@ -82,7 +82,8 @@ class Ranks:
     def faults(self) -> list[str]:
         """How the ranks differ, in the number of steps or in a parameter: the first place of each optimizer."""
         if self.failure:
-            return [self.failure]
+            taken = {process.rank: sum(map(len, process.steps.values())) for process in self.processes}
+            return [f"{self.failure}\nsteps taken by rank: {taken}"]
         first, *others = self.processes
         found = []
         for other in others:

@@ -5,6 +5,7 @@ A program is a file, or a folder with `main.py`. It begins with comments that sa
     # distributed: converts | refused (why) | left        several, joined with `or`, where each is right
     # same with W processes: yes | no (why)                with the same global batch, without dropout and shuffling
     # amp: converts | refused (why)
+    # apex: converts | refused (why)                       where it is another judgement than that of `amp`
     # run: --epochs 2 --batch-size {batch}                 {batch}: that of a process; else loaders get a larger one
     # then: test.py --epochs 1                             another start of one process, behind that
     # start: itself | no (why)                             of what is left: it starts its processes, or is not run
@@ -44,9 +45,10 @@ class SmallProgram:
         """What `distributed` may do: `converts`, `refused`, `left`."""
         return _verdicts(self.said["distributed"])
 
-    @property
-    def amp(self) -> set[str]:
-        return _verdicts(self.said.get("amp", ""))
+    def precision(self, kind: str) -> set[str]:
+        """What `--amp native` or `--amp apex` may do: `converts`, `refused`; empty where nothing is said."""
+        text = self.said.get("amp", "")
+        return _verdicts(self.said.get("apex", text) if kind == "apex" else text)
 
     @property
     def same(self) -> bool:

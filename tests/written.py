@@ -72,7 +72,7 @@ def launched_alone(files: Mapping[str, str], script: str) -> list[str]:
 
 
 def _under_ranks(every: _Files) -> Iterator[str]:
-    meeting = _meeting(every)
+    meeting, wrapped = _meeting(every), _wrapped(every)
     for path, tree in every.trees.items():
         for body in _bodies(tree):
             for place, statement in enumerate(body):
@@ -85,6 +85,8 @@ def _under_ranks(every: _Files) -> Iterator[str]:
                     for call in _calls(part):
                         name = _meets(call) or (f"{_last(call.func)}(), which has one" if _last(call.func) in meeting
                                                 and any(every.called(call)) else "")  # fmt: skip
+                        # Where it has buffers, a wrapped model exchanges them in each forward pass.
+                        name = name or _runs_wrapped(call, wrapped, every)
                         if name and not (name == "barrier" and _barrier_for_others(body, statement)):
                             yield f"{path}:{call.lineno}: under a rank: {name}"
 
@@ -118,6 +120,14 @@ def _meets(call: ast.Call) -> str:
         if name == "backward":
             return f"{owner}.backward"
     return ""
+
+
+def _runs_wrapped(call: ast.Call, wrapped: set[str], every: _Files) -> str:
+    name = _last(call.func)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    handed = any(every.called(call)) and any(_last(value) in wrapped for value in given)
+    known = name in wrapped and name not in every.functions and name not in every.classes
+    return f"the wrapped model in {ast.unparse(call)}" if handed or known else ""
 
 
 def _barrier_for_others(body: list[ast.stmt], statement: ast.If) -> bool:

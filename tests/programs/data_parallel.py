@@ -1,6 +1,7 @@
 # distributed: converts
 # same with W processes: no (batch statistics)
 # amp: converts
+# apex: refused or converts (the model is wrapped before the optimizer is made)
 # run: --batch {batch}
 # then: data_parallel.py --resume
 import argparse

@@ -1,6 +1,7 @@
 # distributed: converts
 # same with W processes: yes
 # amp: converts
+# apex: refused or converts (two optimizers, one after the other)
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -6,7 +6,6 @@ import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
 
 cuda = torch.cuda.is_available()
-Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor
 generator = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 6))
 discriminator = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
 adversarial_loss = torch.nn.MSELoss()
@@ -23,7 +22,7 @@ for epoch in range(2):
     for i, (imgs,) in enumerate(dataloader):
         valid = torch.ones(imgs.size(0), 1).cuda()
         fake = torch.zeros(imgs.size(0), 1).cuda()
-        real_imgs = imgs.type(Tensor)
+        real_imgs = imgs.cuda()
 
         optimizer_G.zero_grad()
         z = torch.randn(imgs.shape[0], 4).cuda()

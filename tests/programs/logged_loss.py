@@ -1,6 +1,7 @@
 # distributed: converts
 # same with W processes: yes
 # amp: converts
+# apex: refused or converts (gradients are read)
 # run: --batch {batch}
 import argparse
 import logging

@@ -1,6 +1,7 @@
-# distributed: refused or converts (the loss goes through encode and decode, which DistributedDataParallel does not see)
+# distributed: refused or converts (the loss goes through methods beside forward, which DistributedDataParallel does not see)
 # same with W processes: yes
 # amp: converts
+# apex: refused or converts (get_value runs a part of the model, which O2 does not cast for)
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -16,7 +17,7 @@ class Agent(nn.Module):
     def get_value(self, x):
         return self.critic(torch.tanh(self.body(x)))
 
-    def forward(self, x):
+    def get_logits(self, x):
         return self.actor(torch.tanh(self.body(x)))
 
 
@@ -30,7 +31,7 @@ def main():
     for epoch in range(2):
         for s, a, r in loader:
             s, a, r = s.cuda(), a.cuda(), r.cuda()
-            policy_loss = nn.functional.cross_entropy(agent(s), a)
+            policy_loss = nn.functional.cross_entropy(agent.get_logits(s), a)
             value_loss = nn.functional.mse_loss(agent.get_value(s), r)
             loss = policy_loss + 0.5 * value_loss
             optimizer.zero_grad()

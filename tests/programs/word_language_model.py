@@ -1,6 +1,7 @@
 # distributed: refused or converts (the text is cut into batches without a loader: every rank sees all of it)
 # same with W processes: no (every rank sees all of the text)
 # amp: converts
+# apex: refused or converts (init_hidden takes its type from the weights)
 # run: --epochs 1
 import argparse
 import math
