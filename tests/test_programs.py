@@ -32,6 +32,7 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("distributed", "iterable_data"): "converted although every rank would see all of the data",
     ("distributed", "lbfgs_closure"): "converted although the optimizer decides by the loss of its own rank",
     ("distributed", "manual_update"): "converted with a finding about the data",
+    ("distributed", "plateau_val_loss"): "the wrapped model runs under a rank",
     ("distributed", "printing_options"): "ranks are asked before the group begins, and in a test.py that has none",
     ("distributed", "random_split_unseeded"): "converted although the ranks split the data in different ways",
     ("distributed", "reinforce"): "converted although each rank would play its own games",
@@ -41,6 +42,25 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("distributed", "subset_sampler"): "converted although every rank would see all of the data",
     ("distributed", "weighted_sampler"): "converted although every rank would see all of the data",
     ("distributed", "word_language_model"): "converted although every rank would see all of the data",
+    ("two", "callbacks"): "every rank sees all of the data",
+    ("two", "endless_batches"): "every rank sees all of the data",
+    ("run", "checkpoint_into_global"): "DistributedDataParallel before the process group begins",
+    ("run", "closure_printed"): "only rank 0 takes steps",
+    ("run", "data_parallel_subclass"): "the wrapper of its own stays around card 0",
+    ("run", "distillation"): "only rank 0 trains",
+    ("run", "frozen_after"): "frozen behind the wrapper, which waits for their gradients",
+    ("run", "gan_two_backwards"): "the discriminator of each rank goes its own way",
+    ("run", "legacy_tensor_type"): "the emulator has no .type(torch.npu.FloatTensor)",
+    ("run", "method_in_loss"): "DistributedDataParallel is bypassed: ranks go their own ways",
+    ("run", "plateau_train_loss"): "bar.sampler.set_epoch, where bar is a wrapper of the loader that is made below",
+    ("run", "plateau_val_loss"): 'torch.device("npu:%d" % args.cuda) is card 0 on every rank',
+    ("run", "printing_options"): "ranks are asked before the process group begins",
+    ("run", "semicolons"): "model.module of what nobody wrapped",
+    ("run", "seq2seq"): "networks that are made in the arguments of a call are not wrapped: ranks go their own ways",
+    ("run", "shared_loaders"): 'torch.device(f"npu:{args.gpu}") is card 0 on every rank',
+    ("run", "time_series"): "an object that is called saves the wrapped model: its names do not fit when it is loaded",
+    ("run", "unused_parameters"): "find_unused_parameters is needed",
+    ("run", "vq_gan"): "both networks of each rank go their own ways",
     ("amp native", "cpu_only"): "written although nothing is on a card",
     ("amp native", "semicolons"): "refused since a line holds several statements",
     ("amp apex", "checkpoint_into_global"): "the None that a variable starts with is taken for the optimizer",
@@ -54,10 +74,10 @@ SHARED = 2
 
 
 def cases(test: str, chosen: list[SmallProgram]) -> Any:
-    """One case for each program; those that fail today are marked."""
+    """One case for each program; those that fail today under one of the words of `test` are marked."""
     every = []
     for program in chosen:
-        why = NOT_YET.get((test, program.name))
+        why = "; ".join(NOT_YET[word, program.name] for word in test.split(", ") if (word, program.name) in NOT_YET)
         every.append(pytest.param(program, id=program.name, marks=[pytest.mark.xfail(reason=why)] if why else []))
     return pytest.mark.parametrize("program", every)
 
@@ -121,7 +141,7 @@ TO_CONVERT = [program for program in ALL if "converts" in program.verdicts]
 
 @pytest.mark.torch
 @pytest.mark.xdist_group("small_programs")
-@cases("two", TO_CONVERT)
+@cases("two, run", TO_CONVERT)
 def test_two_processes_stay_equal_and_train_as_one(program: SmallProgram, tmp_path: Path) -> None:
     written = converted(program, tmp_path)
     two = run(program, written, 2, plain=True)
@@ -137,7 +157,7 @@ def test_two_processes_stay_equal_and_train_as_one(program: SmallProgram, tmp_pa
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.xdist_group("small_programs")
-@cases("four", TO_CONVERT)
+@cases("four, run", TO_CONVERT)
 def test_four_processes_stay_equal(program: SmallProgram, tmp_path: Path) -> None:
     """With dropout, shuffling, and seeds as the program has them."""
     four = run(program, converted(program, tmp_path), 4)
