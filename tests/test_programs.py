@@ -62,6 +62,10 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("run", "unused_parameters"): "find_unused_parameters is needed",
     ("run", "vq_gan"): "both networks of each rank go their own ways",
     ("amp native", "cpu_only"): "written although nothing is on a card",
+    ("native", "checkpoint_into_global"): "the scaler is made after the loop that uses it",
+    ("native", "frozen_after"): "the scaler is made behind the second optimizer, and used with the first",
+    ("apex", "data_parallel_subclass"): "amp.initialize behind a wrapper that it does not take",
+    ("single", "legacy_tensor_type"): "the emulator has no .type(torch.npu.FloatTensor)",
     ("amp native", "semicolons"): "refused since a line holds several statements",
     ("amp apex", "checkpoint_into_global"): "the None that a variable starts with is taken for the optimizer",
     ("amp apex", "module_named_model"): "the module `model` is taken for the model",
@@ -232,7 +236,7 @@ CAN_RUN = [program for program in ALL if program.starts == "torchrun" and "left"
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.xdist_group("small_programs")
-@cases("native", CAN_RUN)
+@cases("native, single", CAN_RUN)
 def test_native_mixed_precision_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
     assert trained_near(program, tmp_path, "native", amp="native") == []
 
@@ -240,7 +244,7 @@ def test_native_mixed_precision_trains_near_float32(program: SmallProgram, tmp_p
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.xdist_group("small_programs")
-@cases("apex", CAN_RUN)
+@cases("apex, single", CAN_RUN)
 def test_apex_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
     assert trained_near(program, tmp_path, "apex", amp="apex") == []
 
@@ -248,6 +252,6 @@ def test_apex_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.xdist_group("small_programs")
-@cases("tune", CAN_RUN)
+@cases("tune, single", CAN_RUN)
 def test_tunings_train_near_the_untuned(program: SmallProgram, tmp_path: Path) -> None:
     assert trained_near(program, tmp_path, "tunings", tune="all") == []
