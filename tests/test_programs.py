@@ -1,0 +1,257 @@
+"""Small programs as people write them: made to run on many cards and right, or refused, or left as they are.
+
+What is expected of each stands in its first lines (tests/small_programs.py). Read off the text: the verdict, that a
+program is converted whole or not at all, and what tests/written.py knows. Run on the emulated NPU: all ranks hold the
+same parameters after each step, make as many steps, and train as one process does where that can be.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ranks import Ranks, differences, run_ranks
+from tests.small_programs import SmallProgram, Written, programs, reasons, sources, verdict, write
+from tests.written import faults, launched_alone
+
+#: What fails today, and how: (test, program). What is repaired goes out of here.
+NOT_YET: dict[tuple[str, str], str] = {
+    ("distributed", "batch_sampler"): "converted although every rank would see all of the data",
+    ("distributed", "callbacks"): "the loader that is handed to Learner.fit is not shared out, the rest is converted",
+    ("distributed", "checkpoint_into_global"): "wrapped where a checkpoint is loaded; reduced under a rank",
+    ("distributed", "closure_printed"): "the step is put under a rank; the loader that enumerate reads is not found",
+    ("distributed", "cpu_only"): "converted although nothing is on a card",
+    ("distributed", "distillation"): "the function that trains is put under a rank, since its result is printed",
+    ("distributed", "dqn"): "converted although each rank would play its own games",
+    ("distributed", "endless_batches"): "the loader behind next() is not shared out, the rest is converted",
+    ("distributed", "gcn"): "converted although there is nothing to share out",
+    ("distributed", "hogwild"): "a sampler without a process group in processes that share a model",
+    ("distributed", "iterable_data"): "converted although every rank would see all of the data",
+    ("distributed", "lbfgs_closure"): "converted although the optimizer decides by the loss of its own rank",
+    ("distributed", "manual_update"): "converted with a finding about the data",
+    ("distributed", "plateau_val_loss"): "the wrapped model runs under a rank",
+    ("distributed", "printing_options"): "ranks are asked before the group begins, and in a test.py that has none",
+    ("distributed", "random_split_unseeded"): "converted although the ranks split the data in different ways",
+    ("distributed", "reinforce"): "converted although each rank would play its own games",
+    ("distributed", "semicolons"): "model.module without a wrapper, since the line holds several statements",
+    ("distributed", "several_cards"): "converted although parts of the model lie on two cards",
+    ("distributed", "shared_loaders"): "a sampler in a function that evaluate.py calls without a process group",
+    ("distributed", "subset_sampler"): "converted although every rank would see all of the data",
+    ("distributed", "weighted_sampler"): "converted although every rank would see all of the data",
+    ("distributed", "word_language_model"): "converted although every rank would see all of the data",
+    ("two", "callbacks"): "every rank sees all of the data",
+    ("two", "endless_batches"): "every rank sees all of the data",
+    ("run", "checkpoint_into_global"): "DistributedDataParallel before the process group begins",
+    ("run", "closure_printed"): "only rank 0 takes steps",
+    ("run", "data_parallel_subclass"): "the wrapper of its own stays around card 0",
+    ("run", "distillation"): "only rank 0 trains",
+    ("run", "frozen_after"): "frozen behind the wrapper, which waits for their gradients",
+    ("run", "gan_two_backwards"): "the discriminator of each rank goes its own way",
+    ("run", "legacy_tensor_type"): "the emulator has no .type(torch.npu.FloatTensor)",
+    ("run", "method_in_loss"): "DistributedDataParallel is bypassed: ranks go their own ways",
+    ("run", "plateau_train_loss"): "bar.sampler.set_epoch, where bar is a wrapper of the loader that is made below",
+    ("run", "plateau_val_loss"): 'torch.device("npu:%d" % args.cuda) is card 0 on every rank',
+    ("run", "printing_options"): "ranks are asked before the process group begins",
+    ("run", "semicolons"): "model.module of what nobody wrapped",
+    ("run", "seq2seq"): "networks that are made in the arguments of a call are not wrapped: ranks go their own ways",
+    ("run", "shared_loaders"): 'torch.device(f"npu:{args.gpu}") is card 0 on every rank',
+    ("run", "time_series"): "an object that is called saves the wrapped model: its names do not fit when it is loaded",
+    ("run", "unused_parameters"): "find_unused_parameters is needed",
+    ("run", "vq_gan"): "both networks of each rank go their own ways",
+    ("amp native", "cpu_only"): "written although nothing is on a card",
+    ("native", "checkpoint_into_global"): "the scaler is made after the loop that uses it",
+    ("native", "frozen_after"): "the scaler is made behind the second optimizer, and used with the first",
+    ("apex", "data_parallel_subclass"): "amp.initialize behind a wrapper that it does not take",
+    ("single", "legacy_tensor_type"): "the emulator has no .type(torch.npu.FloatTensor)",
+    ("amp native", "semicolons"): "refused since a line holds several statements",
+    ("amp apex", "checkpoint_into_global"): "the None that a variable starts with is taken for the optimizer",
+    ("amp apex", "module_named_model"): "the module `model` is taken for the model",
+    ("amp apex", "semicolons"): "refused since a line holds several statements",
+}  # fmt: skip
+
+ALL = programs()
+#: Global batches of a comparison are those of this many processes.
+SHARED = 2
+
+
+def cases(test: str, chosen: list[SmallProgram]) -> Any:
+    """One case for each program; those that fail today under one of the words of `test` are marked."""
+    every = []
+    for program in chosen:
+        why = "; ".join(NOT_YET[word, program.name] for word in test.split(", ") if (word, program.name) in NOT_YET)
+        every.append(pytest.param(program, id=program.name, marks=[pytest.mark.xfail(reason=why)] if why else []))
+    return pytest.mark.parametrize("program", every)
+
+
+def test_there_are_enough_of_each_kind() -> None:
+    """Half of them to be converted, a quarter to be refused, a quarter distributed already; roughly."""
+    assert len(ALL) >= 44
+    assert sum(program.verdicts == {"converts"} for program in ALL) >= 22
+    assert sum("refused" in program.verdicts for program in ALL) >= 11
+    assert sum(program.verdicts == {"left"} for program in ALL) >= 11
+    names = {program.name for program in ALL}
+    assert sorted(name for _, name in NOT_YET if name not in names) == []
+
+
+# --- many cards: read off the text ------------------------------------------------------------------------------------
+
+
+@cases("distributed", ALL)
+def test_converted_whole_or_not_at_all(program: SmallProgram, tmp_path: Path) -> None:
+    plain = write(program, tmp_path / "plain")
+    written = write(program, tmp_path / "many", distributed=True)
+    found = verdict(written, plain)
+    assert found in program.verdicts
+    # A refusal gives its reason, and nothing that cannot work; a conversion leaves nothing of itself to do.
+    assert bool(reasons(written)) is (found == "refused"), reasons(written)
+    assert written.launch is (found != "refused")
+    if found == "converts":
+        wrong = faults(written.files, program.main, sources(program))
+        if program.next_start and program.next_start[0] != program.main:
+            wrong += launched_alone(written.files, program.next_start[0])
+        assert wrong == []
+
+
+# --- many cards: run --------------------------------------------------------------------------------------------------
+
+
+def run(program: SmallProgram, written: Written, world: int, **options: Any) -> Ranks:
+    """Run a copy of what was written, since a run leaves files behind."""
+    folder = written.folder.with_name(f"run{world}")
+    # Without the record of edits the emulator traces no lines, which makes it faster.
+    shutil.copytree(written.folder, folder, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
+    arguments, times = program.arguments(world, SHARED if world <= SHARED else world)
+    ranks = run_ranks(folder, program.main, arguments, world=world, batch_times=times, **options)
+    if program.next_start and not ranks.failure:
+        script, *others = program.next_start
+        then = run_ranks(folder, script, others, world=world if script == program.main else 1)
+        assert then.failure == ""
+    return ranks
+
+
+def converted(program: SmallProgram, tmp_path: Path) -> Written:
+    """What `distributed` wrote; skips a program that was refused where that is right, too."""
+    written = write(program, tmp_path / "many", distributed=True)
+    if verdict(written, write(program, tmp_path / "plain")) != "converts" and "refused" in program.verdicts:
+        pytest.skip("refused, which is right, too")
+    return written
+
+
+TO_CONVERT = [program for program in ALL if "converts" in program.verdicts]
+
+
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("two, run", TO_CONVERT)
+def test_two_processes_stay_equal_and_train_as_one(program: SmallProgram, tmp_path: Path) -> None:
+    written = converted(program, tmp_path)
+    two = run(program, written, 2, plain=True)
+    assert two.faults() == []
+    assert two.stepped or "without an optimizer" in program.said["distributed"]
+    assert [process.groups for process in two.processes] == [1, 1]
+    one = run(program, written, 1, plain=True)
+    assert one.faults() == []
+    if program.same:
+        assert differences(one, two) == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("four, run", TO_CONVERT)
+def test_four_processes_stay_equal(program: SmallProgram, tmp_path: Path) -> None:
+    """With dropout, shuffling, and seeds as the program has them."""
+    four = run(program, converted(program, tmp_path), 4)
+    assert four.faults() == []
+
+
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("left", [program for program in ALL if program.verdicts == {"left"} and program.starts != "no"])
+def test_what_is_distributed_already_still_runs(program: SmallProgram, tmp_path: Path) -> None:
+    written = write(program, tmp_path / "many", distributed=True)
+    alone = program.starts == "itself"
+    arguments, _ = program.arguments(2, 2)
+    ranks = run_ranks(written.folder, program.main, arguments, world=1 if alone else 2, grouped=not alone)
+    assert ranks.faults() == []
+    assert len(ranks.processes) == 2
+    assert ranks.stepped
+
+
+# --- mixed precision and tunings --------------------------------------------------------------------------------------
+
+WITH_AMP = [program for program in ALL if program.precision("native")]
+
+
+def holds(program: SmallProgram, kind: str, tmp_path: Path) -> None:
+    """It is written or refused as it should be, and a refusal has its reason."""
+    written = write(program, tmp_path / "amp", amp=kind)
+    converts = written.files != write(program, tmp_path / "plain").files
+    assert ("converts" if converts else "refused") in program.precision(kind)
+    told = [finding for finding in written.result.findings if finding.code in ("NPU742", "NPU743", "NPU745")]
+    assert converts or told
+
+
+@cases("amp native", WITH_AMP)
+def test_native_mixed_precision_is_written_or_refused(program: SmallProgram, tmp_path: Path) -> None:
+    holds(program, "native", tmp_path)
+
+
+@cases("amp apex", WITH_AMP)
+def test_apex_is_written_or_refused(program: SmallProgram, tmp_path: Path) -> None:
+    holds(program, "apex", tmp_path)
+
+
+def near(one: Ranks, other: Ranks) -> list[str]:
+    """How parameters ended up elsewhere than those of `one`, measured by how far they went."""
+    if other.failure:
+        return [other.failure]
+    begun = [steps[0] for _, steps in sorted(one.processes[0].steps.items())]
+    first = [value for sums in begun for row in sums for value in row]
+    last, found = one.final(), other.final()
+    if len(last) != len(found):
+        return [f"{len(last)} and {len(found)} sums of parameters"]
+    way = sum(abs(a - b) for a, b in zip(first, last, strict=True))
+    apart = sum(abs(a - b) for a, b in zip(last, found, strict=True))
+    # A NaN is like nothing.
+    if not apart <= 0.5 * way + 0.01 * sum(map(abs, last)):
+        return [f"{apart:.4g} apart, where training went {way:.4g}"]
+    return []
+
+
+def trained_near(program: SmallProgram, tmp_path: Path, test: str, **options: Any) -> list[str]:
+    changed = write(program, tmp_path / "changed", **options)
+    plain = write(program, tmp_path / "plain")
+    if changed.files == plain.files:
+        pytest.skip(f"nothing of {test} was written")
+    return near(run(program, plain, 1, plain=True), run(program, changed, 1, plain=True))
+
+
+CAN_RUN = [program for program in ALL if program.starts == "torchrun" and "left" not in program.verdicts]
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("native, single", CAN_RUN)
+def test_native_mixed_precision_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
+    assert trained_near(program, tmp_path, "native", amp="native") == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("apex, single", CAN_RUN)
+def test_apex_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
+    assert trained_near(program, tmp_path, "apex", amp="apex") == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("tune, single", CAN_RUN)
+def test_tunings_train_near_the_untuned(program: SmallProgram, tmp_path: Path) -> None:
+    assert trained_near(program, tmp_path, "tunings", tune="all") == []
