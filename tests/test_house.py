@@ -62,6 +62,34 @@ def test_one_room_has_libcst() -> None:
     assert {module for module in having if not module.startswith("transplt.trees.")} == {"transplt.codemod"}
 
 
+#: Who reads files at all: the one reader, and those that read what the package itself brings.
+READERS = {"transplt.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.report.html"}
+
+
+def opens_for_reading(call: ast.Call) -> bool:
+    """True for `open(path)`, `os.open(path, os.O_RDONLY)`, `path.read_bytes()` and the like."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name in ("read_text", "read_bytes"):
+        return True
+    # `finding.open` and the like are no calls; `open` of a path, of os and of io has a mode or flags.
+    return name == "open" and not any(
+        (isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value[:1] in "wax")
+        or (isinstance(part, ast.Attribute) and part.attr == "O_WRONLY")
+        for argument in (*call.args[1:], *(keyword.value for keyword in call.keywords))
+        for part in ast.walk(argument)
+    )  # fmt: skip
+
+
+def test_files_of_others_are_read_in_one_place() -> None:
+    reading = {
+        module
+        for module, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and opens_for_reading(node)
+    }
+    assert {module for module in reading if not module.startswith("transplt.emulator.")} == READERS
+
+
 def test_modules_import_one_another_in_no_circle() -> None:
     known = modules()
     below = {module: {other for other in imported(path) if other in known} for module, path in known.items()}

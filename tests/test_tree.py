@@ -31,6 +31,7 @@ from transplt.report.console import bring_command, summary
 from transplt.run.options import Options, make_plan
 from transplt.run.pool import default_jobs, share_out
 from transplt.run.tree import migrate_tree
+from transplt.text.regular_file import Limit
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
@@ -457,14 +458,14 @@ def test_a_parent_that_is_read_only(ordinary_user: Path) -> None:
 
 def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "proj", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c.txt": "t"})
-    real = transplt.run.worker.read_file
+    real = transplt.run.worker.read_regular
 
-    def read_file(path: str) -> bytes:
+    def read_regular(path: str, limit: Limit, *, follow: bool) -> bytes:
         if path.endswith(("b.py", "c.txt")):
             raise PermissionError(errno.EACCES, "Permission denied", path)
-        return real(path)
+        return real(path, limit, follow=follow)
 
-    monkeypatch.setattr(transplt.run.worker, "read_file", read_file)
+    monkeypatch.setattr(transplt.run.worker, "read_regular", read_regular)
     result = run(source, jobs=0)
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}

@@ -11,6 +11,7 @@ from transplt.disk.git_index import find_repository
 from transplt.disk.replace import replace_file
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.checked import ChangedFile
+from transplt.text.regular_file import SOURCE, read_regular
 
 
 def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
@@ -51,7 +52,7 @@ def write_changes(changes: Iterable[ChangedFile]) -> None:
     """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read."""
     for change in changes:
         try:
-            if change.file.read_bytes() != change.before:
+            if read_regular(change.file, SOURCE) != change.before:
                 raise CannotFinish(f"{shown(change.path)} was changed by somebody else; it is left as it is")
             replace_file(change.file, change.data)
         except OSError as error:

@@ -18,6 +18,7 @@ DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
 #: Options that several commands have.
 RULES = click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
 JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
 EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
 
 #: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help.

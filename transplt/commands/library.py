@@ -66,15 +66,16 @@ def migrate_tree(
     combine_ddp: bool = False,
     amp_flag: bool = False,
     tune: str | None = None,
+    isolated: bool = False,
     force: bool = False,
     report_only: bool = False,
     jobs: int | None = None,
 ) -> RunResult:
     """Migrate a folder or one file into `<out>/<name>_msft`, as `transplt -i SOURCE -o OUT` does.
 
-    What is None is decided by the project's own settings. `amp` (native or apex), `tune` (names of tunings, or all) and
-    what belongs to them mean what they mean on the command line. The input is never changed; the output is there and
-    complete at the end, or it is not there.
+    What is None is decided by the project's own settings, with `isolated` by the defaults. `amp` (native or apex),
+    `tune` (names of tunings, or all) and what belongs to them mean what they mean on the command line. The input is
+    never changed; the output is there and complete at the end, or it is not there.
     """
     options = Options(**locals())  # the arguments are options, by their names
     from transplt.run import tree
@@ -91,12 +92,15 @@ def check(
     exclude: Sequence[str] = (),
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    isolated: bool = False,
     jobs: int | None = None,
 ) -> CheckResult:
     """Look at files and folders, as `transplt check` does: nothing is written, `findings` are those that are open."""
     from transplt.checking.check_run import check_paths
     from transplt.checking.codes import parse_codes, switched_off
 
-    options = Options(torch_version=torch_version, style=style, rules=rules, exclude=exclude, jobs=jobs)
+    options = Options(
+        torch_version=torch_version, style=style, rules=rules, exclude=exclude, isolated=isolated, jobs=jobs
+    )
     ignores = switched_off(parse_codes(select, "select"), parse_codes(ignore, "ignore"))
     return check_paths([Path(path) for path in paths], options, ignores=ignores)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transplt.disk.git_index import Tracked, find_repository, read_tracked
+from transplt.text.regular_file import IGNORES, read_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -83,9 +84,9 @@ def _from(above: Path, folder: Path) -> str:
 
 
 def read_spec(path: Path) -> GitIgnoreSpec | None:
-    """The patterns of a .gitignore, None where there are none or they cannot be read."""
+    """The patterns of a .gitignore, None where there are none or they cannot be read; git follows no link here."""
     try:
-        lines = path.read_text("utf-8", "replace").splitlines()
+        lines = read_regular(path, IGNORES, follow=False).decode("utf-8", "replace").splitlines()
         return spec_of([line for line in lines if line.strip()])
     except (OSError, ValueError):
         return None

@@ -54,7 +54,7 @@ class RunResult:
     """A finished migration, of which `written` says what went to the output: `all`, `reports` or `nothing`.
 
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
-    left out files over the size limit.
+    left out files over the size limit. `notes` are sentences for the summary alone: they may name places outside.
     """
 
     name: str
@@ -69,6 +69,7 @@ class RunResult:
     unread: tuple[Finding, ...] = ()
     reports: dict[str, str] = field(default_factory=dict)
     written: str = "all"
+    notes: tuple[str, ...] = ()
 
     @property
     def findings(self) -> list[Finding]:

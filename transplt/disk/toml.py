@@ -7,10 +7,13 @@ from typing import Any
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """ValueError for what is not TOML."""
+    """ValueError for what is not TOML, or nested deeper than Python can follow."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
-    table: dict[str, Any] = tomllib.loads(text)
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     return table

@@ -107,6 +107,7 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
     if failed > _MOST_NAMES:
         yield f"  ... the log lists all {failed}"
     yield from _left_out(result, verbose)
+    yield from (f"  {note}" for note in result.notes)
     prose = f", of these {result.prose} in prose" if result.prose else ""
     yield (
         f"  CUDA tokens: {tokens.found} found, {tokens.converted} converted, {tokens.manual} manual, "

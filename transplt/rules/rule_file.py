@@ -13,6 +13,7 @@ from transplt.rules.json_lines import JsonError, JsonPath, parse, show_path
 from transplt.rules.rule import Kind
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
+from transplt.text.regular_file import RULES, read_regular
 
 _TYPES = {
     "object": "an object {...}",
@@ -70,7 +71,7 @@ def problems(name: str, text: str) -> Iterator[RuleFileError]:
 
 def _read(name: str) -> str:
     try:
-        data = Path(name).read_bytes()
+        data = read_regular(name, RULES)
     except FileNotFoundError:
         raise RuleFileError(name, "$", 0, "there is no such rule file") from None
     except OSError as error:

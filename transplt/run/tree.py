@@ -16,6 +16,7 @@ from transplt.disk.walk import Entry, Inventory, walk
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.finding import Finding
 from transplt.report import write_reports
+from transplt.run.kept_back import kept_back
 from transplt.run.options import Plan
 from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
@@ -120,7 +121,7 @@ def _worked_through(
 ) -> RunResult:
     """The files read and migrated, and written into the folder `out` unless it is empty."""
     keep: Callable[[str, MigratedFile], FileRecord] = partial(to_output, out=out, patches=patches)
-    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey)
+    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single)
     jobs = default_jobs(found.files) if plan.options.jobs is None else plan.options.jobs
     step = steps(progress, found.files, found.files)
     records, unread = work_through(worker, found.files, found.files, jobs, step)
@@ -139,4 +140,7 @@ def _worked_through(
         large=tuple(found.large),
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
+        notes=kept_back(
+            plan.config, plan.settings, [entry.path for entry in found.files], [item.path for item in found.left_out]
+        ),
     )

@@ -46,6 +46,7 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
     left, known = len(result.new), len(result.items) - len(result.new)
     files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""
+    yield from result.notes
     if fixing and result.fixed:
         yield f"fixed {many(result.fixed, 'edit')} in {many(len(result.changes), 'file')}"
     if not left:
