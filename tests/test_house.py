@@ -90,6 +90,26 @@ def test_files_of_others_are_read_in_one_place() -> None:
     assert {module for module in reading if not module.startswith("transplt.emulator.")} == READERS
 
 
+def test_programs_are_started_in_few_places() -> None:
+    starting = {
+        module
+        for module, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if (isinstance(node, ast.Import) and any(alias.name in ("subprocess", "pty") for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and node.module in ("subprocess", "pty"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("system", "popen", "posix_spawn"))
+        or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
+    }
+    # git, and what the user asks `transplt run` to start.
+    assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
+        "transplt.disk.git_command"
+    }
+
+
+def is_os(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "os"
+
+
 def test_modules_import_one_another_in_no_circle() -> None:
     known = modules()
     below = {module: {other for other in imported(path) if other in known} for module, path in known.items()}

@@ -117,9 +117,9 @@ def test_analyze(run: Run) -> None:
 
 
 def test_distributed(run: Run) -> None:
-    code, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out")
+    _, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out")
     assert "exclude leaves out 2 paths; --isolated goes without" in err
-    code, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out2", "--isolated")
+    _, _, err = run(ALL_OUT, "distributed", "-m", "a.py", "-o", "../out2", "--isolated")
     assert "goes without" not in err
     assert os.path.isfile("../out2/proj_msft/a.py")
 
