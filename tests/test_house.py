@@ -74,7 +74,7 @@ def opens_for_reading(call: ast.Call) -> bool:
     # `finding.open` and the like are no calls; `open` of a path, of os and of io has a mode or flags.
     return name == "open" and not any(
         (isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value[:1] in "wax")
-        or (isinstance(part, ast.Attribute) and part.attr == "O_WRONLY")
+        or (isinstance(part, ast.Attribute) and part.attr in ("O_WRONLY", "O_DIRECTORY"))
         for argument in (*call.args[1:], *(keyword.value for keyword in call.keywords))
         for part in ast.walk(argument)
     )  # fmt: skip

@@ -196,6 +196,8 @@ def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[
     """The life of a worker process: it ends when our end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for other in inherited:
         other.close()
     collect_rarely()

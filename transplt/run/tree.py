@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from transplt.disk.leftovers import remove_leftovers
 from transplt.disk.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
 from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
@@ -29,7 +30,11 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
 
     UsageError: wrong input or output, nothing was written. CannotFinish: the system refused to write.
     """
-    check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
+    notes = tuple(remove_leftovers(plan.target))
+    try:
+        check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
+    except UsageError as error:
+        raise UsageError("; ".join((str(error), *notes))) from error
     found = _inventory(plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
@@ -41,7 +46,7 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
             raise CannotFinish(f"cannot write {shown(plan.target / error.path)}: {error.why}{_NOTHING}") from error
         except OSError as error:
             raise CannotFinish(_refused(error, stage)) from error
-    return result
+    return replace(result, notes=(*notes, *result.notes))
 
 
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
@@ -95,7 +100,7 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
         from transplt.run.launch import write_launch
 
         reports |= write_launch(result, stage.folder, taken)
-    (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
+    (stage.folder / MANIFEST).parent.mkdir(mode=0o755, exist_ok=True)
     if report_only:
         kept = replace(result, files=(), links=(), large=())
         write_file(str(stage.folder), MANIFEST, manifest_text(kept, reports).encode("ascii"), 0o644)
