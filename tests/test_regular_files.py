@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from transplt.disk.toml import parse_toml
 from transplt.text.regular_file import Limit, open_regular, read_regular
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -207,3 +208,17 @@ def test_settings_that_nest_deeper_than_python(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool.transplt]\nx = " + "[" * 100_000 + "]" * 100_000)
     code, output = transplt(project, "check", data=b"")
     assert code == 2 and "pyproject.toml is not TOML: it is nested too deeply" in output
+
+
+def test_settings_with_endless_keys(project: Path) -> None:
+    """The standard library's parser takes half a minute for a key of 40 kB, and hours for one of the size allowed."""
+    for text in (".".join("a" * 400_000) + " = 1", "[" + " . ".join(['"a"'] * 100_000) + "]"):
+        (project / "pyproject.toml").write_text(text + "\n[tool.transplt]\n")
+        code, output = transplt(project, "-i", ".", "-o", "../out", data=b"")
+        assert code == 2 and "pyproject.toml is not TOML: a key has more than 60 steps" in output
+
+
+def test_dots_that_are_no_steps() -> None:
+    dots = "." * 100
+    text = f'a = "{dots}" # {dots}\nb.c = [{"1.5, " * 100}]\n"{dots}".d = \'{dots}\'\n'
+    assert parse_toml(text) == {"a": dots, "b": {"c": [1.5] * 100}, dots: {"d": dots}}
