@@ -36,7 +36,8 @@ LIMIT, SMALL_LIMIT = 300, 30
 #: Bytes that one process may ask for.
 MEMORY = 2 * 2**30
 
-pytestmark = pytest.mark.xdist_group("hostile")
+#: The tests that share the one tree run in one process.
+on_the_tree = pytest.mark.xdist_group("hostile")
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ def migrated(tree: Place) -> Ran:
     return ran
 
 
+@on_the_tree
 def test_the_tree_is_migrated(tree: Place, migrated: Ran) -> None:
     hold(migrated, [1])
     assert {path.name for path in tree.top.iterdir()} == {"in", "out", "witness", "outside", "home", "tmp"}
     assert [path.name for path in tree.out.iterdir()] == ["in_msft"]
 
 
+@on_the_tree
 @pytest.mark.parametrize("command", [
     ("-i", "{project}", "-o", "{out}", "--diff", "--jobs", "0"),
     ("check", "{project}"),
@@ -148,6 +151,7 @@ def test_the_tree_is_migrated_in_place(tmp_path: Path) -> None:
     open_up(place.project)
 
 
+@on_the_tree
 @pytest.mark.parametrize(
     "entry",
     [
@@ -201,6 +205,7 @@ def test_a_hostile_project(tmp_path: Path, project: Project) -> None:
     )
 
 
+@on_the_tree
 @pytest.mark.xfail(strict=False, reason="issue 20, edge 10")
 def test_a_run_in_a_hostile_folder(tree: Place) -> None:
     """`python -m transplt` looks for its modules beside the package, not in the current folder."""

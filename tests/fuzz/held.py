@@ -134,7 +134,11 @@ def photograph(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     found: dict[str, tuple[int, int, bytes]] = {}
     pending = [os.fspath(folder)]
     while pending:
-        with os.scandir(pending.pop()) as listing:
+        try:
+            listing = os.scandir(pending.pop())
+        except PermissionError:
+            continue
+        with listing:
             for entry in listing:
                 info = entry.stat(follow_symlinks=False)
                 content = b""
