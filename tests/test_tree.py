@@ -23,6 +23,7 @@ import transplt.disk.mirror
 import transplt.run.tree
 import transplt.run.worker
 from tests import standin_engine
+from transplt.disk.git_ignores import Patterns
 from transplt.disk.records import RunResult
 from transplt.disk.walk import Entry
 from transplt.errors import CannotFinish, UsageError
@@ -198,6 +199,43 @@ def test_gitignore_decides_about_untracked_files_that_are_not_source(tmp_path: P
     assert {item.path for item in result.left_out} == {
         "cache/.gitignore", "cache/blob", "data/config.yaml", "run.log", "weights.bin",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "verdict"),
+    [
+        ("a***b", "axb", True),
+        ("a***b", "a/b", None),
+        ("**/x", "d/e/x", True),
+        ("!**/x", "d/e/x", False),
+        ("x/**", "x/y/z", True),
+        ("a/**/b", "a/c/d/b", True),
+        (r"\**", "*a", True),
+        (r"\**", "ba", None),
+        ("*a*b*c*d", "xaybzcd", True),
+        # As a regular expression these take for ever.
+        ("*" * 60 + "b", "a" * 200, None),
+        ("*a" * 8 + "b", "a" * 200, None),
+        ("**/a*/" * 6 + "b", "a/" * 60, None),
+    ],
+)
+def test_patterns_as_in_gitignore(pattern: str, path: str, verdict: bool | None) -> None:
+    assert Patterns([pattern]).verdict(path) is verdict
+
+
+def test_a_line_of_gitignore_that_is_no_pattern_costs_that_line(tmp_path: Path) -> None:
+    source = write(tmp_path / "proj", {".gitignore": "[z-a]\n*.log\n[[:alpha:]]\n", "run.log": "l", "a.py": USES_CUDA})
+    git(source, "init")
+    git(source, "add", "a.py")
+    assert {item.path for item in run(source).left_out} == {"run.log"}
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "x\n[z-a]"])
+def test_an_exclude_that_is_no_pattern_is_refused(tmp_path: Path, pattern: str) -> None:
+    source = write(tmp_path / "proj", {"a.py": USES_CUDA})
+    with pytest.raises(UsageError, match="a pattern of --exclude cannot be read: bad character range"):
+        run(source, exclude=pattern.split("\n"))
+    assert os.listdir(tmp_path) == ["proj"]
 
 
 def test_without_git_nothing_is_known_to_be_untracked(tmp_path: Path) -> None:

@@ -68,6 +68,9 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
     if not all(isinstance(item, dict) and isinstance(item.get("sha256"), str) for item in files.values()):
         return None
+    lists = [list(reports.values()), table.get("links", []), table.get("left_out", [])]
+    if not all(isinstance(each, list) and all(isinstance(item, str) for item in each) for each in lists):
+        return None
     return table
 
 

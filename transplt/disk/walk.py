@@ -96,7 +96,7 @@ class Excluded:
 
     def matches(self, path: str) -> bool:
         """True for a path that is left out; a folder ends with a slash."""
-        return any(spec.match_file(base + path) for base, spec in self._specs)
+        return any(spec.verdict(base + path) for base, spec in self._specs)
 
 
 class _Walker:

@@ -112,6 +112,15 @@ def declared_encoding(data: bytes) -> str | None:
     return None
 
 
+def _normal(cookie: str) -> str:
+    """UTF-8 and Latin-1 in the spellings that Python's tokenizer takes for them, such as Emacs' `utf-8-unix`."""
+    name = cookie[:12].lower().replace("_", "-")
+    for normal, others in (("utf-8", ("utf-8",)), ("iso-8859-1", ("latin-1", "iso-8859-1", "iso-latin-1"))):
+        if any(name == other or name.startswith(other + "-") for other in others):
+            return normal
+    return cookie
+
+
 def read_source(data: bytes) -> Source:
     """Decode a Python file as Python does; raises `UnreadableSource`."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -126,7 +135,7 @@ def read_source(data: bytes) -> Source:
     encoding = "utf-8"
     if cookie is not None:
         try:
-            encoding = codecs.lookup(cookie).name
+            encoding = codecs.lookup(_normal(cookie)).name
         except LookupError:
             raise UnreadableSource("NPU902", 1, f"unknown encoding in the cookie: {cookie}") from None
         if bom and encoding != "utf-8":
