@@ -376,3 +376,24 @@ def test_config_shows_what_is_in_force_and_where_from(project: Path, call: Call)
     code, _, err = call("config")
     assert code == 2
     assert "did you mean 'style'?" in err
+
+
+def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Call) -> None:
+    first = "a = 1  # transplt: ignore[NPU201]\n"
+    source = first + 'import torch\nb = torch.device("cuda")  # transplt: ignore[NPU201, NPU507]\n'
+    (project / "train.py").write_text(source)
+    (project / "run.sh").write_text("echo hi  # transplt: ignore[NPU801]\n")
+    code, out, _ = call("check", "--output-format", "concise")
+    assert code == 1
+    assert out == (
+        "run.sh:1:10: NPU612 this comment ignores nothing: no finding of this line has NPU801\n"
+        "train.py:1:6: NPU612 [*] this comment ignores nothing: no finding of this line has NPU201\n"
+        "train.py:3:46: NPU612 [*] this comment ignores some things in vain: no finding of this line has NPU507\n"
+    )
+    assert call("check", "--ignore", "NPU612")[0] == 0
+    assert call("check", "--select", "NPU5,NPU612", "--fix", "--style", "npu", "--allow-dirty")[0] == 0
+    assert (project / "train.py").read_text() == source.replace(", NPU507", "")
+    assert call("check", "train.py")[0] == 0  # one file alone does not show what others do to it
+    call("check", "--fix", "--style", "npu", "--allow-dirty")
+    assert (project / "train.py").read_text() == "a = 1\n" + source.replace(", NPU507", "").partition("\n")[2]
+    assert (project / "run.sh").read_text().endswith("ignore[NPU801]\n")
