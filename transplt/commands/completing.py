@@ -1,4 +1,4 @@
-"""Parameters that complete in a shell: places, names of tunings, codes. What they take is text as it was given."""
+"""Parameters that complete in a shell: places, names of tunings, codes and names that are known. What they take is text as it was given."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from click.types import StringParamType
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+#: More names than that are no help.
+_MOST_NAMES = 200
 
 
 class PathText(StringParamType):
@@ -42,16 +46,22 @@ class TuningNames(StringParamType):
         return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
 
 
-class CodeText(StringParamType):
-    """The code of a diagnostic."""
+class KnownName(StringParamType):
+    """The code of a diagnostic, or a name that something is known of."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The codes that begin so."""
+        """The codes that begin so; where there are none, the names."""
         from click.shell_completion import CompletionItem
 
         from transplt.rules.pages import all_codes
 
-        return [CompletionItem(code) for code in all_codes() if code.startswith(incomplete.upper())]
+        codes = [code for code in all_codes() if code.startswith(incomplete.upper())]
+        if codes:
+            return [CompletionItem(code) for code in codes]
+        from transplt.analysis.known import known_names
+
+        names = [name for name in known_names() if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names[:_MOST_NAMES]]
 
 
 FILE, FOLDER = PathText("file"), PathText("dir")
