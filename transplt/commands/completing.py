@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.types import StringParamType
+
+from transplt.errors import possible_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -16,10 +18,15 @@ _MOST_NAMES = 200
 
 
 class PathText(StringParamType):
-    """A path: the shell completes it itself."""
+    """A path: the shell completes it itself. One that no file can have is refused."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The path as it was given. UsageError when it, or a name in it, is too long."""
+        text: str = super().convert(value, param, ctx)
+        return possible_path(text)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The shell's own names of files or folders."""

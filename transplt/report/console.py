@@ -102,9 +102,9 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
     yield from _codes(result)
     for record in result.failed[:_MOST_NAMES]:
         why = record.findings[0].message if record.findings else record.status.value
-        yield f"  failed: {visible(record.path)}: {visible(why)}"
+        yield f"  failed: {shown(record.path)}: {visible(why)}"
     for finding in result.unread[:_MOST_NAMES]:
-        yield f"  failed: {visible(finding.path)}: {visible(finding.message)}"
+        yield f"  failed: {shown(finding.path)}: {visible(finding.message)}"
     if failed > _MOST_NAMES:
         yield f"  ... the log lists all {failed}"
     yield from _left_out(result, verbose)
@@ -168,7 +168,7 @@ def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
     for why, paths in sorted(by_reason.items()):
         names = paths if verbose else paths[:_MOST_NAMES]
         more = f" and {len(paths) - len(names)} more" if len(paths) > len(names) else ""
-        yield f"  left out, {why}: {', '.join(visible(path) for path in names)}{more}"
+        yield f"  left out, {why}: {', '.join(shown(path) for path in names)}{more}"
     if result.large:
         size = sum(item.size for item in result.large) / 1e6
         files = f"{many(len(result.large), 'file')}, {size:.0f} MB"
