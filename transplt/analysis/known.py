@@ -182,7 +182,9 @@ def _codemods(name: str) -> Iterator[Fact]:
 @cache
 def _variables() -> dict[str, dict[str, Any]]:
     table = read_table("support/env_vars.json")
-    targets = {row["npu"]: {} for row in table["cuda_to_npu"].values() if row.get("npu", "").isidentifier()}
+    targets: dict[str, dict[str, Any]] = {
+        row["npu"]: {} for row in table["cuda_to_npu"].values() if row.get("npu", "").isidentifier()
+    }
     return {**targets, **table["npu_only"], **table["cuda_to_npu"]}
 
 

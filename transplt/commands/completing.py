@@ -1,4 +1,4 @@
-"""Parameters that complete in a shell: places, names of tunings, codes and names that are known. What they take is text as it was given."""
+"""Parameters that complete in a shell: places, tunings, known names. What they take is text as it was given."""
 
 from __future__ import annotations
 

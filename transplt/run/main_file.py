@@ -1,4 +1,4 @@
-"""What `distributed` is asked for, looked at before anything is written: the main file, and the models named with -t."""
+"""What `distributed` is asked for, looked at before anything is written: the main file, and the models of -t."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def check_main_file(plan: Plan, found: Inventory) -> None:
 
 
 def _check_targets(program: Program, entry: str, targets: tuple[str, ...]) -> None:
-    trained = list(dict.fromkeys(spelled(origin) for origin in find_models(program, find_training(program), ()).origins))
+    found = find_models(program, find_training(program), ())
+    trained = list(dict.fromkeys(spelled(origin) for origin in found.origins))
     models = list(dict.fromkeys([*trained, *_likely(program)]))
     for target in targets:
         if any(is_named(each, (target,)) for each in models):
