@@ -252,6 +252,8 @@ def test_a_comment_without_codes_stays_where_a_theme_may_act() -> None:
     result = migrate(source, in_place=True)
     assert result.data.decode() == source
     assert [(each.code, each.level) for each in result.findings] == [(UNUSED, Level.INFO)]
+    check_noop(source)
+    check_noop(source, tune=(("fused-optimizer", ""),), unsafe_fixes=True)
 
 
 def test_nothing_is_in_vain_while_the_project_is_not_known() -> None:

@@ -55,6 +55,8 @@ def unused_findings(
     for comment, codes in _in_vain(work, ignores).items():
         line = work.source.position(comment.start)[0]
         finding, gone = _unused(work, ignores, line, comment, codes)
+        if gone is None and not work.settings.in_place:
+            continue  # a theme of this run may have asked about it
         if gone is not None and not finding.ignored and work.settings.in_place:
             if _free(gone, spliced):
                 removals.append((len(findings), gone))
