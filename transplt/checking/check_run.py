@@ -78,7 +78,7 @@ def _worker(
     project: CheckedProject, ignores: tuple[tuple[str, tuple[str, ...]], ...], fix: bool, diff: bool
 ) -> FileWorker[CheckedFile]:
     ignored = (*project.settings.per_file_ignores, *ignores)
-    settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff)
+    settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
     keep: Callable[[str, MigratedFile], CheckedFile] = partial(checked, fix=fix, diff=diff)
     return FileWorker(str(project.root), settings, project.torch, keep)
 

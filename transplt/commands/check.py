@@ -74,12 +74,14 @@ def check(
     from transplt.checking.check_run import check_paths, check_text
     from transplt.checking.codes import parse_codes, switched_off
     from transplt.report.console import progress_bar
-    from transplt.report.formats import render
-    from transplt.report.formats.text import footer, render_statistics
+    from transplt.report.formats import STATISTICS, render
+    from transplt.report.formats.text import footer
     from transplt.run.options import Options
 
     if update_baseline and (baseline is None or fix):
         raise UsageError("--update-baseline writes the file of --baseline, and goes without --fix")
+    if statistics and output_format not in STATISTICS:
+        raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
     stdin = paths == (_STDIN,)
     if _STDIN in paths and not stdin:
         raise UsageError("`-` stands alone: standard input is one file")
@@ -117,11 +119,10 @@ def check(
         _write(output_file, result.patch)
     elif stdin and fixing:
         _write(output_file, result.changes[0].data if result.changes else data)
-    elif statistics:
-        _write(output_file, _encoded(render_statistics(result)))
     else:
         color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        _write(output_file, _encoded(render(result, output_format, color=color, verbose=verbose)))
+        text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
+        _write(output_file, _encoded(text))
     if not quiet:
         for line in footer(result, styled, fixing):
             say(line)

@@ -27,7 +27,7 @@ LAZY_COMMANDS = {
     "analyze": ("transplt.commands.analyze:analyze", "What projects use that an NPU lacks, limits or does faster."),
     "check": ("transplt.commands.check:check", "Findings about files and folders; --fix edits them in place."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
-    "explain": ("transplt.commands.explain:explain", "Print the page of a code such as NPU201."),
+    "explain": ("transplt.commands.explain:explain", "What a code, an API, a variable or a package is."),
     "rules": ("transplt.commands.rules:rules", "List the codes and the rules, or check rule files."),
     "run": ("transplt.emulator.command:run_command", "Run a script on the emulated NPU."),
 }

@@ -131,5 +131,10 @@ class RunResult:
         """0: nothing left to do; 1: something is left for a person."""
         return int(bool(self.open_findings or self.residue or not self.complete))
 
-    def counts_by_code(self) -> Counter[str]:
-        return Counter(finding.code for finding in self.findings)
+    def counts_by_code(self) -> dict[str, Counter[str]]:
+        """How many findings each code has: what is `done`, `left` for a person, `ignored`, and mere `remarks`."""
+        counts = {name: Counter[str]() for name in ("done", "left", "remarks", "ignored")}
+        for finding in self.findings:
+            kept = "ignored" if finding.ignored else "remarks"
+            counts["done" if finding.applied else "left" if finding.open else kept][finding.code] += 1
+        return counts

@@ -132,7 +132,15 @@ def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     where = f"{where}: per-file-ignores"
     if not isinstance(value, dict):
         raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
-    return tuple((pattern, _strings(value, pattern, where)) for pattern in value)
+    found = tuple((pattern, _strings(value, pattern, where)) for pattern in value)
+    for prefix in (prefix for _, codes in found for prefix in codes):
+        from transplt.rules.pages import all_codes, is_prefix
+
+        if not is_prefix(prefix):
+            close = difflib.get_close_matches(prefix.upper(), all_codes(), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UsageError(f"{where}: no code starts with {prefix!r}{hint}")
+    return found
 
 
 def _inside(folder: Path, name: str, where: str) -> Path:

@@ -18,6 +18,7 @@ from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.finding import Finding
 from transplt.report import write_reports
 from transplt.run.kept_back import kept_back
+from transplt.run.main_file import check_main_file
 from transplt.run.options import Plan
 from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
@@ -35,9 +36,10 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
         check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
     except UsageError as error:
         raise UsageError("; ".join((str(error), *notes))) from error
-    found = _inventory(plan)
+    found = _fitting(_inventory(plan), plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
+    check_main_file(plan, found)
     with staging(plan.target) as stage:
         try:
             result = _fill(plan, found, stage, progress)
@@ -51,7 +53,9 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
 
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would do, with the patch of every file that would change; nothing is written."""
-    return _worked_through(plan, _inventory(plan), progress, "nothing", patches=True)
+    found = _inventory(plan)
+    check_main_file(plan, found)
+    return _worked_through(plan, found, progress, "nothing", patches=True)
 
 
 def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
@@ -59,6 +63,9 @@ def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     return _worked_through(plan, _inventory(plan), progress, "nothing", survey=True)
 
 
+#: Bytes of a path on Linux, its final NUL left out; and what the name of a hidden sibling has more than the output's.
+_LONGEST_PATH = 4095
+_STAGING_BYTES = 20
 _NOTHING = "; nothing was left behind"
 
 
@@ -82,6 +89,29 @@ def _inventory(plan: Plan) -> Inventory:
     reports = frozenset(before["reports"]) if before is not None else frozenset()
     above = (plan.settings.base, plan.config.exclude)
     return walk(plan.source, plan.options.exclude, copy_all=plan.copy_all, skip=reports, above=above)
+
+
+def _fitting(found: Inventory, plan: Plan) -> Inventory:
+    """What was found, without the paths that are too long where the output is made; they count as unreadable."""
+    if plan.options.report_only:
+        return found
+    room = _LONGEST_PATH - len(os.fsencode(plan.target)) - _STAGING_BYTES
+
+    def fits(path: str) -> bool:
+        return len(os.fsencode(path)) < room
+
+    long = [entry.path for entry in found.files if not fits(entry.path)]
+    long += [path for path, _ in found.folders if not fits(path)]
+    long += [path for path in found.links if not fits(path)]
+    if not long:
+        return found
+    return replace(
+        found,
+        files=[entry for entry in found.files if fits(entry.path)],
+        folders=[(path, mode) for path, mode in found.folders if fits(path)],
+        links={path: target for path, target in found.links.items() if fits(path)},
+        unreadable=sorted([*found.unreadable, *((path, "its path is too long for the output") for path in long)]),
+    )
 
 
 def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:

@@ -135,6 +135,7 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     """What a file that is not Python holds."""
     path, ignored = entry.path, worker.settings.ignored_codes(entry.path)
     kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
+    from transplt.files.ignore_lines import ignore_line_findings
     from transplt.files.tokens import scan_other_file
 
     other = scan_other_file(data, path, kind, worker.target, ignored)
@@ -143,6 +144,9 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
 
         found = tuple(each for each in findings_of(data, path) if not each.code.startswith(ignored))
         other = replace(other, findings=(*other.findings, *found))
+    if said := ignore_line_findings(data, path, kind, other.findings, ignored, worker.settings.in_place):
+        every = sorted([*other.findings, *said], key=lambda each: each.sort_key())
+        other = replace(other, findings=tuple(every))
     return MigratedFile(entry, kind, data, FileResult(path, data, other.findings, other.tokens), other.prose)
 
 
