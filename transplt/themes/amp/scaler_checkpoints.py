@@ -8,7 +8,7 @@ import re
 from transplt.edits.writer import Writer
 from transplt.program.checkpoints import free_key
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import class_of_method
+from transplt.syntax.asks import begins, class_of_method, ends
 from transplt.themes.amp.checkpoints import Spelling, State, write_states
 from transplt.themes.amp.home import Home
 from transplt.themes.amp.shape import Unit
@@ -76,7 +76,4 @@ def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
 
 def _later(home: Home, node: ast.AST, function: ast.AST | None) -> bool:
     """False for code above the place where the scaler is made, in the same function."""
-    return all(
-        enclosing_function(after) is not function or begins(node) >= ends(after)
-        for after in home.after
-    )
+    return all(enclosing_function(after) is not function or begins(node) >= ends(after) for after in home.after)

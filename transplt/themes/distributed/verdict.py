@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
 from transplt.program.losses import loss_readers
-from transplt.program.models import Models
+from transplt.program.models import Models, spelled
 from transplt.program.optimized import given_to
 from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
@@ -231,7 +231,7 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
     if not models.origins:
         return ""
     for origin in models.origins:
-        name = f"self.{origin[2]}" if origin[0] == "self" else origin[2]
+        name = spelled(origin)
         wrap = wraps.get(origin)
         if wrap is None:
             return f"the place where {name} has to be wrapped cannot be seen"
@@ -256,7 +256,7 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
             return f"{apart[2]} has an optimizer"
     passes = find_passes(models)
     for origin in models.origins:
-        name = f"self.{origin[2]}" if origin[0] == "self" else origin[2]
+        name = spelled(origin)
         if origin in passes.around:
             node = passes.around[origin][1]
             return f"{ast.unparse(node)} in line {node.lineno} runs {name} without its forward"
