@@ -1,4 +1,4 @@
-# distributed: refused (a batch_sampler of its own)
+# distributed: refused or converts (a batch_sampler of its own)
 # amp: converts
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-# distributed: refused (batches are drawn from a memory that each rank would fill from an environment of its own)
+# distributed: refused or converts (batches are drawn from a memory that each rank would fill from an environment of its own)
 # amp: refused or converts (what the environment gets must be worked out in the precision of the loss)
 import random
 from collections import deque

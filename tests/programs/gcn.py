@@ -1,4 +1,4 @@
-# distributed: refused (one graph is one batch: there is nothing to share out)
+# distributed: refused or converts (one graph is one batch: there is nothing to share out)
 # amp: converts
 import argparse
 import torch

@@ -1,4 +1,4 @@
-# distributed: refused (the optimizer decides by the loss of its own rank, and the data is one batch)
+# distributed: refused or converts (the optimizer decides by the loss of its own rank, and the data is one batch)
 # amp: refused (LBFGS calls a closure several times in a step)
 import torch
 import torch.nn as nn

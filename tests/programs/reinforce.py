@@ -1,4 +1,4 @@
-# distributed: refused (the data comes from an environment: each rank would play its own, and steps count episodes)
+# distributed: refused or converts (the data comes from an environment: each rank would play its own, and steps count episodes)
 # amp: refused or converts (the forward pass is in another function than the loss)
 import torch
 import torch.nn as nn

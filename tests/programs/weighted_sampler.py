@@ -1,4 +1,4 @@
-# distributed: refused (a sampler of its own: DistributedSampler would lose its weights)
+# distributed: refused or converts (a sampler of its own: DistributedSampler would lose its weights)
 # amp: converts
 import torch
 from torch import nn

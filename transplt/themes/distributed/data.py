@@ -14,6 +14,8 @@ from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import downloads
 from transplt.trees.loaders import with_sampler
 
+#: The code of data that is not shared out.
+WHOLE = "NPU340"
 _CODE = "NPU339"
 _MESSAGE = "each rank gets its share of the data; batch_size stays that of one card, so the global batch is W times it"
 
@@ -55,7 +57,7 @@ def write_samplers(bench: Bench) -> set[int]:
         if loader.file is not bench.file:
             continue
         if problem:
-            bench.left(loader.call, *problem, code="NPU340")
+            _whole(bench, loader.call, *problem)
         else:
             _shard(bench, loader)
     unclear = unclear_loaders(bench.program, bench.training)
@@ -63,24 +65,29 @@ def write_samplers(bench: Bench) -> set[int]:
         _no_loader(bench)
     for loader in unclear:
         if loader.file is bench.file:
-            bench.left(
+            _whole(
+                bench,
                 loader.call,
                 "this loader may be the one to train with, but no loop in sight trains with it",
                 "if it is, give it sampler=DistributedSampler(dataset), not shuffle, and call sampler.set_epoch(epoch)",
-                code="NPU340",
             )
     return shuffled
+
+
+def _whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
+    """Say that each rank goes through all of the data: right, and no faster than one card."""
+    bench.remark(node, WHOLE, f"{why}: every rank trains with all of the data, and more cards are no faster", help_)
 
 
 def _no_loader(bench: Bench) -> None:
     for file, call in bench.training.backwards:
         loop = next((node for node in chain(call) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))), None)
         if file is bench.file and loop is not None:
-            bench.left(
+            _whole(
+                bench,
                 loop_head(loop),
-                "the data of this loop comes from no DataLoader in sight, so every rank trains with all of it",
+                "the data of this loop comes from no DataLoader in sight",
                 "take a share on each rank: data[dist.get_rank()::dist.get_world_size()], of one length on all ranks",
-                code="NPU340",
             )
             return
 
@@ -96,7 +103,7 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
         value = keyword_of(call, name) or (call.args[index] if len(call.args) > index else None)
         if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
             return (
-                f"this loader has a {name} of its own, so every rank would see all of the data",
+                f"this loader has a {name} of its own",
                 f"make the {name} draw the share of the rank: dist.get_rank() of dist.get_world_size()",
             )
     dataset = _dataset(call)
@@ -104,7 +111,7 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
         return ("the dataset of this loader cannot be seen", "give it sampler=DistributedSampler(dataset)")
     if _is_iterable(program, loader.file, dataset):
         return (
-            "an IterableDataset takes no sampler, so every rank would see all of the data",
+            "an IterableDataset takes no sampler",
             "let __iter__ yield its share: itertools.islice(samples, dist.get_rank(), None, dist.get_world_size())",
         )
     if len(call.args) > 3:
@@ -209,11 +216,11 @@ def _shard(bench: Bench, loader: Loader) -> None:
     replace_dataset = ""
     if not simple:
         if enclosing_lambda(call) or not bench.fits(stored):
-            bench.left(
+            _whole(
+                bench,
                 call,
                 "the dataset of this loader has no name yet, and the sampler needs it too",
                 "give the dataset a name and run transplt again",
-                code="NPU340",
             )
             return
         replace_dataset = name = _dataset_name(bench, stored)
