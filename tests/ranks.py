@@ -37,7 +37,8 @@ _LOST = ("Connection closed by peer", "Connection reset by peer")
 @dataclass(frozen=True)
 class Process:
     """One process of the script. `steps` holds the sums after each step, by optimizer; `skipped` counts those that a
-    GradScaler left out; `groups` the process groups that began; `code` is the exit code, None where it was stopped."""
+    GradScaler left out; `groups` the process groups that began; `written` are files of the folder that it began anew;
+    `code` is the exit code, None where it was stopped."""
 
     rank: int
     code: int | None
@@ -46,6 +47,7 @@ class Process:
     skipped: dict[int, int] = field(default_factory=dict)
     groups: int = 0
     alive: Sums = field(default_factory=list)
+    written: frozenset[str] = frozenset()
     stack: str = ""
 
     def last_lines(self, number: int = 6) -> str:
@@ -99,6 +101,11 @@ class Ranks:
             if not first.steps and not other.steps and _unlike(first.alive, other.alive, 1e-9):
                 found.append(f"ranks {first.rank} and {other.rank} end with different parameters")
         return found
+
+    def written_by_several(self) -> list[str]:
+        """Files of the folder that more than one rank began anew."""
+        every = [path for process in self.processes for path in process.written]
+        return sorted({path for path in every if every.count(path) > 1})
 
     def final(self) -> list[float]:
         """All sums of rank 0 after the last steps, one after the other."""
@@ -309,6 +316,7 @@ def _process(events: list[dict[str, Any]], rank: int, code: int | None, output: 
     steps: dict[int, list[Sums]] = {}
     skipped: dict[int, int] = {}
     alive: Sums = []
+    written: set[str] = set()
     groups = 0
     for event in events:
         rank = max(rank, event["rank"]) if event["event"] == "step" else rank
@@ -318,9 +326,11 @@ def _process(events: list[dict[str, Any]], rank: int, code: int | None, output: 
             skipped[event["optimizer"]] = skipped.get(event["optimizer"], 0) + 1
         elif event["event"] == "group":
             groups += 1
+        elif event["event"] == "wrote":
+            written.add(event["path"])
         else:
             alive = event["alive"]
-    return Process(rank, code, output, steps, skipped, groups, alive, stack)
+    return Process(rank, code, output, steps, skipped, groups, alive, frozenset(written), stack)
 
 
 def _free_port() -> int:

@@ -5,6 +5,7 @@ Every process that imports torch appends JSON lines to a file of its own in $RAN
     {"event": "step", "rank": 0, "optimizer": 0, "sums": [[sum, weighted sum, sum of absolute values], ...]}
     {"event": "skipped", "rank": 0, "optimizer": 0}      a GradScaler left the step out
     {"event": "group", "rank": 0}                        a process group began
+    {"event": "wrote", "rank": 0, "path": "log.txt"}     a file of the current folder was opened anew for writing
     {"event": "end", "rank": 0, "alive": [...]}          the interpreter ends; sums of the parameters that still live
 
 It knows nothing of the emulated device; torch's hook on optimizer steps is all it needs. $RANKS_PLAIN takes away what
@@ -88,6 +89,7 @@ def _begin(torch):
         faulthandler.dump_traceback_later(float(os.environ["RANKS_SECONDS"]), exit=True, file=stack)
     _watch_steps(torch, record)
     _watch_groups(torch, record)
+    _watch_files(torch, record)
     if os.environ.get("RANKS_PLAIN"):
         _make_plain(torch)
     # Another one on each rank, as where nobody seeds.
@@ -138,6 +140,32 @@ def _watch_groups(torch, record):
 
     for module in (torch.distributed, torch.distributed.distributed_c10d):
         module.init_process_group = init_process_group
+
+
+def _watch_files(torch, record):
+    folder = os.path.realpath(os.getcwd()) + os.sep
+    known = set()
+
+    def wrote(path):
+        path = os.path.realpath(path)
+        if path.startswith(folder) and "__pycache__" not in path and path not in known:
+            known.add(path)
+            record.write("wrote", path=path[len(folder) :])
+
+    def opened(event, args):
+        if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and set(args[1]) & set("wx"):
+            wrote(args[0])
+
+    sys.addaudithook(opened)
+    save = torch.save
+
+    def saved(obj, f, *args, **kwargs):
+        # It opens the file in C++, where no hook sees it.
+        if isinstance(f, (str, os.PathLike)):
+            wrote(os.fspath(f))
+        return save(obj, f, *args, **kwargs)
+
+    torch.save = saved
 
 
 def _make_plain(torch):

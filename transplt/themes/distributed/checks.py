@@ -120,8 +120,10 @@ def _may_wrap(program: Program, leaf: Value | None) -> bool:
     if any(part in name for part in _WRAPPING for name in names):
         return True
     made = program.callee(leaf.file, leaf.node)
-    if made is None:
-        return False
+    if made is None:  # a class of another library may wrap
+        calls = [call for call in ast.walk(leaf.node) if isinstance(call, ast.Call)]
+        known = [leaf.file.names.qualified(call.func) or "" for call in calls]
+        return any(name and not name.startswith("torch.nn.") for name in known)
     inside = [node for node in ast.walk(made) if isinstance(node, (ast.Attribute, ast.Call))]
     called = any(last_name(node.func).endswith(("Parallel", "wrap")) for node in inside if isinstance(node, ast.Call))
     return called or any(isinstance(node, ast.Attribute) and node.attr == "module" for node in inside)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.rewrite import rendered
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loop, loaders_of
+from transplt.program.training import Loader, Loop, loaders_of
 from transplt.syntax.scan import FUNCTIONS, chain
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.data import loop_head, plain_attribute
+from transplt.themes.distributed.data import enclosing_lambda, loop_head, plain_attribute
 
 _EPOCHS = ("epoch", "ep", "epoch_idx", "i_epoch", "epoch_i", "current_epoch", "epoch_num", "e")
 
@@ -20,7 +21,7 @@ def write_epochs(bench: Bench, shuffled: set[int]) -> None:
     for file, loop, loaders in training.loops:
         if file is not bench.file or not any(id(loader.call) in shuffled for loader in loaders):
             continue
-        name = loader_name(bench, loop)
+        name = loader_name(bench, loop) or _named_loader(bench, loop, loaders)
         if name is None:
             if not any(
                 id(inner) != id(loop) and at is file and _inside(inner, loop) for at, inner, _ in training.loops
@@ -32,6 +33,21 @@ def write_epochs(bench: Bench, shuffled: set[int]) -> None:
                 )
             continue
         _tell_epoch(bench, loop, name, done)
+
+
+def _named_loader(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> str | None:
+    """A name for the loader that is made in the header of a loop, with which its sampler can be told the epoch."""
+    call = loaders[0].call
+    if len(loaders) > 1 or isinstance(loop, ast.While) or not any(inner is call for inner in ast.walk(loop.iter)):
+        return None
+    if not bench.fits(loop) or enclosing_lambda(call):
+        return None
+    text = rendered(bench.file.source, call, [edit for edit in bench.edits if edit.rewrites])
+    bench.withdraw(call)
+    name = bench.new_name("train_loader", "loader_of_rank")
+    bench.before(loop, [f"{name} = {text}"], "NPU341", "the loader gets a name")
+    bench.rewrite(call, "NPU341", "the loader by its name", name)
+    return name
 
 
 def _inside(node: ast.AST, loop: ast.AST) -> bool:

@@ -29,7 +29,8 @@ def needs_group(file: File, call: ast.Call) -> str:
     if module == "torch.distributed" and last in _ASKS:
         return f"{last}()"
     if last in _WRAPPERS and module.startswith("torch."):
-        if last == "DistributedSampler" and {"num_replicas", "rank"} <= {keyword.arg for keyword in call.keywords}:
+        told = len(call.args) > 2 or {"num_replicas", "rank"} <= {keyword.arg for keyword in call.keywords}
+        if last == "DistributedSampler" and told:
             return ""
         return last
     found = collective(file, call)
