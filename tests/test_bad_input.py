@@ -284,3 +284,66 @@ def test_an_unreadable_pyproject(run: Run, tmp_path: Path) -> None:
     assert code == 2
     assert "unknown key 'torch_versoin'; did you mean 'torch-version'?" in err
     assert os.listdir(tmp_path) == ["proj"]
+
+
+LONG = "q" * 4000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-i", LONG),
+        ("-i", "p", "-o", LONG),
+        ("-i", "p", "-r", LONG),
+        ("-i", "p", "distributed", "-m", LONG),
+        ("distributed", "-m", LONG),
+        ("check", LONG),
+        ("check", "p", "--baseline", LONG),
+        ("check", "p", "--output-file", LONG),
+        ("check", "-", "--stdin-filename", LONG),
+        ("check", "/".join(["q" * 200] * 30)),
+        ("analyze", LONG),
+        ("config", LONG),
+        ("rules", "validate", LONG),
+        ("explain", LONG),
+        ("run", LONG),
+    ],
+)
+def test_a_path_that_no_file_can_have(
+    arguments: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a.py").write_text(USES_CUDA)
+    code, err = run(*arguments)
+    assert code == 2
+    assert "qqq...qqq" in err or "known of qqq" in err
+    assert len(err) < 600
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits of Linux")
+@pytest.mark.parametrize("length", [4000, 4070, 4094, 4300])
+def test_one_path_of_thousands_of_bytes_costs_its_file_only(
+    length: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "p"
+    source.mkdir()
+    (source / "a.py").write_text(USES_CUDA)
+    (source / "link.py").symlink_to("x" * 4000)
+    (source / ".gitignore").write_text(f"{'y' * 4000}\n{'*' * 4000}\n")
+    (source / "sub").mkdir()
+    (source / "sub" / ".git").write_text(f"gitdir: {'z' * 4000}\n")
+    monkeypatch.chdir(source)
+    while len(os.getcwd()) + 202 < length:
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    name = "f" * max(length - len(os.getcwd()) - 4, 1) + ".py"
+    Path(name).write_text(USES_CUDA)
+    monkeypatch.chdir(tmp_path)
+    code, err = run("-i", "p", "-o", "out")
+    assert code in (0, 1)
+    assert all(len(line) < 500 for line in err.splitlines())
+    assert "torch.npu" in (tmp_path / "out" / "p_msft" / "a.py").read_text()
+    assert ("ddd...fff" in err or "ddd...ddd" in err) is (length > 4000)
+    assert "migrated to" in err

@@ -92,6 +92,7 @@ def test_nothing_said(tmp_path: Path, text: str) -> None:
         ("[tool]\ntransplt = 1\n", "[tool.transplt] must be a table"),
         ("[tool.transplt]\nrules = ['../r.json']\n", "the rule file '../r.json' lies outside the project"),
         ("[tool.transplt\n", "is not TOML"),
+        ("[tool.transplt]\nx = " + "[" * 50_000, "is not TOML: it is nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:

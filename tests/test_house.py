@@ -62,6 +62,54 @@ def test_one_room_has_libcst() -> None:
     assert {module for module in having if not module.startswith("transplt.trees.")} == {"transplt.codemod"}
 
 
+#: Who reads files at all: the one reader, and those that read what the package itself brings.
+READERS = {"transplt.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.report.html"}
+
+
+def opens_for_reading(call: ast.Call) -> bool:
+    """True for `open(path)`, `os.open(path, os.O_RDONLY)`, `path.read_bytes()` and the like."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name in ("read_text", "read_bytes"):
+        return True
+    # `finding.open` and the like are no calls; `open` of a path, of os and of io has a mode or flags.
+    return name == "open" and not any(
+        (isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value[:1] in "wax")
+        or (isinstance(part, ast.Attribute) and part.attr in ("O_WRONLY", "O_DIRECTORY"))
+        for argument in (*call.args[1:], *(keyword.value for keyword in call.keywords))
+        for part in ast.walk(argument)
+    )  # fmt: skip
+
+
+def test_files_of_others_are_read_in_one_place() -> None:
+    reading = {
+        module
+        for module, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and opens_for_reading(node)
+    }
+    assert {module for module in reading if not module.startswith("transplt.emulator.")} == READERS
+
+
+def test_programs_are_started_in_few_places() -> None:
+    starting = {
+        module
+        for module, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if (isinstance(node, ast.Import) and any(alias.name in ("subprocess", "pty") for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and node.module in ("subprocess", "pty"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("system", "popen", "posix_spawn"))
+        or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
+    }
+    # git, and what the user asks `transplt run` to start.
+    assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
+        "transplt.disk.git_command"
+    }
+
+
+def is_os(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "os"
+
+
 def test_modules_import_one_another_in_no_circle() -> None:
     known = modules()
     below = {module: {other for other in imported(path) if other in known} for module, path in known.items()}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import encodings
+import pkgutil
 import re
 import subprocess
 import sys
+import warnings
+from encodings.aliases import aliases
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,3 +112,120 @@ def test_apex_options_are_asked_for_by_keyword(tmp_path: Path) -> None:
 def test_wrong_use_is_one_error(call: object) -> None:
     with pytest.raises(UsageError):
         call()  # type: ignore[operator]
+
+
+# --- what Python does not read ---------------------------------------------------------------------------------------
+
+
+def codes(source: str | bytes) -> list[tuple[int, str]]:
+    """Lines and codes of the findings of a file that is given alone; its bytes stay as they are."""
+    result = transplt.migrate_source(source)
+    assert result.data == (source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source)
+    return [(finding.span.line, finding.code) for finding in result.findings]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x = 1\n", []),
+        ("def f(:", [(1, "NPU901")]),
+        ("x = 1\nprint 'text'\n", [(2, "NPU901")]),
+        ("import torch\ntorch.cuda.synchronize(\n", [(2, "NPU901")]),
+        ("(" * 500, [(1, "NPU901")]),
+        ("x = 1\0", [(1, "NPU902")]),
+        ("x = 1\ny = '\ud800'\n", [(2, "NPU902")]),
+        ("import torch\ntorch.cuda.synchronize()  # \udcff\n", [(2, "NPU902")]),
+        (b"# coding: idna\nx = 1\n", [(1, "NPU902")]),
+        (b"# coding: idna\nimport torch\ntorch.cuda.synchronize('\xe9')\n", [(1, "NPU902")]),
+        (b"# coding: undefined\nx = 1\n", [(1, "NPU902")]),
+        (b"# coding: no-such\nx = 1\n", [(1, "NPU902")]),
+        (b"# coding: utf-16-le\nimport torch\ntorch.cuda.synchronize()\n", [(1, "NPU902")]),
+        (b"# coding: utf-7\nx = '+2AA-'\n", [(1, "NPU902")]),
+        (b"# coding: raw_unicode_escape\nx = '\\ud800'\n", [(1, "NPU902")]),
+    ],
+)
+def test_what_python_does_not_read_is_a_finding(source: str | bytes, expected: list[tuple[int, str]]) -> None:
+    assert codes(source) == expected
+
+
+CODECS = sorted({*aliases.values(), *(each.name for each in pkgutil.iter_modules(encodings.__path__))})
+BODIES = (
+    b"import torch\nx = torch.zeros(1).cuda()\n",
+    b"x = 1\n",
+    b"import torch\nx = '\xc3\xa9 \\\\d \\ud800 +2AA- ~{'.cuda()\n",
+    b"+2AA-\nimport torch; torch.cuda\n",
+)
+
+
+@pytest.mark.parametrize("codec", [*CODECS, "utf-8-unix", "latin-1-dos", "utf-8-sig", "x" * 900])
+def test_a_cookie_may_name_any_codec(codec: str) -> None:
+    for body in BODIES:
+        source = f"# -*- coding: {codec} -*-\n".encode() + body
+        result = transplt.migrate_source(source)
+        refused = [finding.code for finding in result.findings if finding.code[:5] == "NPU90"]
+        if refused:
+            assert result.data == source
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "m.py", "exec")  # what we read, Python reads
+            compile(result.data, "m.py", "exec")
+        assert (b".npu()" in result.data) == (b".cuda()" in body)
+
+
+def test_a_cookie_may_name_any_alias_of_a_codec() -> None:
+    for alias in sorted(aliases):
+        source = f"# coding: {alias}\nimport torch\ntorch.cuda.synchronize()\n".encode()
+        result = transplt.migrate_source(source)
+        assert (b"torch.npu." in result.data) != ("NPU902" in [finding.code for finding in result.findings])
+
+
+def test_cookies_of_emacs_are_read() -> None:
+    for codec in ("utf-8-unix", "UTF_8_dos", "latin-1-unix", "iso-8859-1-mac", "iso-latin-1-unix"):
+        source = f"# -*- coding: {codec} -*-\nimport torch\ntorch.cuda.synchronize()  # é\n".encode()
+        assert b"torch.npu.synchronize()  # \xc3\xa9" in transplt.migrate_source(source).data
+
+
+def test_files_of_a_project_may_name_any_codec(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for number, codec in enumerate(CODECS):
+        (project / f"m{number}.py").write_bytes(f"# coding: {codec}\n".encode() + BODIES[number % 2])
+    result = transplt.migrate_tree(project, tmp_path / "out", jobs=0)
+    failed = {finding.path for file in result.files for finding in file.findings if finding.code == "NPU902"}
+    assert f"m{CODECS.index('idna')}.py" in failed and f"m{CODECS.index('cp1252')}.py" not in failed
+    assert result.output is not None
+    for path in failed:
+        assert (result.output / path).read_bytes() == (project / path).read_bytes()
+
+
+def test_nothing_is_said_of_what_the_compiler_warns_of() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        transplt.migrate_source('import torch\nx = "\\d" is 1\ntorch.cuda.synchronize()\n')
+    assert said == []
+
+
+# --- one for a list of one -------------------------------------------------------------------------------------------
+
+
+def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
+    rules = tmp_path / "r.json"
+    rules.write_text('{"rules": {"FuncNameModifyRule": [{"old_name": "lib.f", "new_name": "lib.g"}]}}')
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.py").write_text("import torch\nimport lib\nlib.f(torch.zeros(1, device='cuda'))\n")
+    (project / "b.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+
+    def found(**options: Any) -> list[tuple[str, str]]:
+        return [(finding.path[-4:], finding.code) for finding in transplt.check(project, jobs=0, **options).findings]
+
+    assert found(select="NPU2") == found(select=["NPU2"]) != []
+    assert found(ignore="NPU4,NPU1") == found(ignore=["NPU4", "NPU1"]) != found()
+    assert found(exclude="b.py") == found(exclude=["b.py"]) != found()
+    assert found(rules=str(rules)) == found(rules=rules) == found(rules=[rules]) != found()
+    for given in (str(rules), rules, [rules]):
+        assert transplt.migrate_source("import lib\nlib.f()\n", rules=given).data == b"import lib\nlib.g()\n"
+        result = transplt.migrate_tree(project, tmp_path / "out", rules=given, exclude="b.py", force=True, jobs=0)
+        assert result.output is not None and "lib.g(" in (result.output / "a.py").read_text()
+        assert not (result.output / "b.py").exists()

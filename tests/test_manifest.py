@@ -101,6 +101,9 @@ def test_what_running_leaves_behind_is_no_edit(project: Path) -> None:
         '{"tool": "transplt", "format": 99, "files": {}, "reports": {}}',
         '{"tool": "transplt", "format": 1, "files": [], "reports": {}}',
         '{"tool": "transplt", "format": 1, "files": {"a": 1}, "reports": {}}',
+        '{"tool": "transplt", "format": 1, "files": {}, "reports": {"a": 1}}',
+        '{"tool": "transplt", "format": 1, "files": {}, "reports": {}, "links": null}',
+        '{"tool": "transplt", "format": 1, "files": {}, "reports": {}, "left_out": [[]]}',
     ],
 )
 def test_force_leaves_other_folders_alone(project: Path, tmp_path: Path, content: str | None) -> None:

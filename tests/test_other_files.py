@@ -86,6 +86,34 @@ def test_findings(name: str, line: str, code: str, api: str, help: str) -> None:
     assert line[finding.span.column - 1 : finding.span.end_column - 1].startswith(finding.api)
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "names"),
+    [
+        ("a.sh", "python a.py --gpus ${CUDA_VISIBLE_DEVICES:-0}", "CUDA_VISIBLE_DEVICES"),
+        ("a.sh", "echo $CUDA_HOME", "CUDA_HOME"),
+        ("a.sh", "echo ${CUDA_HOME} ${CUDA_ARCH:=80} ${CUDA_X+set}", "CUDA_HOME, CUDA_ARCH, CUDA_X"),
+        ("a.sh", "echo ${#CUDA_X} ${!CUDA_Y} ${CUDA_Z%%:*} ${CUDA_V/a/b}", "CUDA_X, CUDA_Y, CUDA_Z, CUDA_V"),
+        ("a.sh", "$CUDA_HOME/bin/nvcc -V", "CUDA_HOME, /bin/nvcc"),
+        ("a.sh", "docker pull nvidia/cuda:$CUDA_VERSION", "nvidia/cuda, CUDA_VERSION"),
+        ("a.sh", "python a.py --device ${GPU:-cuda} --backend ${B-nccl}", "cuda, nccl"),
+        ("a.sh", "x=$(nvidia-smi -L) y=$(nvcc --version)", "nvidia-smi, nvcc"),
+        ("a.sh", "ls $HOME/cuda/lib", "$HOME/cuda/lib"),
+        ("a.ps1", "echo $env:CUDA_PATH", "CUDA_PATH"),
+        ("a.bat", "echo %CUDA_PATH%", "CUDA_PATH"),
+        ("Makefile", "a: ; $(CUDA_HOME)/bin/x $(NVCC) ${CUDA_INC}", "CUDA_HOME, NVCC, CUDA_INC"),
+        ("Makefile", "a: $(CUDA_OBJ:.o=.c)", "CUDA_OBJ"),
+        ("ci.yml", "  run: x ${{ env.CUDA_VERSION }} ${{env.CUDA_ARCH}}", "CUDA_VERSION, CUDA_ARCH"),
+        ("ci.yml", "  run: x ${{ matrix.cuda }}", "matrix.cuda"),
+        ("Dockerfile", "ENV PATH=$CUDA_HOME:$PATH", "CUDA_HOME"),
+    ],
+)
+def test_a_variable_is_named_without_what_puts_it_in(name: str, line: str, names: str) -> None:
+    (finding,) = scan(name, f"{line}\n").findings
+    assert finding.message.endswith(f" {names}")
+    assert finding.api == names.partition(",")[0]
+    assert line[finding.span.column - 1 :].startswith(finding.api)
+
+
 def test_one_finding_a_line_and_all_tokens_counted() -> None:
     other = scan("a.sh", "NCCL_DEBUG=INFO CUDA_VISIBLE_DEVICES=0 x\n\n# cuda here\nx # nvidia\ny --cuda --cudnn\r\n")
     assert [finding.span.line for finding in other.findings] == [1, 5]

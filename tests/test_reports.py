@@ -254,9 +254,28 @@ def test_the_summary_is_short_however_much_there_is() -> None:
     left_out = tuple(LeftOut(f"x{i}", "excluded") for i in range(100))
     lines = list(summary(result_of(*findings, left_out=left_out)))
     assert len(lines) < 40
-    assert any("40 of 40 more codes" in line for line in lines)
+    assert "      40 with 40 more codes (see the log)" in lines
     assert any("and 95 more" in line for line in lines)
     assert not any("and 95 more" in line for line in summary(result_of(left_out=left_out), verbose=1))
+
+
+def test_the_summary_keeps_what_is_done_apart_from_what_is_left() -> None:
+    found = [edit("a.py", 1), edit("a.py", 2), manual("a.py", 3, "NPU501"), manual("a.py", 4, "NPU201")]
+    found += [Finding("a.py", at(5), "NPU405", Level.INFO, "m")]
+    found += [Finding("a.py", at(6), "NPU501", Level.MANUAL, "m", ignored="by a comment")]
+    lines = list(summary(result_of(*found)))
+    first = lines.index("  done:")
+    code = found[0].code
+    assert [line[:15] for line in lines[first : first + 7]] == [
+        "  done:",
+        f"       2 {code}",
+        "  left for a pe",
+        "       1 NPU201",
+        "       1 NPU501",
+        "  remarks, no w",
+        "  ignored: 1 NP",
+    ]
+    assert lines[first + 5 : first + 7] == ["  remarks, no work: 1 NPU405", "  ignored: 1 NPU501"]
 
 
 def test_a_name_that_is_taken_goes_to_the_project(tmp_path: Path) -> None:

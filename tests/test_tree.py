@@ -23,6 +23,7 @@ import transplt.disk.mirror
 import transplt.run.tree
 import transplt.run.worker
 from tests import standin_engine
+from transplt.disk.git_ignores import Patterns
 from transplt.disk.records import RunResult
 from transplt.disk.walk import Entry
 from transplt.errors import CannotFinish, UsageError
@@ -31,6 +32,7 @@ from transplt.report.console import bring_command, summary
 from transplt.run.options import Options, make_plan
 from transplt.run.pool import default_jobs, share_out
 from transplt.run.tree import migrate_tree
+from transplt.text.regular_file import Limit
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
@@ -197,6 +199,43 @@ def test_gitignore_decides_about_untracked_files_that_are_not_source(tmp_path: P
     assert {item.path for item in result.left_out} == {
         "cache/.gitignore", "cache/blob", "data/config.yaml", "run.log", "weights.bin",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "verdict"),
+    [
+        ("a***b", "axb", True),
+        ("a***b", "a/b", None),
+        ("**/x", "d/e/x", True),
+        ("!**/x", "d/e/x", False),
+        ("x/**", "x/y/z", True),
+        ("a/**/b", "a/c/d/b", True),
+        (r"\**", "*a", True),
+        (r"\**", "ba", None),
+        ("*a*b*c*d", "xaybzcd", True),
+        # As a regular expression these take for ever.
+        ("*" * 60 + "b", "a" * 200, None),
+        ("*a" * 8 + "b", "a" * 200, None),
+        ("**/a*/" * 6 + "b", "a/" * 60, None),
+    ],
+)
+def test_patterns_as_in_gitignore(pattern: str, path: str, verdict: bool | None) -> None:
+    assert Patterns([pattern]).verdict(path) is verdict
+
+
+def test_a_line_of_gitignore_that_is_no_pattern_costs_that_line(tmp_path: Path) -> None:
+    source = write(tmp_path / "proj", {".gitignore": "[z-a]\n*.log\n[[:alpha:]]\n", "run.log": "l", "a.py": USES_CUDA})
+    git(source, "init")
+    git(source, "add", "a.py")
+    assert {item.path for item in run(source).left_out} == {"run.log"}
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "x\n[z-a]"])
+def test_an_exclude_that_is_no_pattern_is_refused(tmp_path: Path, pattern: str) -> None:
+    source = write(tmp_path / "proj", {"a.py": USES_CUDA})
+    with pytest.raises(UsageError, match="a pattern of --exclude cannot be read: bad character range"):
+        run(source, exclude=pattern.split("\n"))
+    assert os.listdir(tmp_path) == ["proj"]
 
 
 def test_without_git_nothing_is_known_to_be_untracked(tmp_path: Path) -> None:
@@ -457,14 +496,14 @@ def test_a_parent_that_is_read_only(ordinary_user: Path) -> None:
 
 def test_a_file_that_vanishes_or_cannot_be_opened_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "proj", {"a.py": "x = 1\n", "b.py": "x = 1\n", "c.txt": "t"})
-    real = transplt.run.worker.read_file
+    real = transplt.run.worker.read_regular
 
-    def read_file(path: str) -> bytes:
+    def read_regular(path: str, limit: Limit, *, follow: bool) -> bytes:
         if path.endswith(("b.py", "c.txt")):
             raise PermissionError(errno.EACCES, "Permission denied", path)
-        return real(path)
+        return real(path, limit, follow=follow)
 
-    monkeypatch.setattr(transplt.run.worker, "read_file", read_file)
+    monkeypatch.setattr(transplt.run.worker, "read_regular", read_regular)
     result = run(source, jobs=0)
     assert [(finding.path, finding.code) for finding in result.unread] == [("b.py", "NPU909"), ("c.txt", "NPU909")]
     assert only_project(result.output) == {"a.py"}

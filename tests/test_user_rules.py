@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.harness import clean
-from transplt.apply.engine import migrate_source
+from transplt.apply.engine import index_source, migrate_source
 from transplt.finding import FileResult, Level
+from transplt.project.facts import ProjectFacts
 from transplt.rules.rule_file import problems
 from transplt.settings import Settings
 
@@ -283,3 +284,86 @@ def test_a_users_own_unsupported_name() -> None:
     result = run("import lib\nlib.f()\n", {"UnsupportedRule": [{"name": "lib.f", "help": "use g"}]})
     (record,) = result.findings
     assert (record.code, record.level, record.help, result.changed) == ("NPU004", Level.MANUAL, "use g", False)
+
+
+# --- the project's own -----------------------------------------------------------------------------------------------
+
+
+def left(source: str, *rules: dict[str, Any], files: dict[str, str] | None = None) -> list[tuple[int, str]]:
+    """The lines and codes of what is left of a file of a project that the rules do not change."""
+    settings = Settings(user_rules=tuple((f"r{i}.json", json.dumps({"rules": each})) for i, each in enumerate(rules)))
+    texts = {"app/m.py": clean(source), **{path: clean(text) for path, text in (files or {}).items()}}
+    facts = [index_source(text.encode(), path, settings) for path, text in texts.items()]
+    result = migrate_source(texts["app/m.py"].encode(), "app/m.py", settings, ProjectFacts.join(facts))
+    assert result.data.decode() == texts["app/m.py"]
+    return [(finding.span.line, finding.code) for finding in result.findings if finding.open]
+
+
+RENAME, DELETE = name("func", "new_func"), argument("func", 0, "")
+OWN = {
+    "a function": "def func(x): pass\nfunc(1)\n",
+    "a function further down": "def f():\n    return func(1)\nasync def func(x): pass\n",
+    "a function of a function": "def f():\n    def func(x): pass\n    func(1)\n",
+    "a class": "class func: pass\nfunc(1)\n",
+    "a parameter": "def run(func):\n    func(1)\n",
+    "a variable": "func = make()\nfunc(1)\n",
+    "a loop": "for func in many:\n    func(1)\n",
+    "an import beside": "from .lib import func\nfunc(1)\n",
+    "an import above": "from ..lib import func as func\nfunc(1)\n",
+    "an import of a module": "from app.lib import func\nfunc(1)\n",
+    "an import by a shorter name": "from lib import func\nfunc(1)\n",
+    "an import of another name": "from app.lib import other as func\nfunc(1)\n",
+    "a star": "from app.lib import *\nfunc(1)\n",
+}
+
+
+@pytest.mark.parametrize("what", OWN)
+@pytest.mark.parametrize("rule", [RENAME, DELETE, name("func", "lib.g")], ids=["rename", "argument", "dotted"])
+def test_calls_of_what_the_project_defines_are_left_and_said(what: str, rule: dict[str, Any]) -> None:
+    files = {"app/__init__.py": "", "app/lib.py": "def func(x): pass\ndef other(x): pass\ncuda = 1\n", "lib/x.py": ""}
+    line = next(at for at, text in enumerate(OWN[what].splitlines(), 1) if "func(1)" in text)
+    if what == "an import above":
+        files["lib/__init__.py"] = "def func(x): pass\n"
+    assert left(OWN[what], rule, files=files) == [(line, "NPU005")]
+
+
+def test_a_call_that_two_rules_are_for_is_said_once() -> None:
+    assert left("def func(x): pass\nfunc(1)\n", RENAME, DELETE) == [(2, "NPU005")]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("def func(x): pass\nlib.func(1)\n", "def func(x): pass\nlib.new_func(1)\n"),
+        ("class A:\n    def func(x): pass\n    def g(self): self.func(1)\n",
+         "class A:\n    def func(x): pass\n    def g(self): self.new_func(1)\n"),
+        ("class A:\n    def func(x): pass\nfunc(1)\n", "class A:\n    def func(x): pass\nnew_func(1)\n"),
+        ("def f():\n    def func(x): pass\nfunc(1)\n", "def f():\n    def func(x): pass\nnew_func(1)\n"),
+        ("from other import *\nfunc(1)\n", "from other import *\nnew_func(1)\n"),
+        ("from other import func\nfunc(1)\n", "from other import new_func\nnew_func(1)\n"),
+        ("try:\n    from other import func\nexcept ImportError:\n    def func(x): pass\nfunc(1)\n",
+         "try:\n    from other import new_func as func\nexcept ImportError:\n    def func(x): pass\nfunc(1)\n"),
+    ],
+)  # fmt: skip
+def test_what_is_not_the_projects_own_follows_the_rule(before: str, expected: str) -> None:
+    assert after(before, RENAME) == expected
+
+
+def test_what_binds_a_name_and_would_not_follow_keeps_its_calls() -> None:
+    for binds in ("from lib import other as func", "func = torch.cuda.func", "import func"):
+        result = run(f"import torch\n{binds}\nfunc(1)\n", RENAME)
+        assert result.data.decode().endswith("func(1)\n") and "new_func" not in result.data.decode()
+        assert "NPU005" in [finding.code for finding in result.findings]
+    assert after("from lib import other as func\nfunc(1)\n", name("func", "x.g")).endswith("\nx.g(1)\n")
+    assert after("import lib\nfunc = lib.func\nfunc(1, 2)\n", DELETE) == "import lib\nfunc = lib.func\nfunc(2)\n"
+
+
+def test_a_rule_for_a_module_leaves_the_projects_own_of_that_name() -> None:
+    files = {"utils/__init__.py": "", "utils/a.py": ""}
+    source = "import utils\nimport utils.a as a\nfrom utils.a import f\nutils.g()\n"
+    assert left(source, module("utils", "tools"), files=files) == [(1, "NPU005"), (2, "NPU005"), (3, "NPU005")]
+    assert after("import utils\nutils.g()\n", module("utils", "tools")) == "import tools\ntools.g()\n"
+
+
+def test_what_the_project_defines_can_be_ignored() -> None:
+    assert left("def func(): pass\nfunc()  # transplt: ignore[NPU005]\n", RENAME) == []

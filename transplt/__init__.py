@@ -1,17 +1,17 @@
 """transplt: PyTorch training projects for CUDA GPUs, rewritten for Ascend NPUs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here: with `python -m transplt` the current folder, which may be anybody's, is still searched.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from transplt.commands.library import check, migrate_source, migrate_tree
 
 __all__ = ["check", "migrate_source", "migrate_tree"]
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """The functions of transplt.commands.library, imported when one of them is asked for."""
     if name in __all__:
         from transplt.commands import library

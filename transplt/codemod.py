@@ -36,12 +36,12 @@ class Migrate(CodemodCommand):
         context: CodemodContext,
         torch_version: str | None = None,
         style: str = "npu",
-        rules: Sequence[str] | None = None,
+        rules: str | Sequence[str] | None = None,
         similar: bool = False,
         unsafe_fixes: bool = False,
     ) -> None:
         super().__init__(context)
-        self.torch_version, self.style, self.rules = torch_version, style, tuple(rules or ())
+        self.torch_version, self.style, self.rules = torch_version, style, rules or ()
         self.similar, self.unsafe_fixes = similar, unsafe_fixes
 
     def transform_module_impl(self, tree: cst.Module) -> cst.Module:

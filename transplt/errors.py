@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 
@@ -23,10 +24,29 @@ class CannotFinish(TranspltError):
     exit_code = 3
 
 
+#: Of a longer path its two ends are shown.
+_LONGEST = 300
+_END = 100
+
+
 def shown(path: str | os.PathLike[str]) -> str:
-    """`path` as printable text: bytes that are not UTF-8, control characters and lone surrogates are escaped."""
+    """`path` as printable text: bytes that are not UTF-8, control characters and lone surrogates are escaped.
+
+    One that no sentence can hold is shortened in the middle.
+    """
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return text if len(text) <= _LONGEST else f"{text[:_END]}...{text[-_END:]}"
+
+
+def possible_path(path: str) -> str:
+    """The path. UsageError when the system can have no file of that name: it is too long."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{shown(path)}: {reason(error)}") from error
+    return path
 
 
 def reason(error: OSError) -> str:

@@ -39,7 +39,8 @@ class Settings:
     950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
     a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
     as they are spelled (all that train when there are none). `amp` is native, apex or off; `loss_scale` is `dynamic`
-    or a number; `tune` holds (name, value) of the tunings. With `show` edits are shown and not made, as by `check`.
+    or a number; `tune` holds (name, value) of the tunings. With `show` edits are shown and not made, as by `check`;
+    `in_place` says that the file stays where it is, so that comments which ignore nothing may go.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -64,6 +65,7 @@ class Settings:
     combine_ddp: bool = False
     tune: tuple[tuple[str, str], ...] = ()
     show: bool = False
+    in_place: bool = False
 
     @property
     def adds_code(self) -> bool:

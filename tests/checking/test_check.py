@@ -53,7 +53,7 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
         (["check"], True),
         (["check", "-"], True),
         (["check", "--output-format", "json"], True),
-        (["check", "--output-format", "sarif", "--statistics"], True),
+        (["check", "--output-format", "json", "--statistics"], True),
         (["check", "--fix", "--style", "npu", "--allow-dirty"], False),
         (["check", "--diff"], False),
         (["check", "--fix", "--diff"], False),
@@ -129,7 +129,7 @@ def test_fix_writes_the_safe_edits_and_reports_the_rest_where_it_stands_now(proj
     assert (project / "train.py").read_text() == FIXED
     assert out.startswith("train.py:9:12: NPU507 ")
     assert out.count("\n") == 1
-    assert err.startswith("fixed 2 edits in 1 file\nfound 1 finding in 3 files\n")
+    assert err.startswith("fixed 2 edits in 1 file\nfound 1 finding in 1 file (3 files looked at)\n")
 
 
 def test_fix_until_nothing_is_left(project: Path, call: Call) -> None:
@@ -290,6 +290,28 @@ def test_statistics(project: Path, call: Call) -> None:
     assert "     1 NPU507 [ ] DataParallel does not run on NPU\n" in out
 
 
+def test_statistics_for_programs(project: Path, call: Call) -> None:
+    code, out, _ = call("check", "--statistics", "--output-format", "json")
+    rows = json.loads(out)
+    assert code == 1
+    assert {"code": "NPU201", "title": "A device string", "count": 1, "fixable": 1} in rows
+    assert {"code": "NPU507", "title": "DataParallel does not run on NPU", "count": 1, "fixable": 0} in rows
+    _, lines, _ = call("check", "--statistics", "--output-format", "json-lines")
+    assert [json.loads(line) for line in lines.splitlines()] == rows
+    _, text, _ = call("check", "--statistics", "--output-format", "concise")
+    assert text == call("check", "--statistics")[1]
+    code, out, err = call("check", "--statistics", "--output-format", "sarif", "--fix", "--style", "npu")
+    assert (code, out) == (2, "")
+    assert "--statistics has no form in sarif; it goes with text, concise, json, json-lines" in err
+    assert (project / "train.py").read_text() == TRAIN
+
+
+def test_files_with_findings_and_files_looked_at(project: Path, call: Call) -> None:
+    assert call("check", "train.py")[2].startswith("found 3 findings in 1 file\n")
+    assert call("check")[2].startswith("found 3 findings in 1 file (2 files looked at)\n")
+    assert call("check", "setup.py")[2] == "nothing left to do in 1 file\n"
+
+
 def test_settings_exclude_and_ignore(project: Path, call: Call) -> None:
     (project / "old").mkdir()
     (project / "old" / "a.py").write_text(TRAIN)
@@ -326,7 +348,7 @@ def test_only_new_findings_fail(project: Path, call: Call) -> None:
     code, out, err = call("check", "--baseline", "base.json", "--output-format", "concise")
     assert code == 1
     assert out == "train.py:11:7: NPU101 [*] torch.cuda.synchronize -> torch.npu.synchronize\n"
-    assert err.startswith("found 1 finding in 3 files, 3 more in the baseline\n")
+    assert err.startswith("found 1 finding in 1 file (3 files looked at), 3 more in the baseline\n")
 
 
 def test_a_baseline_is_the_same_from_everywhere(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,3 +398,24 @@ def test_config_shows_what_is_in_force_and_where_from(project: Path, call: Call)
     code, _, err = call("config")
     assert code == 2
     assert "did you mean 'style'?" in err
+
+
+def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Call) -> None:
+    first = "a = 1  # transplt: ignore[NPU201]\n"
+    source = first + 'import torch\nb = torch.device("cuda")  # transplt: ignore[NPU201, NPU507]\n'
+    (project / "train.py").write_text(source)
+    (project / "run.sh").write_text("echo hi  # transplt: ignore[NPU801]\n")
+    code, out, _ = call("check", "--output-format", "concise")
+    assert code == 1
+    assert out == (
+        "run.sh:1:10: NPU612 this comment ignores nothing: no finding of this line has NPU801\n"
+        "train.py:1:6: NPU612 [*] this comment ignores nothing: no finding of this line has NPU201\n"
+        "train.py:3:46: NPU612 [*] this comment ignores some things in vain: no finding of this line has NPU507\n"
+    )
+    assert call("check", "--ignore", "NPU612")[0] == 0
+    assert call("check", "--select", "NPU5,NPU612", "--fix", "--style", "npu", "--allow-dirty")[0] == 0
+    assert (project / "train.py").read_text() == source.replace(", NPU507", "")
+    assert call("check", "train.py")[0] == 0  # one file alone does not show what others do to it
+    call("check", "--fix", "--style", "npu", "--allow-dirty")
+    assert (project / "train.py").read_text() == "a = 1\n" + source.replace(", NPU507", "").partition("\n")[2]
+    assert (project / "run.sh").read_text().endswith("ignore[NPU801]\n")

@@ -78,6 +78,14 @@ def test_the_owner_is_kept(project: Path) -> None:
     assert (file.stat().st_uid, file.read_bytes()) == (12345, b"new")
 
 
+@pytest.mark.parametrize("name", ["x" * 252 + ".py", "\u4e2d" * 84 + ".py"])
+def test_a_name_as_long_as_the_system_takes(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"old")
+    replace_file(file, b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"new")]
+
+
 def test_without_git_nothing_is_written(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     commit_all(project)
     monkeypatch.setenv("PATH", str(project))

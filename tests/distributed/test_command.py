@@ -84,3 +84,74 @@ def test_wrong_usage(project: Path, arguments: list[str], why: str) -> None:
     done = transplt(*arguments, cwd=project.parent)
     assert done.returncode == 2, done.stderr
     assert why in done.stderr
+
+
+TWO = """\
+import torch
+
+from net import Trainer
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+head = make_head()
+head.train()
+count = 1
+Trainer(model)
+for x in []:
+    model(x).sum().backward()
+"""
+NET = "class Trainer:\n    def __init__(self, model):\n        self.net = model\n        self.net.train()\n"
+
+
+@pytest.mark.parametrize("more", [(), ("--diff",), ("--report-only",)])
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("nomodel", "there are model, head, self.net"),
+        ("optimizer", "there are model, head, self.net"),
+        ("count", "there are model, head, self.net"),
+        ("self.head", "there are model, self.net, head"),
+        ("q" * 4000, "there are model, head, self.net"),
+    ],
+)
+def test_a_model_that_is_not_there_is_refused(name: str, there: str, more: tuple[str, ...], project: Path) -> None:
+    (project / "src" / "main.py").write_text(TWO)
+    (project / "src" / "net.py").write_text(NET)
+    command = ("-i", "work", "-o", "out", *more, "distributed", "-m", "src/main.py", "-t", "model", "-t", name)
+    done = transplt(*command, cwd=project.parent)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: -t ")
+    assert f": no model of the program of src/main.py has this name; {there}\n" in done.stderr
+    assert len(done.stderr) < 400
+    assert sorted(path.name for path in project.parent.iterdir()) == ["work"]
+
+
+@pytest.mark.parametrize("name", ["model", "head", "net", "self.net"])
+def test_models_that_are_there_are_taken(name: str, project: Path) -> None:
+    (project / "src" / "main.py").write_text(TWO)
+    (project / "src" / "net.py").write_text(NET)
+    done = transplt("-i", "work", "-o", "out", "distributed", "-m", "src/main.py", "-t", name, cwd=project.parent)
+    assert done.returncode in (0, 1), done.stderr
+
+
+@pytest.mark.parametrize(("name", "code"), [("net", 1), ("nomodel", 2)])
+def test_a_model_that_nothing_is_asked_of(name: str, code: int, project: Path) -> None:
+    (project / "src" / "main.py").write_text("import torch\nnet = make()\nnet(1).backward()\n")
+    done = transplt("-i", "work", "-o", "out", "distributed", "-m", "src/main.py", "-t", name, cwd=project.parent)
+    assert done.returncode == code
+    assert ("no model is in sight" in done.stderr) is (code == 2)
+
+
+def test_a_main_file_that_is_left_out_or_cannot_be_read_is_refused(project: Path) -> None:
+    (project / "src" / "bad.py").write_text("x = 1\ndef f(:\n")
+    (project / "src" / "latin.py").write_bytes(b"x = '\xff'\n")
+    for arguments, why in (
+        (["-m", "src/bad.py"], "-m src/bad.py:2: syntax error"),
+        (["-m", "src/latin.py"], "-m src/latin.py:1: no encoding is declared"),
+        (["-m", "src/main.py", "--exclude", "src/main.py"], "the migration leaves this file out (excluded)"),
+        (["-m", "src/main.py", "--exclude", "src/"], "the migration leaves this file out (excluded)"),
+    ):
+        done = transplt("-i", "work", "-o", "out", "distributed", *arguments, cwd=project.parent)
+        assert done.returncode == 2
+        assert why in done.stderr
+        assert not (project.parent / "out").exists()

@@ -31,6 +31,8 @@ _DEBUG = {
 _TO_HOST = frozenset({"item", "cpu", "numpy", "tolist"})
 _LOADER = "torch.utils.data.DataLoader"
 _DDP = "torch.nn.parallel.DistributedDataParallel"
+_OVERFLOW = ("torch.baddbmm", "torch.Tensor.baddbmm")
+_DETERMINISTIC = "torch.use_deterministic_algorithms"
 #: What has to be done, not only known.
 _WORK = frozenset({"channels_last", "fork"})
 #: Where one finding a file says it.
@@ -41,6 +43,17 @@ _ONCE = frozenset({"float64", "environment", "deterministic"})
 def _advice() -> dict[str, Any]:
     items: dict[str, Any] = read_table("support/advice.json")["advice"]
     return items
+
+
+def advice_on(api: str) -> list[dict[str, Any]]:
+    """What there may be to say of calls of an API, whatever their arguments: code, message, help, source."""
+    keys = ["dynamic_shape"] if api in _DYNAMIC or api == "torch.where" else []
+    keys += ["pin_memory", "workers", "last_batch"] if api == _LOADER else []
+    keys += ["ddp"] if api == _DDP else []
+    keys += ["debug_switch"] if api in _DEBUG else []
+    keys += ["overflow"] if api in _OVERFLOW else []
+    keys += ["deterministic"] if api == _DETERMINISTIC else []
+    return [_advice()[key] for key in keys]
 
 
 def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
@@ -87,9 +100,9 @@ def _call(file: ScannedFile, use: Use, call: ast.Call) -> Iterator[tuple[ast.exp
         yield call, "ddp", api
     elif api in _DEBUG and not (_DEBUG[api] and _is(argument(call, "mode", 0), False)):
         yield call, "debug_switch", api
-    elif api in ("torch.baddbmm", "torch.Tensor.baddbmm"):
+    elif api in _OVERFLOW:
         yield call, "overflow", api
-    elif api == "torch.use_deterministic_algorithms" and _is(argument(call, "mode", 0), True):
+    elif api == _DETERMINISTIC and _is(argument(call, "mode", 0), True):
         yield call, "deterministic", api
 
 

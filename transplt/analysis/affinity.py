@@ -42,6 +42,12 @@ def _by_api() -> dict[str, str]:
     return {api: key for key, form in _forms().items() for api in form["apis"]}
 
 
+def form_of(api: str) -> dict[str, Any] | None:
+    """The faster form of an API: replacement, caveats, source; None where there is none."""
+    key = _by_api().get(api)
+    return None if key is None else _forms()[key]
+
+
 def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
     """The faster forms of a file; one finding a place."""
     found: list[Note] = []

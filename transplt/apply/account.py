@@ -242,9 +242,16 @@ def own_names(work: Work) -> list[Range]:
     scan, source = work.scan, work.source
     kept: list[Range] = []
     words = [word for word in _WORDS if word.encode() in source.utf8]
+    known: dict[int, str | None] = {}  # by what binds a name, else by the scope in which it stands
     for word in words:
+        known.clear()
         for node in scan.names.get(word, ()):
-            reason = _why_name(work, node)
+            scope = scan.scope_of(node)
+            found = work.names.lookup(word, scope)
+            key = id(scope) if found is None else id(found[1])
+            if key not in known:
+                known[key] = _why_name(work, node)
+            reason = known[key]
             if reason is not None:
                 kept.append((*source.extent(node), reason))
         if not word.islower():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transplt.apply.account import settle
+from transplt.apply.ignore_findings import unused_findings, word_findings
 from transplt.apply.outcome import Outcome
 from transplt.apply.verify import applies, what_holds
 from transplt.edits.edit import Edit, Note
@@ -28,6 +29,8 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     findings += [ignores.mark(finding_of(work, note)) for note in account.unknown]
     findings += findings_of(work.source, work.scan.path, outcome.pieces)
     findings += [_line(work, item) for item in outcome.lines]
+    if ignores.lines:
+        _look_at_comments(work, ignores, outcome, findings)
     if work.settings.annotate:
         _annotate(work, outcome, findings)
     findings.sort(key=Finding.sort_key)
@@ -40,6 +43,16 @@ def carry_out(data: bytes, work: Work) -> FileResult:
         changed=outcome.data != data,
         reasons=account.reasons,
     )
+
+
+def _look_at_comments(work: Work, ignores: Ignores, outcome: Outcome, findings: list[Finding]) -> None:
+    """Say what is wrong with comments that ignore findings, and take out those that ignore none."""
+    findings += word_findings(work, ignores)
+    said, gone = unused_findings(work, ignores, outcome.spliced)
+    findings += said
+    if gone:
+        outcome.spliced = sorted([*outcome.spliced, *gone])
+        outcome.data = work.source.encode(splice(work.source.utf8, outcome.spliced))
 
 
 def _annotate(work: Work, outcome: Outcome, findings: list[Finding]) -> None:

@@ -110,8 +110,8 @@ def _finished(
     recalled = _recall(path, data)
     silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not worth_a_look(data, settings))
     if silent and not settings.adds_code:
-        if _readable(data) is not None:
-            return _unreadable(data, path)
+        if (error := _readable(data, alone=not project.known)) is not None:
+            return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
         source, found, slots = recalled or (*_scanned(data, path), None)
@@ -145,20 +145,18 @@ def _scanned(data: bytes, path: str) -> tuple[Source, Scan]:
     return source, scan(source, parse(source), path)
 
 
-def _readable(data: bytes) -> UnreadableSource | None:
-    """Files without a literal are not parsed; their bytes are looked at all the same."""
+def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
+    """Why Python does not read a file without a literal. Of a project it is not parsed, only its bytes are looked at;
+    of a file that is given alone somebody wants to know.
+    """
     try:
-        if not data.isascii() or b"\0" in data:
+        if alone:
+            parse(read_source(data))
+        elif not data.isascii() or b"\0" in data or b"coding" in data[:1000]:
             read_source(data)
     except UnreadableSource as error:
         return error
     return None
-
-
-def _unreadable(data: bytes, path: str) -> FileResult:
-    error = _readable(data)
-    assert error is not None
-    return unreadable_result(data, path, error)
 
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:

@@ -10,12 +10,15 @@ forgotten `.cuda()`) makes no choice: it is edited.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 
 from transplt.edits.edit import Edit, Extent, Kept, Note
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.project import npu_choices
 from transplt.project.npu_choices import mentions_npu, npu_places
+from transplt.syntax.asks import index_in
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.source import Source
 
@@ -33,15 +36,18 @@ def leave_npu_code(work: Work) -> None:
     if not work.project.portable and not (places and npu_choices.chooses(work.scan, choices)):
         return
     where = "file" if places else "project"
-    sides = [side for choice in choices for side in npu_choices.sides(work.source, choice)]
+    below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
+    choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
+    sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
+    areas = _Areas(sides)
     planned = work.rewrites
-    said = [work.source.extent(edit.node)[0] for edit in planned]
+    said = sorted(work.source.extent(edit.node)[0] for edit in planned)
     work.edits = [edit for edit in planned if edit.user]
     for edit in planned:
         extent = work.source.extent(edit.node)
         if edit.user:
             continue
-        if _inside(extent, sides):
+        if areas.hold(extent):
             work.add(Kept(extent, REASON))
         elif edit.code == "NPU207":
             work.add(Kept(extent, "text for people"))
@@ -49,7 +55,7 @@ def leave_npu_code(work: Work) -> None:
             work.add(Kept(extent, "under a condition that asks for CUDA"))
         else:
             work.add(_left(edit, extent, where))
-    work.withdraw_notes(lambda note: note.code != CODE and _inside(note.extent, sides))
+    work.withdraw_notes(lambda note: note.code != CODE and areas.hold(note.extent))
     for side in sides:
         work.add(Kept(side, REASON))
 
@@ -66,17 +72,26 @@ def _left(edit: Edit, extent: Extent, where: str) -> Note:
     )
 
 
-def _inside(extent: Extent, areas: list[Extent]) -> bool:
-    return any(start <= extent[0] and extent[1] <= end for start, end in areas)
+class _Areas:
+    """Byte ranges; whether one of them holds another range costs a binary search."""
+
+    def __init__(self, areas: list[Extent]) -> None:
+        in_order = sorted(areas)
+        self.starts = [start for start, _ in in_order]
+        self.ends = list(accumulate((end for _, end in in_order), max))  # the last end of those that begin so far
+
+    def hold(self, extent: Extent) -> bool:
+        before = bisect_right(self.starts, extent[0])
+        return before > 0 and extent[1] <= self.ends[before - 1]
 
 
 def _under_a_cuda_condition(source: Source, node: ast.AST, said: list[int]) -> bool:
     """True for code that runs only where a condition around it has asked for CUDA; the condition is reported itself."""
     while not isinstance(node, (ast.Module, *FUNCTIONS, ast.ClassDef)):
         above = parent(node)
-        if isinstance(above, ast.If) and node in above.body:
+        if isinstance(above, ast.If) and index_in(above, "body", node) >= 0:
             start, end = source.extent(above.test)
-            if any(start <= at < end for at in said):
+            if bisect_left(said, start) < bisect_left(said, end):
                 return True
         node = above
     return False

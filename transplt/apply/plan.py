@@ -21,6 +21,7 @@ def plan(
     source: Source, found: Scan, rules: RuleSet, settings: Settings, project: ProjectFacts, slots: Slots | None = None
 ) -> Work:
     """What fixers find in a file. `slots`: where its values go, as far as that is known without its project."""
+    rules = rules.beside(project.packages)
     work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_slots=slots)
     themes = _themes(settings) if settings.adds_code else ()
     for fixer in (*(each for each in themes if each.rank < 0), *in_force(settings)):

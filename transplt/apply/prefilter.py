@@ -8,10 +8,14 @@ from transplt.apply.plan import in_force
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
 
+_TOOL = b"transplt"
+
 
 def worth_a_look(data: bytes, settings: Settings) -> bool:
     """Whether the bytes hold a literal of the rules in force, in any case; most files of a library hold none."""
     lowered = data.lower()
+    if _TOOL in lowered:  # it may speak to us in a comment
+        return True
     return any(word in lowered for word in _words(settings.torch_version, settings.similar, settings.user_rules))
 
 

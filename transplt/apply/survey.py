@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transplt.apply.ignore_findings import word_findings
 from transplt.apply.verify import applies
 from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
@@ -15,6 +16,7 @@ def survey(data: bytes, work: Work) -> FileResult:
     edits = [edit for edit in work.rewrites if not ignores.drop(edit)]
     findings = [ignores.mark(finding_of(work, note)) for note in [*work.notes, *ignores.dropped]]
     findings += [ignores.mark(_finding(work, edit)) for edit in edits]
+    findings += word_findings(work, ignores)
     findings.sort(key=Finding.sort_key)
     return FileResult(work.scan.path, data, tuple(findings), changed=any(each.applied for each in findings))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.checked import CheckedFinding, CheckResult
+from transplt.text.regular_file import RECORDS, read_regular
 
 _FORMAT = 1
 
@@ -17,7 +18,7 @@ _FORMAT = 1
 def read_baseline(path: Path) -> frozenset[str]:
     """The fingerprints in a baseline file. UsageError when it is not there or is none."""
     try:
-        table: Any = json.loads(path.read_bytes())
+        table: Any = json.loads(read_regular(path, RECORDS))
     except FileNotFoundError as error:
         raise UsageError(f"there is no baseline {shown(path)}; write it with --update-baseline") from error
     except OSError as error:

@@ -15,6 +15,7 @@ from transplt.disk.records import Progress
 from transplt.disk.walk import Entry
 from transplt.finding import Finding
 from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
+from transplt.run.kept_back import kept_back
 from transplt.run.options import Options
 from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
@@ -46,6 +47,9 @@ def check_paths(
         files, unread = work_through(worker, project.every or (), project.wanted, jobs, step)
         unread += [unread_finding(path, why) for path, why in project.unreadable]
         result = _joined(result, project, sorted(files, key=lambda each: each.path), unread)
+        wanted = [entry.path for entry in project.wanted]
+        notes = kept_back(project.config, project.settings, wanted, project.excluded)
+        result = replace(result, notes=(*result.notes, *notes))
     return result
 
 
@@ -66,14 +70,15 @@ def check_text(
     worker.known[inner] = data
     record = worker.finish(Entry(inner, len(data), 0o644))
     assert isinstance(record, CheckedFile)
-    return _joined(CheckResult(), project, [record], [])
+    notes = kept_back(project.config, project.settings, [inner], ())
+    return replace(_joined(CheckResult(), project, [record], []), notes=notes)
 
 
 def _worker(
     project: CheckedProject, ignores: tuple[tuple[str, tuple[str, ...]], ...], fix: bool, diff: bool
 ) -> FileWorker[CheckedFile]:
     ignored = (*project.settings.per_file_ignores, *ignores)
-    settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff)
+    settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
     keep: Callable[[str, MigratedFile], CheckedFile] = partial(checked, fix=fix, diff=diff)
     return FileWorker(str(project.root), settings, project.torch, keep)
 
@@ -107,6 +112,7 @@ def _joined(
         changes=(*result.changes, *changes),
         patch=result.patch + b"".join(each.patch for each in files),
         roots=(*result.roots, project.root),
+        notes=result.notes,
     )
 
 

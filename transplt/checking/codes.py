@@ -13,7 +13,7 @@ _PREFIX = re.compile(r"NPU[0-9]{0,3}")
 
 def parse_codes(values: Sequence[str], option: str) -> tuple[str, ...]:
     """The prefixes in `values`, which may hold several with commas between. UsageError for what is none."""
-    from transplt.rules.pages import all_codes
+    from transplt.rules.pages import all_codes, is_prefix
 
     found = tuple(word.upper() for value in values for word in value.replace(",", " ").split())
     for prefix in found:
@@ -21,7 +21,7 @@ def parse_codes(values: Sequence[str], option: str) -> tuple[str, ...]:
             close = difflib.get_close_matches(prefix, all_codes(), n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise UsageError(f"{option}: {prefix} is no prefix of a code such as NPU2 or NPU201{hint}")
-        if not prefix.startswith("NPU0") and not any(code.startswith(prefix) for code in all_codes()):
+        if not is_prefix(prefix):
             raise UsageError(f"{option}: no code starts with {prefix}")
     return found
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from transplt.disk.git_command import status
 from transplt.disk.git_index import find_repository
 from transplt.disk.replace import replace_file
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.checked import ChangedFile
+from transplt.text.regular_file import SOURCE, read_regular
 
 
 def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
@@ -32,14 +33,11 @@ def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
 
 def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
     """Tracked files of the repository that differ from HEAD, and those of `files` that it does not track."""
-    command = ["git", "-C", str(top), "-c", "core.fsmonitor=false", "status", "--porcelain", "-z", "--no-renames"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
+        said = status(top)
+    except OSError as error:
         raise UsageError(f"git cannot say whether {shown(top)} is clean; give --allow-dirty to go on") from error
-    rows = [(row[:2], os.fsdecode(row[3:])) for row in done.stdout.split(b"\0") if row]
+    rows = [(row[:2], os.fsdecode(row[3:])) for row in said.split(b"\0") if row]
     ours = [os.path.relpath(file, os.path.realpath(top)).replace(os.sep, "/") for file in files]
     tracked = [name for state, name in rows if state != b"??"]
     new = [name for state, name in rows if state == b"??"]
@@ -51,7 +49,7 @@ def write_changes(changes: Iterable[ChangedFile]) -> None:
     """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read."""
     for change in changes:
         try:
-            if change.file.read_bytes() != change.before:
+            if read_regular(change.file, SOURCE) != change.before:
                 raise CannotFinish(f"{shown(change.path)} was changed by somebody else; it is left as it is")
             replace_file(change.file, change.data)
         except OSError as error:

@@ -24,7 +24,8 @@ PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "requirements.txt", MANIF
 class CheckedProject:
     """A project and what of it is looked at. Paths of entries are relative to `root`, a real path.
 
-    `every` holds all its files when a folder was given, so that it is known what they say to each other.
+    `every` holds all its files when a folder was given, so that it is known what they say to each other; `excluded` are
+    paths that were asked for and are left out.
     """
 
     root: Path
@@ -34,6 +35,7 @@ class CheckedProject:
     wanted: list[Entry] = field(default_factory=list)
     every: list[Entry] | None = None
     unreadable: list[tuple[str, str]] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
 
     def shown(self, path: str) -> str:
         """A path of the project as it is shown: relative to the current folder when it lies in it, else absolute."""
@@ -59,7 +61,7 @@ def project_root(folder: Path, config: Config) -> Path:
 
 def open_project(folder: Path, options: Options) -> CheckedProject:
     """The project around `folder` with the settings in force. UsageError when these are wrong."""
-    config = find_config(folder)
+    config = find_config(folder, isolated=options.isolated)
     return _project(project_root(folder, config), config, options)
 
 
@@ -75,7 +77,7 @@ def find_inputs(paths: Sequence[Path], options: Options) -> list[CheckedProject]
     for path in paths:
         full = real_path(path)
         folder = full if full.is_dir() else full.parent
-        config = find_config(folder)
+        config = find_config(folder, isolated=options.isolated)
         root = project_root(folder, config)
         if root not in projects:
             projects[root] = _project(root, config, options)
@@ -112,6 +114,7 @@ def _add_file(project: CheckedProject, full: Path, inner: str, options: Options)
     except ValueError as error:
         raise UsageError(f"a pattern of --exclude cannot be read: {error}") from error
     if excluded.matches(inner):
+        project.excluded.append(inner)
         return
     info = os.stat(full)
     project.wanted.append(Entry(inner, info.st_size, stat.S_IMODE(info.st_mode)))
@@ -127,4 +130,5 @@ def _add_folders(project: CheckedProject, prefixes: tuple[str, ...], options: Op
     )
     project.every = found.files
     project.wanted += [entry for entry in found.files if entry.path.startswith(prefixes)]
+    project.excluded += [item.path for item in found.left_out if item.path.startswith(prefixes)]
     project.unreadable += [(path, why) for path, why in found.unreadable if path.startswith(prefixes)]

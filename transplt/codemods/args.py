@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from transplt.codemods.own_definitions import left, own_definition
 from transplt.edits.edit import Decides, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -87,8 +88,14 @@ def _named(work: Work, call: ast.Call) -> Finds:
     full = work.names.qualified(call.func) or ""
     last = last_name(call.func)
     done: set[int] = set()
+    by_last = work.rules.user.last_args.get(last, ())
+    if any(_applies(call, rule) for rule in by_last) and (own := own_definition(work, call.func)):
+        by_last = ()
+        if last not in work.rules.user.last_names:  # else its rename has said so
+            yield left(work, call.func, last, own)
     for table in (work.rules.user, work.rules.builtin):
-        for rule in (*table.args.get(full, ()), *table.last_args.get(last, ())):
+        of_last = by_last if table is work.rules.user else table.last_args.get(last, ())
+        for rule in (*table.args.get(full, ()), *of_last):
             if rule.arg_idx not in done and _applies(call, rule):
                 done.add(rule.arg_idx)
                 yield from _change_argument(work, call, rule, full or last)

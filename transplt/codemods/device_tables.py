@@ -8,7 +8,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.project.marks import DEVICE
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import index_in, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.displays import with_rows
 from transplt.trees.transform import CannotRewrite
@@ -49,7 +49,7 @@ def _display_of(node: ast.Constant) -> ast.Dict | None:
         key, above = above, parent(above)
     if isinstance(above, ast.BinOp) and above.left is key:
         key, above = above, parent(above)
-    if isinstance(above, ast.Dict) and any(item is key for item in above.keys):
+    if isinstance(above, ast.Dict) and index_in(above, "keys", key) >= 0:
         return above
     return None
 
@@ -64,8 +64,9 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     wanted = [
         (key, value) for key, value in rows if work.text(key).replace("'", '"').replace("cuda", "npu", 1) not in present
     ]
+    new = {id(key) for key, _ in wanted}
     for key, value in rows:
-        if not any(key is other for other, _ in wanted):
+        if id(key) not in new:
             yield from _hold(work, key, value)
     if not wanted or not looked_up_by_device(work, display) or _calls(wanted):
         return  # `strings` says what is left to say of the keys
@@ -78,7 +79,7 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
         for part in ast.walk(key):
             work.take(part)
         yield work.keep(key, REASON)
-        texts[display.keys.index(key)] = work.text(value)
+        texts[index_in(display, "keys", key)] = work.text(value)
         yield work.keep(value, REASON)
     names = ", ".join(work.text(key) for key, _ in wanted)
     yield Edit(
@@ -138,14 +139,16 @@ def looked_up_by_device(work: Work, display: ast.Dict) -> bool:
     roots = {slots.find(slot) for slot in reached}
     if any(DEVICE in slots.marks.get(root, ()) for root in roots):
         return True  # a table that goes where a device goes: map_location
-    return bool(roots) and any(
-        (slot := slots.of(table)) is not None and slots.find(slot) in roots and holds(slots, key, DEVICE)
-        for table, key in _lookups(work)
-    )
+    if not roots:
+        return False
+    by_root = work.between_visits.get("look-ups by slot")
+    if by_root is None:
+        by_root = work.between_visits["look-ups by slot"] = _lookups(work)
+    return any(holds(slots, key, DEVICE) for root in roots for key in by_root.get(root, ()))
 
 
-def _lookups(work: Work) -> list[tuple[ast.expr, ast.expr]]:
-    """(table, key) of the look-ups of a file: `t[k]`, `t.get(k)`, `k in t`."""
+def _lookups(work: Work) -> dict[str, list[ast.expr]]:
+    """The keys of the look-ups of a file (`t[k]`, `t.get(k)`, `k in t`) by the slot of the table."""
     found: list[tuple[ast.expr, ast.expr]] = []
     for node in work.scan.subscripts:
         if not isinstance(node.slice, (ast.Constant, ast.Slice)):
@@ -156,7 +159,11 @@ def _lookups(work: Work) -> list[tuple[ast.expr, ast.expr]]:
     for compare in work.scan.compares:
         if len(compare.ops) == 1 and isinstance(compare.ops[0], (ast.In, ast.NotIn)):
             found.append((compare.comparators[0], compare.left))
-    return found
+    keys: dict[str, list[ast.expr]] = {}
+    for table, key in found:
+        if (slot := work.slots.of(table)) is not None:
+            keys.setdefault(work.slots.find(slot), []).append(key)
+    return keys
 
 
 def _for_npu(key: str) -> str:

@@ -183,17 +183,24 @@ def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
     own = isinstance(value, ast.Name) and value.id in SELF
     if old == "is_cuda":
         return _stored(work, old) and (own or _receiver(node) in _SETTINGS)
-    return own and any(
-        not isinstance(other.ctx, ast.Load) and isinstance(other.value, ast.Name) and other.value.id in SELF
-        for other in work.scan.attributes.get(old, ())
-    )
+    return own and any(isinstance(target, ast.Name) and target.id in SELF for target in _stored_on(work, old))
 
 
 def _stored(work: Work, name: str) -> bool:
     """True when the project keeps data under an attribute of that name."""
     if name in work.project.flags or name in work.project.cuda_data:
         return True
-    return any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(name, ()))
+    return bool(_stored_on(work, name))
+
+
+def _stored_on(work: Work, name: str) -> list[ast.expr]:
+    """The objects whose attribute of that name the file writes or deletes; looked for once."""
+    key = f"objects with a stored {name}"
+    if key not in work.between_visits:
+        every = work.scan.attributes.get(name, ())
+        work.between_visits[key] = [each.value for each in every if not isinstance(each.ctx, ast.Load)]
+    found: list[ast.expr] = work.between_visits[key]
+    return found
 
 
 def _receiver(node: ast.Attribute) -> str:

@@ -231,6 +231,8 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     full = f"{base}.{alias.name}"
     local = alias.asname or alias.name
     by_user = work.rules.user.last_names.get(alias.name) if alias.asname is None else None
+    if by_user is not None and work.slots.own.project_name(full) is not None:
+        by_user = None  # the project's own: its definition would not follow
     matched = work.rules.resolve(full)
     if matched is None and by_user is None:
         return stays
@@ -300,7 +302,7 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> b
     """A local name may change when one import binds it, the new name is free, and no other file can see it."""
     if len(scope.bindings.get(local, ())) != 1 or not (user or mentions_cuda(local.encode().lower())):
         return False
-    if new in work.scan.names or any(new in other.bindings for other in work.scan.scopes.values()):
+    if new in work.scan.names or work.scan.binds(new):
         return False
     if b"transplt:" in work.source.utf8:
         return False  # a use that is switched off would keep the old name

@@ -16,7 +16,6 @@ from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.asks import dotted
-from transplt.syntax.scopes import Binding
 from transplt.trees.names import dotted as dotted_name
 
 fixer = Fixer(__name__, code="NPU002", rank=410)
@@ -41,7 +40,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     links = dotted(name)
     attrs = [node.attr for node in links if isinstance(node, ast.Attribute)]
     full = ".".join([base, *attrs])
-    binding = import_binding(work, name)
+    binding = work.names.import_of(name)
     held = local_target(work, binding, base) if binding is not None else _alias_target(work, base)
     local = work.renamed.get(binding, name.id) if binding is not None else name.id
     if binding is None and base != held and len(links) == 1:
@@ -187,17 +186,6 @@ def _rename_root(work: Work, name: ast.Name, local: str) -> Finds:
             local,
             api=name.id,
         )
-
-
-def import_binding(work: Work, name: ast.Name) -> Binding | None:
-    """The import that gives a name its value; the main one when an except clause holds a double."""
-    found = work.names.lookup(name.id, work.scan.scope_of(name))
-    if found is None:
-        return None
-    for binding in found[1]:
-        if binding.kind == "import":
-            return binding
-    return None
 
 
 def _alias_target(work: Work, base: str) -> str:

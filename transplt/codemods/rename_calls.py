@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from transplt.codemods.args import carry_over
-from transplt.codemods.rename import import_binding, needed_import
+from transplt.codemods.own_definitions import binding_that_stays, left, own_definition
+from transplt.codemods.rename import needed_import
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -22,8 +23,11 @@ def called_by_its_last_name(work: Work, call: ast.Call) -> Finds:
     rule = work.rules.user.last_names.get(last)
     if rule is None or (rule.skip_if is not None and rule.skip_if.holds(*shape(call))):
         return
-    if isinstance(func, ast.Name) and import_binding(work, func) in work.renamed:
+    if isinstance(func, ast.Name) and work.names.import_of(func) in work.renamed:
         return  # the import brings the new name
+    if own := own_definition(work, func) or ("" if "." in rule.new else binding_that_stays(work, func)):
+        yield left(work, func, last, own)
+        return
     carried = yield from carry_over(work, rule, func, last)
     if carried and work.take(func):
         yield _renamed(work, rule, func, last)

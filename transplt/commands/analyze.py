@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, JOBS, LEFT, RULES, Command, say
+from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.analysis_reports import DOCUMENT, RANKING
+from transplt.text.regular_file import RECORDS, read_regular
 
 _FORMATS = ("table", "json", "csv")
 _HARDWARE = ("A2", "A3", "950DT")
@@ -30,6 +31,7 @@ _LAYOUTS = ("src", "python", "lib")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")
 @RULES
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@ISOLATED
 @JOBS
 @EXIT_ZERO
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
@@ -70,6 +72,8 @@ def analyze(
     if not quiet:
         text = {"table": analysis_text, "json": analysis_json, "csv": analysis_csv}[form](summaries)
         click.echo(text, nl=False)
+        for note in [note for summary in summaries for note in summary.result.notes]:
+            say(note)
         if target is not None:
             say(f"written to {shown(target)}")
     left = any(summary.effort.left or not summary.result.complete for summary in summaries)
@@ -80,7 +84,7 @@ def read_library(folder: Path) -> dict[str, str]:
     """Names of a library that need a compiled extension, from its saved analysis. UsageError when that is none."""
     path = folder / DOCUMENT if folder.is_dir() else folder
     try:
-        table = json.loads(path.read_bytes())
+        table = json.loads(read_regular(path, RECORDS))
         names = {str(name): str(extension) for name, extension in table["extensions"].items()}
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, JOBS, RULES, Command, say
+from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
@@ -40,6 +40,7 @@ _STDIN = "-"
 @click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
+@ISOLATED
 @JOBS
 @EXIT_ZERO
 @click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
@@ -73,25 +74,27 @@ def check(
     from transplt.checking.check_run import check_paths, check_text
     from transplt.checking.codes import parse_codes, switched_off
     from transplt.report.console import progress_bar
-    from transplt.report.formats import render
-    from transplt.report.formats.text import footer, render_statistics
+    from transplt.report.formats import STATISTICS, render
+    from transplt.report.formats.text import footer
     from transplt.run.options import Options
 
     if update_baseline and (baseline is None or fix):
         raise UsageError("--update-baseline writes the file of --baseline, and goes without --fix")
+    if statistics and output_format not in STATISTICS:
+        raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
     stdin = paths == (_STDIN,)
     if _STDIN in paths and not stdin:
         raise UsageError("`-` stands alone: standard input is one file")
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
-    styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs)
+    styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
     if fixing and not styled:
         raise UsageError(
             "--fix needs to know what to write: give --style npu (for NPUs alone) or --style portable (CUDA goes on "
             'working), or set style = "npu" in [tool.transplt] of pyproject.toml'
         )
     ignores = switched_off(parse_codes(select, "--select"), parse_codes(ignore, "--ignore"))
-    data = sys.stdin.buffer.read() if stdin else b""
+    data = _standard_input() if stdin else b""
     if stdin:
         result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
     else:
@@ -116,23 +119,32 @@ def check(
         _write(output_file, result.patch)
     elif stdin and fixing:
         _write(output_file, result.changes[0].data if result.changes else data)
-    elif statistics:
-        _write(output_file, _encoded(render_statistics(result)))
     else:
         color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        _write(output_file, _encoded(render(result, output_format, color=color, verbose=verbose)))
+        text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
+        _write(output_file, _encoded(text))
     if not quiet:
         for line in footer(result, styled, fixing):
             say(line)
     return DONE if exit_zero else result.exit_code
 
 
-def _styled(paths: Sequence[Path]) -> bool:
+def _standard_input() -> bytes:
+    from transplt.text.regular_file import SOURCE, read_stream
+
+    try:
+        return read_stream(sys.stdin.buffer, SOURCE)
+    except OSError as error:
+        raise UsageError(f"cannot read standard input: {reason(error)}") from error
+
+
+def _styled(paths: Sequence[Path], isolated: bool) -> bool:
     """True when the settings of all the paths name a style."""
     from transplt.run.config import find_config
 
     real = [Path(os.path.realpath(path)) for path in paths]
-    return all(find_config(path if path.is_dir() else path.parent).style is not None for path in real)
+    folders = [path if path.is_dir() else path.parent for path in real]
+    return all(find_config(folder, isolated=isolated).style is not None for folder in folders)
 
 
 def _encoded(text: str) -> bytes:

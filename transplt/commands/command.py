@@ -18,6 +18,7 @@ DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
 #: Options that several commands have.
 RULES = click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
 JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
 EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
 
 #: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help.
@@ -26,7 +27,7 @@ LAZY_COMMANDS = {
     "analyze": ("transplt.commands.analyze:analyze", "What projects use that an NPU lacks, limits or does faster."),
     "check": ("transplt.commands.check:check", "Findings about files and folders; --fix edits them in place."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
-    "explain": ("transplt.commands.explain:explain", "Print the page of a code such as NPU201."),
+    "explain": ("transplt.commands.explain:explain", "What a code, an API, a variable or a package is."),
     "rules": ("transplt.commands.rules:rules", "List the codes and the rules, or check rule files."),
     "run": ("transplt.emulator.command:run_command", "Run a script on the emulated NPU."),
 }

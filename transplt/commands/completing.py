@@ -1,21 +1,32 @@
-"""Parameters that complete in a shell: places, names of tunings, codes. What they take is text as it was given."""
+"""Parameters that complete in a shell: places, tunings, known names. What they take is text as it was given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.types import StringParamType
+
+from transplt.errors import possible_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
+#: More names than that are no help.
+_MOST_NAMES = 200
+
+
 class PathText(StringParamType):
-    """A path: the shell completes it itself."""
+    """A path: the shell completes it itself. One that no file can have is refused."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The path as it was given. UsageError when it, or a name in it, is too long."""
+        text: str = super().convert(value, param, ctx)
+        return possible_path(text)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The shell's own names of files or folders."""
@@ -42,16 +53,22 @@ class TuningNames(StringParamType):
         return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(last)]
 
 
-class CodeText(StringParamType):
-    """The code of a diagnostic."""
+class KnownName(StringParamType):
+    """The code of a diagnostic, or a name that something is known of."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The codes that begin so."""
+        """The codes that begin so; where there are none, the names."""
         from click.shell_completion import CompletionItem
 
         from transplt.rules.pages import all_codes
 
-        return [CompletionItem(code) for code in all_codes() if code.startswith(incomplete.upper())]
+        codes = [code for code in all_codes() if code.startswith(incomplete.upper())]
+        if codes:
+            return [CompletionItem(code) for code in codes]
+        from transplt.analysis.known import known_names
+
+        names = [name for name in known_names() if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names[:_MOST_NAMES]]
 
 
 FILE, FOLDER = PathText("file"), PathText("dir")

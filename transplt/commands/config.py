@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from transplt.checking.inputs import open_project, real_path
-from transplt.commands.command import DONE, Command
+from transplt.checking.inputs import CheckedProject, open_project, real_path
+from transplt.commands.command import DONE, ISOLATED, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import shown
+from transplt.run.kept_back import may_keep_back, settings_file
 from transplt.run.options import Options
 
 DEFAULT = "default"
@@ -21,9 +22,13 @@ DEFAULT = "default"
 @click.command(cls=Command)
 @click.argument("path", type=FILE, default=".", metavar="[PATH]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object: name -> value and source.")
-def config(path: str, as_json: bool) -> int:
+@ISOLATED
+def config(path: str, as_json: bool, isolated: bool) -> int:
     """Show the settings in force for a file or folder, and where each comes from."""
-    rows = settings_in_force(Path(path))
+    project = project_around(Path(path), isolated)
+    rows = settings_in_force(project, Path(path))
+    for note in may_keep_back(project.config):
+        say(note)
     if as_json:
         click.echo(json.dumps({name: {"value": value, "source": source} for name, value, source in rows}, indent=1))
         return DONE
@@ -33,18 +38,22 @@ def config(path: str, as_json: bool) -> int:
     return DONE
 
 
-def settings_in_force(path: Path) -> list[tuple[str, Any, str]]:
-    """(name, value, where it comes from) of every setting. UsageError when the settings are wrong."""
+def project_around(path: Path, isolated: bool) -> CheckedProject:
+    """The project of a file or folder. UsageError when its settings are wrong."""
     full = real_path(path)
-    project = open_project(full if full.is_dir() else full.parent, Options())
+    return open_project(full if full.is_dir() else full.parent, Options(isolated=isolated))
+
+
+def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, Any, str]]:
+    """(name, value, where it comes from) of every setting of the project around `path`."""
     found, settings = project.config, project.settings
-    file = shown(os.path.relpath(found.folder / "pyproject.toml")) if found.folder is not None else DEFAULT
+    file = settings_file(found) or DEFAULT
 
     def source(said: bool) -> str:
         return file if said else DEFAULT
 
     return [
-        ("project", shown(project.root), "found upward" if project.root != full else "as given"),
+        ("project", shown(project.root), "found upward" if project.root != real_path(path) else "as given"),
         ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
         *(
             (name.replace("_", "-"), getattr(settings, name), source(getattr(found, name) is not None))

@@ -1,31 +1,84 @@
-"""`transplt explain`: what a code means."""
+"""`transplt explain`: what a code means, or what is known of a name."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from transplt.commands.command import DONE, Command
-from transplt.commands.completing import CodeText
-from transplt.errors import UsageError
-from transplt.rules.pages import DiagnosticError, load
+from transplt.commands.completing import KnownName
+from transplt.errors import UsageError, shown
+from transplt.rules.pages import Diagnostic, DiagnosticError, load
+from transplt.rules.versions import spans
+
+if TYPE_CHECKING:
+    from transplt.analysis.known import Fact
+
+_CODE = re.compile(r"NPU[0-9]+|[A-Z]{1,3}[0-9]{3,}", re.IGNORECASE)
+_MOST_CHARACTERS = 80
 
 
 @click.command(cls=Command)
-@click.argument("code", type=CodeText())
-def explain(code: str) -> int:
-    """Print the page of a code such as NPU201."""
-    try:
-        page = load(code).text()
-    except DiagnosticError as error:
-        raise UsageError(str(error)) from error
-    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+@click.argument("name", type=KnownName(), metavar="NAME")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
+def explain(name: str, as_json: bool) -> int:
+    """Print the page of a code such as NPU201, or what is known of an API, an environment variable or a package."""
+    if _CODE.fullmatch(name):
+        try:
+            page = load(name)
+        except DiagnosticError as error:
+            raise UsageError(str(error)) from error
+        _print(json.dumps(_page_table(page), indent=1) if as_json else page.text(), as_json)
+        return DONE
+    from transplt.analysis.known import facts_of, nearest, resolved
+
+    known = resolved(name)
+    if not known:
+        near = nearest(name)
+        hint = f"; known names like it: {', '.join(near)}" if near else ""
+        cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
+        raise UsageError(f"nothing is known of {cut}{hint}")
+    facts = facts_of(known)
+    if as_json:
+        _print(json.dumps({"name": known, "facts": [asdict(fact) for fact in facts]}, indent=1), True)
+    else:
+        _print("\n".join(_document(known, facts)), False)
+    return DONE
+
+
+def _page_table(page: Diagnostic) -> dict[str, object]:
+    effort = page.effort.value if page.effort else None
+    facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
+    return {**facts, "sections": page.sections}
+
+
+def _document(name: str, facts: list[Fact]) -> Iterator[str]:
+    """What is known of a name, as Markdown."""
+    yield f"# {name}"
+    topic = ""
+    for fact in facts:
+        if fact.topic != topic:
+            topic = fact.topic
+            yield f"\n## {topic}\n"
+        versions = f"torch {spans(fact.versions)}" if fact.versions else ""
+        head = ", ".join(part for part in (fact.code, versions) if part)
+        yield f"- {head}: {fact.text}" if head else f"- {fact.text}"
+        if fact.source:
+            yield f"  Source: {fact.source}"
+
+
+def _print(text: str, plain: bool) -> None:
+    if not plain and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         from rich.console import Console
         from rich.markdown import Markdown
 
-        Console().print(Markdown(page))
+        Console().print(Markdown(text))
     else:
-        click.echo(page.rstrip("\n"))
-    return DONE
+        click.echo(text.rstrip("\n"))

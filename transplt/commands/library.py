@@ -1,14 +1,16 @@
 """The functions that other programs call; `from transplt import migrate_source, migrate_tree, check` gives them.
 
 They raise `transplt.errors.UsageError` for wrong input, rules or settings and `CannotFinish` when the system refuses to
-write; they print nothing.
+write; they print nothing. Where several values are wanted, one that stands alone is a list of one.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from transplt.disk.records import RunResult
 from transplt.finding import FileResult
@@ -16,6 +18,12 @@ from transplt.report.checked import CheckResult
 from transplt.run.options import Options
 
 _Path = str | os.PathLike[str]
+_T = TypeVar("_T", str, _Path)
+
+
+def _several(given: _T | Sequence[_T]) -> tuple[_T, ...]:
+    """Values of which one may stand alone: a text is not the list of its letters."""
+    return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
 
 
 def migrate_source(
@@ -24,28 +32,38 @@ def migrate_source(
     *,
     torch_version: str | None = None,
     style: str = "npu",
-    rules: Sequence[_Path] = (),
+    rules: _Path | Sequence[_Path] = (),
     specify_device: bool = False,
     similar: bool = False,
     unsafe_fixes: bool = False,
 ) -> FileResult:
     """Migrate one file that is seen without its project; `path` is what findings call it. Nothing is read but `rules`.
 
-    `data` of the result holds the new bytes, for a text as UTF-8. Without its project a file may be edited less.
+    `data` of the result holds the new bytes, for a text as UTF-8. Without its project a file may be edited less. What
+    Python does not read is a finding (NPU901 to NPU903).
     """
     from transplt.apply import engine
     from transplt.run.config import Config
     from transplt.run.options import settings_of
     from transplt.run.torch_version import check_version
     from transplt.settings import DEFAULT_TORCH_VERSION
+    from transplt.text.source import UnreadableSource
 
     options = Options(
-        style=style, rules=rules, specify_device=specify_device, similar=similar, unsafe_fixes=unsafe_fixes
+        style=style, rules=_several(rules), specify_device=specify_device, similar=similar, unsafe_fixes=unsafe_fixes
     )
     version = check_version(torch_version) if torch_version is not None else DEFAULT_TORCH_VERSION
     settings = settings_of(options, Config(), version, Path())
-    data = source.encode("utf-8") if isinstance(source, str) else source
-    return engine.migrate_source(data, path, settings)
+    try:
+        data = source if isinstance(source, bytes) else source.encode("utf-8")
+    except UnicodeEncodeError as error:
+        assert isinstance(source, str)
+        what = f"the text holds half of a surrogate pair (U+{ord(source[error.start]):04X}), which no file can hold"
+        why = UnreadableSource("NPU902", source.count("\n", 0, error.start) + 1, what)
+        return engine.unreadable_result(source.encode("utf-8", "surrogatepass"), path, why)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the compiler, about what it reads
+        return engine.migrate_source(data, path, settings)
 
 
 def migrate_tree(
@@ -54,8 +72,8 @@ def migrate_tree(
     *,
     torch_version: str | None = None,
     style: str | None = None,
-    rules: Sequence[_Path] = (),
-    exclude: Sequence[str] = (),
+    rules: _Path | Sequence[_Path] = (),
+    exclude: str | Sequence[str] = (),
     specify_device: bool | None = None,
     similar: bool | None = None,
     unsafe_fixes: bool | None = None,
@@ -66,16 +84,18 @@ def migrate_tree(
     combine_ddp: bool = False,
     amp_flag: bool = False,
     tune: str | None = None,
+    isolated: bool = False,
     force: bool = False,
     report_only: bool = False,
     jobs: int | None = None,
 ) -> RunResult:
     """Migrate a folder or one file into `<out>/<name>_msft`, as `transplt -i SOURCE -o OUT` does.
 
-    What is None is decided by the project's own settings. `amp` (native or apex), `tune` (names of tunings, or all) and
-    what belongs to them mean what they mean on the command line. The input is never changed; the output is there and
-    complete at the end, or it is not there.
+    What is None is decided by the project's own settings, with `isolated` by the defaults. `amp` (native or apex),
+    `tune` (names of tunings, or all) and what belongs to them mean what they mean on the command line. The input is
+    never changed; the output is there and complete at the end, or it is not there.
     """
+    rules, exclude = _several(rules), _several(exclude)
     options = Options(**locals())  # the arguments are options, by their names
     from transplt.run import tree
     from transplt.run.options import make_plan
@@ -87,16 +107,20 @@ def check(
     *paths: _Path,
     torch_version: str | None = None,
     style: str | None = None,
-    rules: Sequence[_Path] = (),
-    exclude: Sequence[str] = (),
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
+    rules: _Path | Sequence[_Path] = (),
+    exclude: str | Sequence[str] = (),
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    isolated: bool = False,
     jobs: int | None = None,
 ) -> CheckResult:
     """Look at files and folders, as `transplt check` does: nothing is written, `findings` are those that are open."""
     from transplt.checking.check_run import check_paths
     from transplt.checking.codes import parse_codes, switched_off
 
-    options = Options(torch_version=torch_version, style=style, rules=rules, exclude=exclude, jobs=jobs)
-    ignores = switched_off(parse_codes(select, "select"), parse_codes(ignore, "ignore"))
+    rules, exclude = _several(rules), _several(exclude)
+    options = Options(
+        torch_version=torch_version, style=style, rules=rules, exclude=exclude, isolated=isolated, jobs=jobs
+    )
+    ignores = switched_off(parse_codes(_several(select), "select"), parse_codes(_several(ignore), "ignore"))
     return check_paths([Path(path) for path in paths], options, ignores=ignores)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any, NoReturn
@@ -59,7 +61,8 @@ def entry_point() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        say("interrupted; no half-written output is left")
+        with contextlib.suppress(OSError):  # the terminal may be what has gone
+            say("interrupted; no half-written output is left")
         return INTERRUPTED
     except Exception as error:
         return _defect(error)
@@ -77,13 +80,16 @@ def _defect(error: Exception) -> int:
 
 
 def _catch_signals() -> None:
-    """Ctrl-C and SIGTERM end a run cleanly; a second one does not disturb the cleaning up."""
+    """Ctrl-C, SIGTERM and SIGHUP end a run cleanly; a second one does not disturb the cleaning up."""
+    ending = [signal.SIGINT, signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        ending.append(signal.SIGHUP)
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for each in ending:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, interrupt)
+        for each in ending:
+            signal.signal(each, interrupt)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, JOBS, RULES, say
+from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, RULES, say
 from transplt.commands.completing import FILE, FOLDER, TuningNames
 from transplt.errors import UsageError
 
@@ -57,6 +57,7 @@ _OPTIONS = (
         "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
     ),
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
+    ISOLATED,
     JOBS,
     EXIT_ZERO,
     click.option("-v", "--verbose", count=True, help="Say more."),

@@ -13,6 +13,7 @@ from transplt.commands.command import DONE, USAGE, CommandGroup, say
 from transplt.commands.completing import FILE
 from transplt.errors import UsageError
 from transplt.rules.pages import all_codes, load
+from transplt.rules.versions import spans
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 
 
@@ -32,7 +33,7 @@ def rules(ctx: click.Context, as_json: bool, tunings: bool) -> int:
         return DONE
     for row in table:
         level = row["level"] + (f" ({row['effort']})" if row["effort"] else "")
-        click.echo(f"{row['code']} {level:16} {_span(row['versions']):16} {row['title']}")
+        click.echo(f"{row['code']} {level:16} {spans(row['versions']):16} {row['title']}")
     return DONE
 
 
@@ -61,7 +62,7 @@ def _list_tunings(as_json: bool) -> int:
     for row in table:
         name = f"{row['name']}={row['value']}" if row["value"] else row["name"]
         asked = "" if row["all"] else "; by name only"
-        click.echo(f"{name:24} {row['code']} {_span(row['versions']):16} {row['title']}{asked}")
+        click.echo(f"{name:24} {row['code']} {spans(row['versions']):16} {row['title']}{asked}")
     return DONE
 
 
@@ -94,18 +95,6 @@ def rule_table(versions: Iterable[str] = TORCH_VERSIONS) -> list[dict[str, Any]]
             if version not in held:
                 held.append(version)
     return [rows[key] for key in sorted(rows)]
-
-
-def _span(versions: list[str]) -> str:
-    """`2.1-2.13`, `2.6, 2.8-2.13`: runs of versions that follow each other."""
-    runs: list[list[str]] = []
-    for version in versions:
-        at = TORCH_VERSIONS.index(version)
-        if runs and at and runs[-1][-1] == TORCH_VERSIONS[at - 1]:
-            runs[-1].append(version)
-        else:
-            runs.append([version])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 @rules.command("list")

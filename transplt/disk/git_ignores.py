@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
+import math
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transplt.disk.git_index import Tracked, find_repository, read_tracked
+from transplt.text.regular_file import IGNORES, read_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+#: Stars in a row mean one star, unless two are all between slashes; as a regular expression a row takes for ever.
+_STARS = re.compile(r"(\\.|(?<![^/!])\*\*(?![^/]))|\*{2,}", re.DOTALL)
+#: So many ways of sharing out a path among the stars of a pattern may be tried: a tenth of a second.
+_MAX_WAYS = 5_000_000
+
+
+class Patterns:
+    """Patterns as in .gitignore. ValueError when one is no such pattern.
+
+    A pattern with so many stars that it could take for ever on a path (four on more than a hundred characters, three
+    on more than three hundred) says nothing about that path.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = [_STARS.sub(lambda stars: stars[1] or "*", line) for line in lines]
+        self._most = max(map(_stars, self._lines), default=0)
+        self._specs: dict[int, GitIgnoreSpec] = {}
+        self._spec(self._most)
+
+    def verdict(self, path: str) -> bool | None:
+        """True: left out; False: kept by a pattern with `!`; None: nothing is said. A folder ends with a slash."""
+        stars = self._most
+        while stars > 2 and math.comb(len(path) + stars, stars) > _MAX_WAYS:
+            stars -= 1
+        return self._spec(stars).check_file(path).include
+
+    def _spec(self, stars: int) -> GitIgnoreSpec:
+        """The patterns with at most so many stars."""
+        if stars not in self._specs:
+            from pathspec import GitIgnoreSpec
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # `[[:alpha:]]` makes Python's `re` wonder aloud
+                lines = [line for line in self._lines if _stars(line) <= stars]
+                try:
+                    self._specs[stars] = GitIgnoreSpec.from_lines(lines)
+                except re.error as error:
+                    raise ValueError(f"{error}") from error
+        return self._specs[stars]
+
+
+def _stars(line: str) -> int:
+    return line.replace("**", "*").count("*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +67,10 @@ class _IgnoreFile:
 
     strip: int
     add: str
-    spec: GitIgnoreSpec
+    spec: Patterns
 
     def verdict(self, path: str) -> bool | None:
-        return self.spec.check_file(self.add + path[self.strip :]).include
+        return self.spec.verdict(self.add + path[self.strip :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +101,7 @@ class GitIgnores:
                 rules.append(_IgnoreFile(strip, _from(above, folder), spec))
         return cls(strip, tracked, tuple(rules))
 
-    def below(self, path: str, spec: GitIgnoreSpec | None) -> GitIgnores:
+    def below(self, path: str, spec: Patterns | None) -> GitIgnores:
         """The same one folder further down, which may have a .gitignore of its own."""
         rules = self.rules
         if spec is not None:
@@ -82,19 +130,29 @@ def _from(above: Path, folder: Path) -> str:
     return "" if above == folder else folder.relative_to(above).as_posix() + "/"
 
 
-def read_spec(path: Path) -> GitIgnoreSpec | None:
-    """The patterns of a .gitignore, None where there are none or they cannot be read."""
+def read_spec(path: Path) -> Patterns | None:
+    """The patterns of a .gitignore that are some, None where there are none or they cannot be read.
+
+    git follows no link here.
+    """
     try:
-        lines = path.read_text("utf-8", "replace").splitlines()
-        return spec_of([line for line in lines if line.strip()])
+        lines = read_regular(path, IGNORES, follow=False).decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):
         return None
+    lines = [line for line in lines if line.strip()]
+    try:
+        return spec_of(lines)
+    except ValueError:
+        return spec_of([line for line in lines if _is_pattern(line)])
 
 
-def spec_of(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+def _is_pattern(line: str) -> bool:
+    try:
+        return spec_of([line]) is not None
+    except ValueError:
+        return False
+
+
+def spec_of(patterns: Sequence[str]) -> Patterns | None:
     """Patterns as in .gitignore, None where there are none. ValueError when a pattern is no such one."""
-    if not patterns:
-        return None
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(patterns)
+    return Patterns(patterns) if patterns else None

@@ -10,6 +10,8 @@ import os
 import struct
 from pathlib import Path
 
+from transplt.text.regular_file import GIT_FILES, GIT_INDEX, read_regular
+
 _GITLINK = 0o160000
 _SPARSE_FOLDER = 0o040000
 
@@ -51,7 +53,7 @@ def read_tracked(folder: Path) -> Tracked | None:
     if git is None:
         return None
     try:
-        data = (git / "index").read_bytes()
+        data = read_regular(git / "index", GIT_INDEX)
         entries = parse_index(data, _hash_size(git))
     except (OSError, ValueError, IndexError, struct.error):
         return None
@@ -126,7 +128,7 @@ def _git_folder(top: Path) -> Path | None:
     if git.is_dir():
         return git
     try:
-        text = git.read_text("utf-8", "surrogateescape")
+        text = read_regular(git, GIT_FILES).decode("utf-8", "surrogateescape")
     except OSError:
         return None
     if not text.startswith("gitdir:"):
@@ -137,9 +139,9 @@ def _git_folder(top: Path) -> Path | None:
 def _hash_size(git: Path) -> int:
     common = git
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        common = git / (git / "commondir").read_text("utf-8").strip()
+        common = git / read_regular(git / "commondir", GIT_FILES).decode("utf-8").strip()
     try:
-        config = (common / "config").read_text("utf-8", "replace").lower().replace(" ", "")
+        config = read_regular(common / "config", GIT_FILES).decode("utf-8", "replace").lower().replace(" ", "")
     except OSError:
         return 20
     return 32 if "objectformat=sha256" in config else 20

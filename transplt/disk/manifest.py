@@ -11,6 +11,7 @@ from typing import Any
 import transplt
 from transplt.disk.mirror import hash_file
 from transplt.disk.records import RunResult
+from transplt.text.regular_file import RECORDS, read_regular
 
 #: Relative to the output folder.
 MANIFEST = ".transplt/manifest.json"
@@ -57,9 +58,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of an output folder, None when `folder` is not one that transplt wrote."""
     path = folder / MANIFEST
     try:
-        if not path.is_file():
-            return None
-        table = json.loads(path.read_bytes())
+        table = json.loads(read_regular(path, RECORDS))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(table, dict) or table.get("tool") != "transplt" or table.get("format") != _FORMAT:
@@ -68,6 +67,9 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     if not isinstance(files, dict) or not isinstance(reports, dict):
         return None
     if not all(isinstance(item, dict) and isinstance(item.get("sha256"), str) for item in files.values()):
+        return None
+    lists = [list(reports.values()), table.get("links", []), table.get("left_out", [])]
+    if not all(isinstance(each, list) and all(isinstance(item, str) for item in each) for each in lists):
         return None
     return table
 

@@ -6,8 +6,8 @@ import hashlib
 import os
 import stat
 
-#: Larger files are copied in pieces, so that memory stays small.
-WHOLE_FILE_BYTES = 16 * 1024 * 1024
+from transplt.text.regular_file import open_regular
+
 _PIECE_BYTES = 1024 * 1024
 #: Permission bits that a copy keeps; set-user-id and set-group-id are not among them.
 _KEPT_BITS = 0o1777
@@ -20,12 +20,6 @@ class WriteError(Exception):
         super().__init__(path, why)
         self.path = path
         self.why = why
-
-
-def read_file(path: str) -> bytes:
-    """All bytes of a file. OSError when it cannot be read."""
-    with open(path, "rb", buffering=0) as file:
-        return file.read()
 
 
 def write_file(folder: str, path: str, data: bytes, mode: int) -> str:
@@ -44,7 +38,7 @@ def copy_large_file(source: str, folder: str, path: str, mode: int) -> str:
     """Copies a file in pieces and returns its sha256. OSError when it cannot be read, WriteError when not written."""
     digest = hashlib.sha256()
     destination = f"{folder}/{path}"
-    with open(source, "rb", buffering=0) as origin:
+    with open_regular(source) as origin:
         write_file(folder, path, b"", stat.S_IWUSR | mode)
         while piece := origin.read(_PIECE_BYTES):
             digest.update(piece)
@@ -60,7 +54,7 @@ def copy_large_file(source: str, folder: str, path: str, mode: int) -> str:
 def hash_file(path: str) -> str:
     """The sha256 of a file. OSError when it cannot be read."""
     digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
+    with open_regular(path) as file:
         while piece := file.read(_PIECE_BYTES):
             digest.update(piece)
     return digest.hexdigest()

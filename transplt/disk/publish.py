@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from transplt.disk.leftovers import finished, held, remove_tree
 from transplt.disk.manifest import edited_since, read_manifest
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
@@ -64,29 +64,36 @@ def staging(target: Path) -> Iterator[Staging]:
     except OSError as error:
         _remove_empty(made)
         raise CannotFinish(f"cannot write into {shown(target.parent)}: {reason(error)}") from error
-    stage = Staging(folder, target)
-    try:
-        yield stage
-    except BaseException:
-        remove_tree(folder)
-        if not os.path.lexists(target):
-            _remove_empty(made)
-        raise
-    finally:
-        if folder.exists():
+    with contextlib.ExitStack() as hold:
+        try:
+            try:
+                hold.enter_context(held(folder))
+            except OSError as error:
+                raise CannotFinish(f"cannot write into {shown(target.parent)}: {reason(error)}") from error
+            yield Staging(folder, target)
+        except BaseException:
             remove_tree(folder)
+            if not os.path.lexists(target):
+                _remove_empty(made)
+            raise
+        finally:
+            if folder.exists():
+                remove_tree(folder)
 
 
 def publish(stage: Staging, *, replace: bool) -> None:
     """Puts the staged folder at its place. With `replace` what is there is moved aside, and back when that fails."""
     aside: Path | None = None
+    hold = contextlib.ExitStack()
     try:
         if os.path.lexists(stage.target):
             if not replace:
                 raise UsageError(f"{shown(stage.target)} appeared while transplt worked, so nothing was written")
             aside = Path(tempfile.mkdtemp(prefix=f".{stage.target.name}.old.", dir=stage.target.parent))
+            hold.enter_context(held(aside))
             os.rename(stage.target, aside / stage.target.name)
         os.rename(stage.folder, stage.target)
+        finished(stage.target)
     except BaseException as error:
         if aside is not None:
             if os.path.lexists(aside / stage.target.name) and not os.path.lexists(stage.target):
@@ -95,8 +102,11 @@ def publish(stage: Staging, *, replace: bool) -> None:
         if isinstance(error, OSError):
             raise CannotFinish(f"cannot put the output at {shown(stage.target)}: {reason(error)}") from error
         raise
-    if aside is not None:
-        remove_tree(aside)
+    else:
+        if aside is not None:
+            remove_tree(aside)
+    finally:
+        hold.close()
 
 
 def make_folders(stage: Staging, folders: Iterable[str]) -> None:
@@ -110,27 +120,6 @@ def set_folder_modes(stage: Staging, folders: Iterable[tuple[str, int]], top: in
     for path, mode in sorted(folders, reverse=True):
         os.chmod(stage.folder / path, mode & 0o1777)
     os.chmod(stage.folder, (top & 0o1777) | 0o700)
-
-
-def remove_tree(folder: Path) -> None:
-    """Removes a folder of ours, read-only parts included; what the system keeps from us stays."""
-    pending = [str(folder)]
-    folders: list[str] = []
-    while pending:
-        path = pending.pop()
-        folders.append(path)
-        with contextlib.suppress(OSError):
-            if stat.S_IMODE(os.lstat(path).st_mode) & 0o700 != 0o700:
-                os.chmod(path, 0o700)
-            with os.scandir(path) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-                    else:
-                        os.unlink(entry.path)
-    for path in reversed(folders):
-        with contextlib.suppress(OSError):
-            os.rmdir(path)
 
 
 def _make_parents(folder: Path) -> list[Path]:

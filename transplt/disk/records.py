@@ -54,7 +54,7 @@ class RunResult:
     """A finished migration, of which `written` says what went to the output: `all`, `reports` or `nothing`.
 
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
-    left out files over the size limit.
+    left out files over the size limit. `notes` are sentences for the summary alone: they may name places outside.
     """
 
     name: str
@@ -69,6 +69,7 @@ class RunResult:
     unread: tuple[Finding, ...] = ()
     reports: dict[str, str] = field(default_factory=dict)
     written: str = "all"
+    notes: tuple[str, ...] = ()
 
     @property
     def findings(self) -> list[Finding]:
@@ -130,5 +131,10 @@ class RunResult:
         """0: nothing left to do; 1: something is left for a person."""
         return int(bool(self.open_findings or self.residue or not self.complete))
 
-    def counts_by_code(self) -> Counter[str]:
-        return Counter(finding.code for finding in self.findings)
+    def counts_by_code(self) -> dict[str, Counter[str]]:
+        """How many findings each code has: what is `done`, `left` for a person, `ignored`, and mere `remarks`."""
+        counts = {name: Counter[str]() for name in ("done", "left", "remarks", "ignored")}
+        for finding in self.findings:
+            kept = "ignored" if finding.ignored else "remarks"
+            counts["done" if finding.applied else "left" if finding.open else kept][finding.code] += 1
+        return counts

@@ -12,7 +12,8 @@ from pathlib import Path
 def replace_file(path: Path, data: bytes) -> None:
     """Gives a file a new content at once, with its permission bits and, where the system allows it, its owner."""
     info = os.stat(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".transplt", dir=path.parent)
+    start = os.fsencode(path.name)[:100].decode("utf-8", "ignore")  # a name has at most 255 bytes
+    handle, name = tempfile.mkstemp(prefix=f".{start}.", suffix=".transplt", dir=path.parent)
     try:
         with open(handle, "wb") as file:
             file.write(data)

@@ -11,6 +11,7 @@ from pathlib import Path
 from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
 from transplt.disk.records import LeftOut
 from transplt.errors import UsageError, reason, shown
+from transplt.text.regular_file import SOURCE, too_large
 
 #: Folders that hold what a tool made or fetched, never what a person wrote.
 SKIPPED_FOLDERS = frozenset(
@@ -95,7 +96,7 @@ class Excluded:
 
     def matches(self, path: str) -> bool:
         """True for a path that is left out; a folder ends with a slash."""
-        return any(spec.match_file(base + path) for base, spec in self._specs)
+        return any(spec.verdict(base + path) for base, spec in self._specs)
 
 
 class _Walker:
@@ -166,6 +167,10 @@ class _Walker:
         info = entry.stat(follow_symlinks=False)
         if git is not None and os.path.splitext(entry.name)[1].lower() not in _SOURCE_SUFFIXES and git.drops(path):
             self._leave_out(path, "ignored by git and not tracked", info.st_size)
+        elif entry.name.endswith(".py") and info.st_size > SOURCE.size:
+            why = too_large(info.st_size, SOURCE)
+            self.found.unreadable.append((path, why))
+            self.found.large.append(LeftOut(path, why, info.st_size))
         elif info.st_size > LARGE_FILE_BYTES and not entry.name.endswith(".py") and not self.copy_all:
             self.found.large.append(LeftOut(path, "larger than 10 MB and read by no rule", info.st_size))
         else:

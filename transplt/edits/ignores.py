@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
-import re
+import difflib
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from transplt.edits.edit import Beside, Edit, Note
 from transplt.edits.work import Work
 from transplt.finding import Finding, Level
+from transplt.rules.pages import all_codes, is_prefix
+from transplt.text.ignore_comments import FORM, IgnoreComment, ignore_comments
 from transplt.text.lexer import lex
 
-_IGNORE = re.compile(rb"#\s*transplt:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
+MISSPELT, UNKNOWN, UNUSED = "NPU610", "NPU611", "NPU612"
+#: Prefixes of codes that come from a theme, an analysis or a user's rule, or speak of us: a run without them cannot say
+#: that a comment is in vain. `tests/test_ignore_comments.py` holds this against the sources.
+ON_REQUEST = ("NPU0", "NPU33", "NPU34", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU61", "NPU7", "NPU99")
 
 
 class Ignores:
-    """Comments `# transplt: ignore[CODE]` and per-file ignores of one file."""
+    """Comments `# transplt: ignore[CODE]` and per-file ignores of one file.
+
+    `used` are the comments that a finding was asked about, each with the code of it.
+    """
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.lines: dict[int, tuple[str, ...]] = {}
+        self.lines: dict[int, list[IgnoreComment]] = {}
         self.dropped: list[Note] = []
+        self.used: set[tuple[IgnoreComment, str]] = set()
         utf8 = work.source.utf8
-        if b"transplt:" in utf8:
+        if speaks_of_ignores(utf8):
             for each in lex(utf8):
-                if not each.is_comment or not (found := _IGNORE.search(utf8, each.start, each.end)):
-                    continue
-                codes = (found.group(1) or b"").decode().replace(",", " ").split()
-                self.lines[work.source.position(each.start)[0]] = tuple(codes)
+                if each.is_comment and (found := [*ignore_comments(utf8, each.start, each.end)]):
+                    self.lines[work.source.position(each.start)[0]] = found
         self.file = work.settings.ignored_codes(work.scan.path)
 
+    def comments(self) -> Iterator[tuple[int, IgnoreComment]]:
+        """The comments with their lines, in order."""
+        return ((line, each) for line, found in sorted(self.lines.items()) for each in found)
+
+    def file_wide(self, code: str) -> bool:
+        """True for a code that the settings switch off for the whole file."""
+        return bool(self.file) and code.startswith(self.file)
+
     def reason(self, code: str, line: int, end_line: int) -> str:
-        if self.file and code.startswith(self.file):
+        """Why a finding with `code` from one line to another is not wanted; empty when it is."""
+        told = [each for at in {line, end_line} for each in self.lines.get(at, ()) if each.holds_for(code)]
+        self.used.update((each, code) for each in told)
+        if self.file_wide(code):
             return "ignored for this file by the settings"
-        for at in (line, end_line):
-            codes = self.lines.get(at)
-            if codes is not None and (not codes or code.startswith(codes)):
-                return "ignored by a comment"
-        return ""
+        return "ignored by a comment" if told else ""
 
     def drop(self, edit: Edit) -> bool:
         """True for an edit that is switched off: a finding says so, and its words count as ignored.
@@ -61,3 +76,40 @@ class Ignores:
     def mark(self, finding: Finding) -> Finding:
         reason = finding.ignored or self.reason(finding.code, finding.span.line, finding.span.end_line)
         return replace(finding, ignored=reason) if reason else finding
+
+
+def speaks_of_ignores(data: bytes) -> bool:
+    """Whether a file may hold a comment that ignores something, or was meant to."""
+    lowered = data.lower()
+    return b"transplt" in lowered or b"[npu" in lowered
+
+
+def words_of(comment: IgnoreComment) -> Iterator[tuple[str, str, str]]:
+    """(code, message, help) of what is wrong with the words of a comment, whatever the file holds."""
+    if comment.problem:
+        yield MISSPELT, f"this comment is not read as it is meant: {comment.problem}", FORM
+    for code in comment.codes or ():
+        if not is_prefix(code):
+            near = difflib.get_close_matches(code, all_codes(), n=1, cutoff=0.7)
+            hint = f"did you mean {near[0]}? " if near else ""
+            yield UNKNOWN, f"{code[:40]} is no code of transplt", f"{hint}`transplt rules` lists them all"
+
+
+def codes_in_vain(comment: IgnoreComment, hits: Collection[str], off: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The codes for which a comment ignores nothing, none for a comment without codes; None where it does its work.
+
+    `hits` are the codes of the findings that it ignores. Codes that begin with one of `off`, or hold it, are passed by.
+    """
+    if comment.problem:
+        return None
+    if comment.codes is None:
+        return None if hits else ()
+    codes = tuple(
+        code
+        for code in dict.fromkeys(comment.codes)
+        if is_prefix(code)
+        and not code.startswith(off)
+        and not any(each.startswith(code) for each in off)
+        and not any(hit.startswith(code) for hit in hits)
+    )
+    return codes or None

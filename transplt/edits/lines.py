@@ -111,6 +111,8 @@ def alone(source: Source, edit: Edit) -> Placed:
 
 def around_statements(source: Source, tree: ast.Module, edits: Sequence[Edit]) -> list[Placed]:
     """The lines of edits that were asked for one by one, and what moves in: by offset, fitted together."""
+    if not edits:
+        return []
     unit = indent_unit(source, tree)
     wraps = [(edit, edit.where) for edit in edits if isinstance(edit.where, Around)]
     # (offset, group, order inside the group) sorts what goes in at one place

@@ -133,7 +133,7 @@ class Writer:
 
     def bound(self, name: str) -> bool:
         """True when a name means something in any scope of the file, or is about to."""
-        return name in self.work.new_names or any(name in scope.bindings for scope in self.work.scan.scopes.values())
+        return name in self.work.new_names or self.work.scan.binds(name)
 
     def free_name(self, *wanted: str) -> str:
         """The first of some names that means nothing in the file yet, else the last with a number."""
@@ -157,7 +157,7 @@ class Writer:
         for local, bindings in sorted(root.bindings.items()):
             if {binding.target for binding in bindings} == {module} and (local == name or module != "torch"):
                 return local
-        if name != other and any(name in scope.bindings for scope in self.work.scan.scopes.values()):
+        if name != other and self.work.scan.binds(name):
             name = other
         self.imports(f"import {module}" if name == module else f"import {module} as {name}")
         return name

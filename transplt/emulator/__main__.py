@@ -1,13 +1,16 @@
 """python -m transplt.emulator: the same as `transplt run`."""
 
-from __future__ import annotations
-
 import sys
-import traceback
 
-import click
+from transplt.run.search_path import leave_current_folder
 
-from transplt.emulator.command import run_command
+leave_current_folder()
+
+import traceback  # noqa: E402
+
+import click  # noqa: E402
+
+from transplt.emulator.command import run_command  # noqa: E402
 
 
 def main() -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
 import click
 
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
+from transplt.errors import shown
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
@@ -144,8 +146,8 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     from transplt.emulator.report import as_text, build
 
     torch = interpreter.torch_of(options.python)
-    if not options.module and not Path(options.script).is_file():
-        raise UsageError(f"no such script: {options.script}.")
+    if not options.module and not os.path.isfile(options.script):
+        raise UsageError(f"no such script: {shown(options.script)}.")
     if options.nproc and options.shell:
         raise UsageError("--nproc is for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():

@@ -11,7 +11,11 @@ from transplt.emulator.options import UsageError
 
 #: The first torch whose Python registers the hooks and the guard of a device of one's own.
 MINIMUM = (2, 10)
-_ASK = "from importlib.metadata import version; print(version('torch'))"
+#: With `-c` the current folder is searched first, and may be anybody's.
+_ASK = (
+    "import sys; sys.path[:] = [each for each in sys.path if each]; "
+    "from importlib.metadata import version; print(version('torch'))"
+)
 
 
 def torch_of(python: str) -> str:

@@ -11,16 +11,21 @@ from transplt.files.line_advice import advise_on
 from transplt.finding import NO_TOKENS, Finding, Level, Span, TokenCount
 from transplt.settings import TorchTarget
 from transplt.text.cuda_words import WORDS, mentions_cuda
+from transplt.text.ignore_comments import ignore_comments
 
 _WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
 #: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.
 _WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + _WORD.pattern)
 _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER})
 #: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp.
-_NAME = re.compile(rb"[\w.+:/@$-]{0,200}\w")
+_NAME = re.compile(rb"[\w.+:/@-]{0,200}\w")
 _NAME_BYTE = re.compile(rb"[\w.+:/@$-]")
-#: The same mark as in Python, behind the comment sign of the file.
-_IGNORE = re.compile(rb"(?:#|//)\s*transplt:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
+_WORD_BYTE = re.compile(rb"\w")
+#: What stands before the name of a variable: $X, ${X}, ${#X}, ${!X}, $env:X, ${{ env.X }}.
+_EXPANDS = re.compile(rb"\$(?:env:|\{[!#]?|\{\{[ \t]{0,9}(?:env|vars|secrets)\.)?\Z")
+_LONGEST_OPENING = 24
+#: The variable before the value that stands in for it: ${GPU:-cuda}.
+_DEFAULTS = re.compile(rb"\w+:?[-+]")
 _HASH_COMMENT = re.compile(rb"(?:^|[ \t])#(?!!)")
 _SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")
 _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
@@ -74,7 +79,7 @@ def scan_other_file(
         if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
             skipped += tokens
             continue
-        limit = _comment_start(line.text, kind)
+        limit = comment_start(line.text, kind)
         live = tuple(place for place in line.places if place[0] < limit)
         counted = sum(is_token for _, is_token in live)
         comments += tokens - counted
@@ -99,11 +104,8 @@ def scan_other_file(
 
 
 def _switched_off(line: bytes, code: str) -> bool:
-    match = _IGNORE.search(line)
-    if match is None:
-        return False
-    codes = (match[1] or b"").decode("ascii").replace(",", " ").split()
-    return not codes or code.startswith(tuple(codes))
+    """The same comment as in Python, behind the comment sign of the file."""
+    return any(comment.holds_for(code) for comment in ignore_comments(line))
 
 
 def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[_Line]:
@@ -126,7 +128,8 @@ def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[
         yield _Line(number, start, data[start:end], tuple(places))
 
 
-def _comment_start(line: bytes, kind: FileKind) -> int:
+def comment_start(line: bytes, kind: FileKind) -> int:
+    """Where the comment of a line begins; its length where it has none."""
     if kind in _HASH_KINDS:
         match = _HASH_COMMENT.search(line)
     elif kind is FileKind.NATIVE:
@@ -142,11 +145,7 @@ def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places
     for place in places:
         if place < last:
             continue
-        begin = place
-        while begin > max(last, place - _MAX_NAME) and _NAME_BYTE.match(line.text, begin - 1):
-            begin -= 1
-        match = _NAME.match(line.text, begin)
-        last = max(match.end() if match is not None else 0, place + 4)
+        begin, last = _around(line.text, place, last)
         if not names:
             first = begin
         name = line.text[begin:last].decode("utf-8", "replace")[:_MAX_NAME]
@@ -165,6 +164,29 @@ def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places
         effort=advice.effort,
         help=advice.help,
     )
+
+
+def _around(text: bytes, place: int, floor: int) -> tuple[int, int]:
+    """Where the name begins and ends that holds the token at `place`; it begins at `floor` or later.
+
+    Of a variable that a shell, make or a workflow puts in, the name alone: `${CUDA_HOME:-/usr}` names CUDA_HOME.
+    """
+    floor = max(floor, place - _MAX_NAME)
+    begin = place
+    while begin > floor and _WORD_BYTE.match(text, begin - 1):
+        begin -= 1
+    end = place
+    while end < min(len(text), place + _MAX_NAME) and _WORD_BYTE.match(text, end):
+        end += 1
+    before = text[max(0, begin - _LONGEST_OPENING) : begin]
+    if _EXPANDS.search(before) or (before.endswith(b"$(") and text[end : end + 1] in (b")", b":")):
+        return begin, end
+    while begin > floor and _NAME_BYTE.match(text, begin - 1):
+        begin -= 1
+    if text[max(0, begin - 2) : begin] == b"${" and (name := _DEFAULTS.match(text, begin, place)):
+        begin = name.end()
+    match = _NAME.match(text, place)
+    return begin, max(match.end() if match is not None else 0, place + 4)
 
 
 def _rest(findings: Sequence[Finding], lines: int) -> Finding:

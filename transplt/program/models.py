@@ -53,10 +53,10 @@ def find_models(program: Program, training: Training, targets: tuple[str, ...]) 
             if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
                 continue
             for origin in _origins(program, slot, set()):
-                if not targets or _named(origin, targets):
+                if not targets or is_named(spelled(origin), targets):
                     models.origins.setdefault(origin)
     for origin in models.origins or _called(models):
-        if not targets or _named(origin, targets):
+        if not targets or is_named(spelled(origin), targets):
             models.origins.setdefault(origin)
             _spread(models, origin)
     return models
@@ -79,9 +79,14 @@ def _called(models: Models) -> list[Slot]:
     return [origin for origin in asked if origin in called]
 
 
-def _named(origin: Slot, targets: tuple[str, ...]) -> bool:
-    spelled = f"self.{origin[2]}" if origin[0] == "self" else origin[2]
-    return spelled in targets or origin[2] in targets
+def spelled(origin: Slot) -> str:
+    """A variable as it is written: `model`, `self.model`."""
+    return f"self.{origin[2]}" if origin[0] == "self" else origin[2]
+
+
+def is_named(name: str, targets: tuple[str, ...]) -> bool:
+    """True for a variable (`model`, `self.model`) that one of `targets` means."""
+    return name in targets or name.rpartition(".")[2] in targets
 
 
 def _base(node: ast.expr) -> ast.expr | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
+from itertools import pairwise
 
-from transplt.syntax.asks import block_of
+from transplt.syntax.asks import place_in_block
 from transplt.syntax.scan import Scan
 from transplt.text.lexer import lex
 from transplt.text.source import Source
@@ -48,7 +50,8 @@ def npu_places(source: Source) -> list[int]:
     areas = [
         (each.start, each.end) for each in lex(utf8) if each.is_comment or utf8[each.end - 3 : each.end] in _TRIPLE
     ]
-    return [at for at in found if not any(start <= at < end for start, end in areas)]
+    starts = [start for start, _ in areas]
+    return [at for at in found if not (before := bisect_right(starts, at)) or areas[before - 1][1] <= at]
 
 
 def chooses(scan: Scan, choices: list[ast.AST]) -> bool:
@@ -65,8 +68,13 @@ def _defines_both(scan: Scan) -> bool:
 def choices(source: Source, scan: Scan, places: list[int]) -> list[ast.AST]:
     """The nodes that name the NPU and CUDA as alternatives, found from the places that speak of the NPU."""
     found: dict[int, ast.AST] = {}
+    inside = _Inside(source)
+    seen: set[int] = set()
     for at in places:
-        for node in _around(source, scan.tree, at):
+        for node in inside.around(scan.tree, at):
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
             if isinstance(node, (ast.If, ast.Match)):
                 heads = _heads(source, node)
                 if NPU.search(heads) and (_OTHER.search(heads) or _other_arm(source, node)):
@@ -85,8 +93,7 @@ def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
     head = _head(source, node)
     if not NPU.search(head):
         return []
-    block = block_of(node)
-    at = block.index(node)
+    block, at = place_in_block(node)
     heads = ((twin, _head(source, twin)) for twin in block[max(0, at - 3) : at + 4])
     return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
 
@@ -110,8 +117,8 @@ def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
 
 def _after(node: ast.stmt) -> list[ast.stmt]:
     """The statements that follow one in its block."""
-    block = block_of(node)
-    return block[block.index(node) + 1 :]
+    block, index = place_in_block(node)
+    return block[index + 1 :]
 
 
 def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
@@ -127,22 +134,48 @@ def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
     return b" ".join(tests)
 
 
-def _around(source: Source, tree: ast.Module, at: int) -> list[ast.AST]:
-    """The nodes around a byte offset, outermost first."""
-    found: list[ast.AST] = []
-    stack: list[ast.AST] = list(tree.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.expr, ast.stmt)):
-            start, end = source.extent(node)
-            for decorator in getattr(node, "decorator_list", ()):
-                start = min(start, source.extent(decorator)[0])
-            if not start <= at < end:
-                continue
-            found.append(node)
-            stack = []
-        stack += ast.iter_child_nodes(node)
-    return found
+class _Inside:
+    """Which node inside of another one holds a byte offset; a block of 10,000 statements is gone through once."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.known: dict[int, tuple[list[int], list[tuple[int, int, ast.AST]], bool]] = {}
+
+    def around(self, tree: ast.Module, at: int) -> list[ast.AST]:
+        """The nodes around a byte offset, outermost first."""
+        found: list[ast.AST] = []
+        inner = self._holding(tree, at)
+        while inner is not None:
+            found.append(inner)
+            inner = self._holding(inner, at)
+        return found
+
+    def _holding(self, node: ast.AST, at: int) -> ast.AST | None:
+        if id(node) not in self.known:
+            nodes = self._nodes(node)
+            in_order = sorted(nodes, key=lambda item: item[:2])
+            apart = all(before[1] <= after[0] for before, after in pairwise(in_order))
+            self.known[id(node)] = [item[0] for item in in_order], in_order if apart else nodes, apart
+        starts, nodes, apart = self.known[id(node)]
+        if apart:
+            before = bisect_right(starts, at)
+            nodes = nodes[before - 1 : before] if before else []
+        return next((inner for start, end, inner in nodes if start <= at < end), None)
+
+    def _nodes(self, node: ast.AST) -> list[tuple[int, int, ast.AST]]:
+        """The expressions and statements right inside a node, the last first: (start, end, node)."""
+        found: list[tuple[int, int, ast.AST]] = []
+        stack = list(ast.iter_child_nodes(node))
+        while stack:
+            inner = stack.pop()
+            if isinstance(inner, (ast.expr, ast.stmt)):
+                start, end = self.source.extent(inner)
+                for decorator in getattr(inner, "decorator_list", ()):
+                    start = min(start, self.source.extent(decorator)[0])
+                found.append((start, end, inner))
+            else:
+                stack += ast.iter_child_nodes(inner)
+        return found
 
 
 def sides(source: Source, node: ast.AST) -> list[tuple[int, int]]:

@@ -51,6 +51,8 @@ class CheckResult:
     patch: bytes = b""
     #: Folders of the projects that were looked at, for the state of their repositories.
     roots: tuple[Path, ...] = field(default=())
+    #: What the reader of the summary should know besides: settings that switch findings off.
+    notes: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 1.0
 _REDRAW_SECONDS = 0.1
 _MOST_CODES = 20
+_MOST_DONE = 10
 _MOST_NAMES = 5
 
 
@@ -101,12 +102,13 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
     yield from _codes(result)
     for record in result.failed[:_MOST_NAMES]:
         why = record.findings[0].message if record.findings else record.status.value
-        yield f"  failed: {visible(record.path)}: {visible(why)}"
+        yield f"  failed: {shown(record.path)}: {visible(why)}"
     for finding in result.unread[:_MOST_NAMES]:
-        yield f"  failed: {visible(finding.path)}: {visible(finding.message)}"
+        yield f"  failed: {shown(finding.path)}: {visible(finding.message)}"
     if failed > _MOST_NAMES:
         yield f"  ... the log lists all {failed}"
     yield from _left_out(result, verbose)
+    yield from (f"  {note}" for note in result.notes)
     prose = f", of these {result.prose} in prose" if result.prose else ""
     yield (
         f"  CUDA tokens: {tokens.found} found, {tokens.converted} converted, {tokens.manual} manual, "
@@ -131,20 +133,33 @@ def _residue(result: RunResult) -> str:
 
 def _codes(result: RunResult) -> Iterator[str]:
     remarks = [finding for finding in result.findings if finding.level is Level.INFO and analysis_sheet(finding)]
-    by_code = result.counts_by_code()
-    by_code.subtract(finding.code for finding in remarks)
-    counts = sorted(((code, count) for code, count in by_code.items() if count), key=lambda item: (-item[1], item[0]))
-    for code, count in counts[:_MOST_CODES]:
-        yield f"  {count:6} {code} {title(code)}".rstrip()
-    if len(counts) > _MOST_CODES:
-        rest = counts[_MOST_CODES:]
-        log = result.reports.get("msFmkTranspltlog.txt", "the log")
-        yield f"  {sum(count for _, count in rest):6} of {len(rest)} more codes (see {log})"
+    counts = result.counts_by_code()
+    counts["remarks"].subtract(finding.code for finding in remarks)
+    made = "done" if result.written == "all" else "can be done"
+    for heading, name, most in ((made, "done", _MOST_DONE), ("left for a person", "left", _MOST_CODES)):
+        rows = _commonest(counts[name])
+        if rows:
+            yield f"  {heading}:"
+        for code, count in rows[:most]:
+            yield f"  {count:6} {code} {title(code)}".rstrip()
+        if rest := rows[most:]:
+            log = result.reports.get("msFmkTranspltlog.txt", "the log")
+            more = many(len(rest), "more code")
+            yield f"  {sum(count for _, count in rest):6} with {more} (see {log})"
+    for heading, name in (("remarks, no work", "remarks"), ("ignored", "ignored")):
+        if rows := _commonest(counts[name]):
+            listed = ", ".join(f"{count} {code}" for code, count in rows[:_MOST_NAMES])
+            more = f" and {sum(count for _, count in rows[_MOST_NAMES:])} more" if rows[_MOST_NAMES:] else ""
+            yield f"  {heading}: {listed}{more}"
     if remarks:
         sheets = Counter(analysis_sheet(finding) for finding in remarks)
         listed = ", ".join(f"{count} {sheet}" for sheet, count in sheets.most_common())
         book = result.reports.get("unsupported_op.xlsx")
         yield f"  remarks of the analysis, no work: {listed}" + (f" (sheets of {book})" if book else "")
+
+
+def _commonest(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(((code, count) for code, count in counts.items() if count), key=lambda item: (-item[1], item[0]))
 
 
 def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
@@ -154,7 +169,7 @@ def _left_out(result: RunResult, verbose: int) -> Iterator[str]:
     for why, paths in sorted(by_reason.items()):
         names = paths if verbose else paths[:_MOST_NAMES]
         more = f" and {len(paths) - len(names)} more" if len(paths) > len(names) else ""
-        yield f"  left out, {why}: {', '.join(visible(path) for path in names)}{more}"
+        yield f"  left out, {why}: {', '.join(shown(path) for path in names)}{more}"
     if result.large:
         size = sum(item.size for item in result.large) / 1e6
         files = f"{many(len(result.large), 'file')}, {size:.0f} MB"

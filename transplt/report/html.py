@@ -14,7 +14,7 @@ from typing import Any
 import transplt
 from transplt.disk.records import FileRecord, RunResult
 from transplt.finding import Effort, Finding, Level
-from transplt.report.cell import visible
+from transplt.report.cell import many, visible
 from transplt.report.titles import title
 
 _PAGE = Path(__file__).parent / "page"
@@ -108,7 +108,7 @@ def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:
     counts = sorted(Counter(finding.code for finding in findings).items(), key=lambda item: (-item[1], item[0]))
     rows = [(code, f"{code} {title(code)}".rstrip(), count) for code, count in counts[:_MOST_BARS]]
     if rest := counts[_MOST_BARS:]:
-        rows.append(("", f"{len(rest)} more codes", sum(count for _, count in rest)))
+        rows.append(("", many(len(rest), "more code"), sum(count for _, count in rest)))
     return _bars(rows)
 
 

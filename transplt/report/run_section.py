@@ -9,6 +9,7 @@ from pathlib import Path
 from transplt.disk.manifest import MANIFEST, read_manifest
 from transplt.disk.mirror import hash_file
 from transplt.disk.replace import replace_file
+from transplt.text.regular_file import RECORDS, read_regular
 
 BEGIN, END = "<!-- run -->", "<!-- /run -->"
 _PAGE = "report.html"
@@ -26,7 +27,7 @@ def add_run(folder: Path, verdict: str, text: str) -> bool:
         return False
     if hash_file(str(page)) != manifest["reports"][_PAGE]:
         return False
-    old = page.read_text("utf-8")
+    old = read_regular(page, RECORDS).decode("utf-8")
     head, found, rest = old.partition(BEGIN)
     if not found or END not in rest:
         return False

@@ -116,8 +116,9 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
     for key in ("found", "converted", "manual", "unknown", "ignored"):
         yield (f"CUDA tokens {key}", getattr(tokens, key))
     yield ("CUDA tokens in comments, counted apart", tokens.comments)
-    for code, count in sorted(result.counts_by_code().items()):
-        yield (cell(f"{code} {title(code)}".strip()), count)
+    for name, by_code in result.counts_by_code().items():
+        for code, count in sorted(by_code.items()):
+            yield (cell(f"{name}: {code} {title(code)}".strip()), count)
 
 
 def _sheet(

@@ -48,6 +48,13 @@ def all_codes() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in pages if _CODE.fullmatch(path.stem)))
 
 
+def is_prefix(text: str) -> bool:
+    """True for what codes begin with, such as NPU2 and NPU201; NPU0 are those of users' rules."""
+    if re.fullmatch(r"NPU(?:0[0-9]{0,2})?", text):
+        return True
+    return text.startswith("NPU") and any(code.startswith(text) for code in all_codes())
+
+
 @cache
 def load(code: str) -> Diagnostic:
     """The page of a code (any case). Raises DiagnosticError when there is none."""

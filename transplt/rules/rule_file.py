@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from transplt.errors import shown
 from transplt.rules.json_lines import JsonError, JsonPath, parse, show_path
 from transplt.rules.rule import Kind
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
+from transplt.text.regular_file import RULES, read_regular
 
 _TYPES = {
     "object": "an object {...}",
@@ -34,7 +36,8 @@ class RuleFileError(ValueError):
         self.path, self.json_path, self.line, self.message = path, json_path, line, message
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else self.path
+        path = shown(self.path)
+        place = f"{path}:{self.line}" if self.line else path
         inside = f" {self.json_path}:" if self.json_path != "$" else ""
         return f"{place}:{inside} {self.message}"
 
@@ -70,7 +73,7 @@ def problems(name: str, text: str) -> Iterator[RuleFileError]:
 
 def _read(name: str) -> str:
     try:
-        data = Path(name).read_bytes()
+        data = read_regular(name, RULES)
     except FileNotFoundError:
         raise RuleFileError(name, "$", 0, "there is no such rule file") from None
     except OSError as error:

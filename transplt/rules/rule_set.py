@@ -84,13 +84,25 @@ def _argument(rule: Rule) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All rules in force for one run (torch version, user files, `-sim`)."""
+    """All rules in force for one run (torch version, user files, `-sim`).
+
+    `left` are rules of the user for modules that the project itself has: they are not in force.
+    """
 
     user: Table
     builtin: Table
     literals: tuple[bytes, ...]
     roots: frozenset[str]
     modules: frozenset[str]
+    left: dict[str, Rule] = field(default_factory=dict)
+
+    def beside(self, packages: frozenset[str]) -> RuleSet:
+        """The rules for a file of a project that is imported under the names `packages`."""
+        left = {name: rule for name, rule in self.user.modules.items() if name in packages}
+        if not left:
+            return self
+        modules = {name: rule for name, rule in self.user.modules.items() if name not in left}
+        return replace(self, user=replace(self.user, modules=modules), left=left)
 
     def resolve(self, name: str) -> tuple[Rule, str] | None:
         """The rule for a qualified name, the user's first, and the prefix that it matched."""

@@ -48,3 +48,15 @@ def _compare(have: tuple[int, int], operator: str, wanted: tuple[int, int]) -> b
     if operator == "<=":
         return have <= wanted
     return have > wanted if operator == ">" else have < wanted
+
+
+def spans(versions: Sequence[str]) -> str:
+    """`2.1-2.13`, `2.6, 2.8-2.13`: runs of versions that follow each other; they come in order."""
+    runs: list[list[str]] = []
+    for version in versions:
+        at = TORCH_VERSIONS.index(version)
+        if runs and at and runs[-1][-1] == TORCH_VERSIONS[at - 1]:
+            runs[-1].append(version)
+        else:
+            runs.append([version])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from transplt.disk.toml import parse_toml
 from transplt.errors import UsageError, reason, shown
 from transplt.run.torch_version import check_version
 from transplt.settings import STYLES
+from transplt.text.regular_file import SETTINGS, read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,14 @@ _KEYS = ("torch-version", "style", *_BOOLEANS, "rules", "exclude", "per-file-ign
 _ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune")
 
 
-def find_config(folder: Path) -> Config:
+def find_config(folder: Path, *, isolated: bool = False) -> Config:
     """The settings of the nearest pyproject.toml with [tool.transplt], from `folder` up to the top of its repository.
 
     Outside of a repository the search goes on to the root of the file system. UsageError names the key at fault.
+    Where the run is `isolated`, nothing is read and nothing said.
     """
+    if isolated:
+        return Config()
     for above in (folder, *folder.parents):
         config = read_config(above)
         if config.folder is not None or (above / ".git").exists():
@@ -60,14 +65,14 @@ def find_config(folder: Path) -> Config:
 def read_config(folder: Path) -> Config:
     """The settings in `folder`/pyproject.toml; empty ones where there is none. UsageError names the key at fault."""
     path = folder / "pyproject.toml"
-    if not path.is_file():
-        return Config()
     try:
-        text = path.read_text("utf-8")
+        text = read_regular(path, SETTINGS).decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return Config()
     except UnicodeDecodeError as error:
         raise UsageError(f"{shown(path)} is not UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
-        raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
+        raise UsageError(f"cannot read {shown(path)}: {reason(error)}; --isolated goes without settings") from error
     if "transplt" not in text:
         return Config()
     try:
@@ -127,12 +132,24 @@ def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     where = f"{where}: per-file-ignores"
     if not isinstance(value, dict):
         raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
-    return tuple((pattern, _strings(value, pattern, where)) for pattern in value)
+    found = tuple((pattern, _strings(value, pattern, where)) for pattern in value)
+    for prefix in (prefix for _, codes in found for prefix in codes):
+        from transplt.rules.pages import all_codes, is_prefix
+
+        if not is_prefix(prefix):
+            close = difflib.get_close_matches(prefix.upper(), all_codes(), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UsageError(f"{where}: no code starts with {prefix!r}{hint}")
+    return found
 
 
 def _inside(folder: Path, name: str, where: str) -> Path:
     """A rule file named by the project: it must lie in the project."""
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
+    try:
+        inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except ValueError as error:
+        raise UsageError(f"{where}: no system has a file of the name {name!r}") from error
+    if not inside:
         raise UsageError(f"{where}: the rule file {name!r} lies outside the project; give it with -r")
     return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import shlex
 from collections.abc import Collection
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from transplt.disk.mirror import write_file
 from transplt.disk.records import RunResult
-from transplt.rules.tables import rules_dir
+from transplt.rules.tables import read_table
 
 LAUNCH = "run_distributed_npu.sh"
 #: Settings of HCCL that the script names, with the value that it gives them.
@@ -37,7 +36,7 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
 
 @lru_cache(maxsize=1)
 def _facts() -> dict[str, dict[str, str]]:
-    table: dict[str, dict[str, str]] = json.loads((rules_dir() / "support" / "env_vars.json").read_bytes())
+    table: dict[str, dict[str, str]] = read_table("support/env_vars.json")
     return table
 
 

@@ -24,14 +24,15 @@ class Options:
     """What was asked for: the parameters of the command line, by their names there; what goes to the engine has the
     name that it has in `Settings`.
 
-    None (and an empty text) where the project's settings or the defaults decide. `jobs` is the number of worker
-    processes, 0 for none, None for a number that fits.
+    None (and an empty text) where the project's settings or the defaults decide; with `isolated` the defaults do.
+    `jobs` is the number of worker processes, 0 for none, None for a number that fits.
     """
 
     source: _Path = "."
     out: _Path | None = None
     rules: Sequence[_Path] = ()
     exclude: Sequence[str] = ()
+    isolated: bool = False
     torch_version: str | None = None
     style: str | None = None
     specify_device: bool | None = None
@@ -88,7 +89,7 @@ def make_plan(options: Options) -> Plan:
     """UsageError when something about the input, the rules or the settings is wrong; nothing is written."""
     source = find_source(Path(options.source))
     folder = source.parent if source.is_file() else source
-    config = find_config(folder)
+    config = find_config(folder, isolated=options.isolated)
     torch = choose_target(source, options.torch_version, config.torch_version)
     target = output_folder(source, Path(options.out) if options.out is not None else None)
     return Plan(source, target, torch, settings_of(options, config, torch.version, folder), options, config)

@@ -29,6 +29,7 @@ _MOST_JOBS = 4
 #: A file that is not Python is this much cheaper than Python of the same size.
 _OTHER_COST = 20
 _FILE_COST = 500
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +169,35 @@ class Pool:
         with warnings.catch_warnings():
             # Python 3.12 warns of threads; ours never hold a lock that a worker needs.
             warnings.simplefilter("ignore", DeprecationWarning)
-            process.start()
+            with _no_current_folder():
+                process.start()
         theirs.close()
         return _Process(process, ours)
+
+
+@contextlib.contextmanager
+def _no_current_folder() -> Iterator[None]:
+    """A Python that is started here (no fork) does not search the current folder, from 3.11 on.
+
+    Later it has our `sys.path`, but what it imports before that may be anybody's.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:
     """The life of a worker process: it ends when our end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for other in inherited:
         other.close()
     collect_rarely()

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from transplt.errors import UsageError
+from transplt.errors import UsageError, reason
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
+from transplt.text.regular_file import REQUIREMENTS, read_regular
 
-#: Requirement files are small; anything larger is something else.
-_MAX_BYTES = 1024 * 1024
 _FILES = ("pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "conda.yaml", "conda.yml")
 #: Lines that may hold a version of torch; the others are not worth a parser.
 _TORCH = re.compile(r"\s*(?:py)?torch\s*[\[(<>=!~]", re.IGNORECASE)
@@ -30,11 +29,12 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         return _target(check_version(asked), "--torch-version")
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
-    for path, requirement in _requirements(root):
+    unread: list[str] = []
+    for path, requirement in _requirements(root, unread):
         version = _highest(requirement)
         if version is not None:
             return _target(version, f"{path} asks for torch{requirement}")
-    return _target(DEFAULT_TORCH_VERSION, "the default: no requirement file pins torch")
+    return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
 
 
 def check_version(text: str) -> str:
@@ -62,8 +62,11 @@ def _releases() -> dict[str, dict[str, Any]]:
     return {key: value for key, value in table.get("torch", {}).items() if isinstance(value, dict)}
 
 
-def _requirements(root: Path) -> Iterator[tuple[str, str]]:
-    """(file name, specifier of torch) in the order of trust; the file is relative to `root`."""
+def _requirements(root: Path, unread: list[str]) -> Iterator[tuple[str, str]]:
+    """(file name, specifier of torch) in the order of trust; the file is relative to `root`.
+
+    `unread` is told why a file is passed over.
+    """
     folder = root if root.is_dir() else root.parent
     try:
         names = sorted(entry.name for entry in folder.iterdir())
@@ -80,20 +83,13 @@ def _requirements(root: Path) -> Iterator[tuple[str, str]]:
     for name in [*requirement_files, *_FILES]:
         if "/" not in name and name not in names:
             continue
-        text = _read(folder / name)
-        if text is None:
+        try:
+            text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
+        except OSError as error:
+            unread.append(f"{name} is not read: {reason(error)}")
             continue
         for specifier in _in_file(name, text):
             yield name, specifier
-
-
-def _read(path: Path) -> str | None:
-    try:
-        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            return None
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return None
 
 
 def _in_file(name: str, text: str) -> Iterator[str]:

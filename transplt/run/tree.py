@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from transplt.disk.leftovers import remove_leftovers
 from transplt.disk.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
 from transplt.disk.mirror import WriteError, write_file
 from transplt.disk.publish import Staging, check_output, make_folders, publish, set_folder_modes, staging
@@ -16,6 +17,8 @@ from transplt.disk.walk import Entry, Inventory, walk
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.finding import Finding
 from transplt.report import write_reports
+from transplt.run.kept_back import kept_back
+from transplt.run.main_file import check_main_file
 from transplt.run.options import Plan
 from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
@@ -28,10 +31,15 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
 
     UsageError: wrong input or output, nothing was written. CannotFinish: the system refused to write.
     """
-    check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
-    found = _inventory(plan)
+    notes = tuple(remove_leftovers(plan.target))
+    try:
+        check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
+    except UsageError as error:
+        raise UsageError("; ".join((str(error), *notes))) from error
+    found = _fitting(_inventory(plan), plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
+    check_main_file(plan, found)
     with staging(plan.target) as stage:
         try:
             result = _fill(plan, found, stage, progress)
@@ -40,12 +48,14 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
             raise CannotFinish(f"cannot write {shown(plan.target / error.path)}: {error.why}{_NOTHING}") from error
         except OSError as error:
             raise CannotFinish(_refused(error, stage)) from error
-    return result
+    return replace(result, notes=(*notes, *result.notes))
 
 
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would do, with the patch of every file that would change; nothing is written."""
-    return _worked_through(plan, _inventory(plan), progress, "nothing", patches=True)
+    found = _inventory(plan)
+    check_main_file(plan, found)
+    return _worked_through(plan, found, progress, "nothing", patches=True)
 
 
 def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
@@ -53,6 +63,9 @@ def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     return _worked_through(plan, _inventory(plan), progress, "nothing", survey=True)
 
 
+#: Bytes of a path on Linux, its final NUL left out; and what the name of a hidden sibling has more than the output's.
+_LONGEST_PATH = 4095
+_STAGING_BYTES = 20
 _NOTHING = "; nothing was left behind"
 
 
@@ -78,6 +91,29 @@ def _inventory(plan: Plan) -> Inventory:
     return walk(plan.source, plan.options.exclude, copy_all=plan.copy_all, skip=reports, above=above)
 
 
+def _fitting(found: Inventory, plan: Plan) -> Inventory:
+    """What was found, without the paths that are too long where the output is made; they count as unreadable."""
+    if plan.options.report_only:
+        return found
+    room = _LONGEST_PATH - len(os.fsencode(plan.target)) - _STAGING_BYTES
+
+    def fits(path: str) -> bool:
+        return len(os.fsencode(path)) < room
+
+    long = [entry.path for entry in found.files if not fits(entry.path)]
+    long += [path for path, _ in found.folders if not fits(path)]
+    long += [path for path in found.links if not fits(path)]
+    if not long:
+        return found
+    return replace(
+        found,
+        files=[entry for entry in found.files if fits(entry.path)],
+        folders=[(path, mode) for path, mode in found.folders if fits(path)],
+        links={path: target for path, target in found.links.items() if fits(path)},
+        unreadable=sorted([*found.unreadable, *((path, "its path is too long for the output") for path in long)]),
+    )
+
+
 def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> RunResult:
     page, report_only = plan.options.page, plan.options.report_only
     if not report_only:
@@ -94,7 +130,7 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
         from transplt.run.launch import write_launch
 
         reports |= write_launch(result, stage.folder, taken)
-    (stage.folder / MANIFEST).parent.mkdir(mode=0o755)
+    (stage.folder / MANIFEST).parent.mkdir(mode=0o755, exist_ok=True)
     if report_only:
         kept = replace(result, files=(), links=(), large=())
         write_file(str(stage.folder), MANIFEST, manifest_text(kept, reports).encode("ascii"), 0o644)
@@ -120,7 +156,7 @@ def _worked_through(
 ) -> RunResult:
     """The files read and migrated, and written into the folder `out` unless it is empty."""
     keep: Callable[[str, MigratedFile], FileRecord] = partial(to_output, out=out, patches=patches)
-    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey)
+    worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single)
     jobs = default_jobs(found.files) if plan.options.jobs is None else plan.options.jobs
     step = steps(progress, found.files, found.files)
     records, unread = work_through(worker, found.files, found.files, jobs, step)
@@ -139,4 +175,7 @@ def _worked_through(
         large=tuple(found.large),
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
+        notes=kept_back(
+            plan.config, plan.settings, [entry.path for entry in found.files], [item.path for item in found.left_out]
+        ),
     )

@@ -11,13 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from transplt.apply import engine
 from transplt.apply.prefilter import worth_a_look
-from transplt.disk.mirror import WHOLE_FILE_BYTES, read_file
 from transplt.disk.walk import LARGE_FILE_BYTES, Entry
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
 from transplt.settings import Settings, TorchTarget
 from transplt.text.cuda_words import find_tokens
+from transplt.text.regular_file import OTHER, SOURCE, read_regular
 from transplt.trees.lazy import import_now
 
 _Record = TypeVar("_Record")
@@ -53,6 +53,7 @@ class FileWorker(Generic[_Record]):
 
     `keep` is called with `root` and each file, here in the process that worked on it; what it returns goes back.
     With `survey` the edits are not worked out: findings say where they would be. `known` holds what was read before.
+    `follow`: the file was named, and may be a link; what a walk finds is none.
     """
 
     root: str
@@ -61,6 +62,7 @@ class FileWorker(Generic[_Record]):
     keep: Callable[[str, MigratedFile], _Record]
     project: Any = None
     survey: bool = False
+    follow: bool = False
     known: dict[str, bytes] = field(default_factory=dict)
 
     def prepare(self) -> None:
@@ -73,10 +75,15 @@ class FileWorker(Generic[_Record]):
         if not self.survey and not self.settings.show:
             import_now()
 
+    def read(self, entry: Entry) -> bytes:
+        """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
+        limit = SOURCE if entry.is_python else OTHER
+        return read_regular(f"{self.root}/{entry.path}", limit, follow=self.follow)
+
     def index(self, entry: Entry) -> Any:
         """What a Python file says to its project; None when it cannot be read."""
         try:
-            data = self.known[entry.path] = read_file(f"{self.root}/{entry.path}")
+            data = self.known[entry.path] = self.read(entry)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return engine.index_source(data, entry.path, self.settings)
@@ -94,7 +101,7 @@ class FileWorker(Generic[_Record]):
     def copy(self, entry: Entry, why: str) -> _Record | Unread:
         """Keeps a file as it is, because of a defect of ours."""
         try:
-            data = read_file(f"{self.root}/{entry.path}")
+            data = self.read(entry)
         except OSError as error:
             return Unread(entry.path, reason(error))
         kind = FileKind.PYTHON if entry.is_python else FileKind.BINARY
@@ -103,11 +110,11 @@ class FileWorker(Generic[_Record]):
 
 def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
     """One file of the tree, read and migrated. OSError when it cannot be read."""
-    if not entry.is_python and entry.size > WHOLE_FILE_BYTES:
+    if not entry.is_python and entry.size > OTHER.size:
         return MigratedFile(entry, FileKind.BINARY, b"", FileResult(entry.path, b""), large=True)
     data = worker.known.pop(entry.path, None)
     if data is None:
-        data = read_file(f"{worker.root}/{entry.path}")
+        data = worker.read(entry)
     if entry.is_python:
         return MigratedFile(entry, FileKind.PYTHON, data, _migrated(worker, entry.path, data))
     return _looked_through(worker, entry, data)
@@ -128,6 +135,7 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     """What a file that is not Python holds."""
     path, ignored = entry.path, worker.settings.ignored_codes(entry.path)
     kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
+    from transplt.files.ignore_lines import ignore_line_findings
     from transplt.files.tokens import scan_other_file
 
     other = scan_other_file(data, path, kind, worker.target, ignored)
@@ -136,6 +144,9 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
 
         found = tuple(each for each in findings_of(data, path) if not each.code.startswith(ignored))
         other = replace(other, findings=(*other.findings, *found))
+    if said := ignore_line_findings(data, path, kind, other.findings, ignored, worker.settings.in_place):
+        every = sorted([*other.findings, *said], key=lambda each: each.sort_key())
+        other = replace(other, findings=tuple(every))
     return MigratedFile(entry, kind, data, FileResult(path, data, other.findings, other.tokens), other.prose)
 
 

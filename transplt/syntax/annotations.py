@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import index_in, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _TYPE_CALLS = {"cast": (0,), "TypeVar": (1, 2, 3, 4), "NewType": (1,), "ForwardRef": (0,)}
@@ -25,6 +25,5 @@ def is_annotation(node: ast.expr) -> bool:
         return current is above.returns
     if isinstance(above, ast.keyword):
         return above.arg == "bound"
-    if isinstance(above, ast.Call) and current in above.args:
-        return above.args.index(current) in _TYPE_CALLS.get(last_name(above.func), ())
-    return False
+    places = _TYPE_CALLS.get(last_name(above.func), ()) if isinstance(above, ast.Call) else ()
+    return bool(places) and index_in(above, "args", current) in places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TypeVar
 
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -51,9 +51,24 @@ def string_of(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def index_of(nodes: Sequence[ast.AST | None], node: ast.AST) -> int:
-    """The index of a node in a list of nodes, -1 when it is none of them."""
-    return next((index for index, each in enumerate(nodes) if each is node), -1)
+def index_in(holder: ast.AST, field: str, node: ast.AST) -> int:
+    """The index of a node in a list of the node that holds it (`elts`, `args`, `keys`), -1 when it is not in it.
+
+    The list is gone through once: of a table of 30,000 rows each row asks for its index.
+    """
+    known: dict[str, dict[int, int]] = holder.__dict__.setdefault("_indices", {})
+    if field not in known:
+        known[field] = {id(each): index for index, each in enumerate(getattr(holder, field))}
+    return known[field].get(id(node), -1)
+
+
+def starred_at(display: ast.Tuple | ast.List) -> int:
+    """The index of the first element with a star, the number of elements where none has one."""
+    known: int | None = display.__dict__.get("_starred")
+    if known is None:
+        stars = (index for index, each in enumerate(display.elts) if isinstance(each, ast.Starred))
+        known = display.__dict__["_starred"] = next(stars, len(display.elts))
+    return known
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -114,12 +129,17 @@ def has_main_guard(tree: ast.Module) -> bool:
 
 def block_of(node: ast.stmt) -> list[ast.stmt]:
     """The statements among which one stands."""
+    return place_in_block(node)[0]
+
+
+def place_in_block(node: ast.stmt) -> tuple[list[ast.stmt], int]:
+    """The statements among which one stands, and its index."""
     above = parent(node)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(above, name, None)
-        if isinstance(block, list) and node in block:
-            return block
-    return [node]
+        if isinstance(block, list) and (index := index_in(above, name, node)) >= 0:
+            return block, index
+    return [node], 0
 
 
 def is_property(node: ast.AST) -> bool:

@@ -27,6 +27,7 @@ class Names:
     scan: Scan
     reexports: dict[str, str] = field(default_factory=dict)
     _cache: dict[tuple[int, str], str | None] = field(default_factory=dict)
+    _meanings: dict[int, str | None] = field(default_factory=dict)
 
     def qualified(self, node: ast.AST) -> str | None:
         """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
@@ -67,6 +68,11 @@ class Names:
             here = here.parent
         return None
 
+    def import_of(self, name: ast.Name) -> Binding | None:
+        """The import that gives a name its value; the main one when an except clause holds a double."""
+        found = self.lookup(name.id, self.scan.scope_of(name))
+        return next((binding for binding in found[1] if binding.kind == "import"), None) if found is not None else None
+
     def _resolve(self, name: str, scope: Scope) -> str | None:
         found = self.lookup(name, scope)
         if found is None:
@@ -78,6 +84,14 @@ class Names:
                     return full
             return None
         owner, bindings = found
+        key = id(bindings)
+        if key not in self._meanings:
+            self._meanings[key] = None
+            self._meanings[key] = self._meaning(name, owner, bindings)
+        return self._meanings[key]
+
+    def _meaning(self, name: str, owner: Scope, bindings: list[Binding]) -> str | None:
+        """What a name stands for by its bindings, whatever scope sees them."""
         targets = {b.target for b in bindings if b.kind == "import"}
         if targets:
             rest = [b for b in bindings if b.kind != "import" and not replaces_failed_import(b)]

@@ -45,6 +45,13 @@ class Scan:
     stores: list[ast.Attribute] = field(default_factory=list)  # attributes that are assigned to
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
     declares_outward: bool = False  # the text holds `global` or `nonlocal`
+    _bound: set[str] = field(default_factory=set)
+
+    def binds(self, name: str) -> bool:
+        """True when any scope of the file binds a name."""
+        if not self._bound:
+            self._bound.update(*(scope.bindings for scope in self.scopes.values()))
+        return name in self._bound
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import codecs
 import re
+import warnings
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from tokenize import blank_re, cookie_re
@@ -16,6 +17,12 @@ from tokenize import blank_re, cookie_re
 from transplt.finding import Span
 
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
+#: From so many bytes on a place in a line is counted from the last of these steps.
+_STEP = 512
+#: The bytes of UTF-8 with which no character begins.
+_INNER = bytes(range(0x80, 0xC0))
+#: Codecs for the names of hosts: they take the square of the time, and most texts not at all.
+_NO_SOURCE = ("idna", "punycode")
 
 
 class UnreadableSource(Exception):
@@ -28,6 +35,11 @@ class UnreadableSource(Exception):
         self.reason = reason
 
 
+def _begin(utf8: bytes) -> int:
+    """How many characters begin in a piece of UTF-8."""
+    return len(utf8) if utf8.isascii() else len(utf8.translate(None, _INNER))
+
+
 @dataclass(slots=True)
 class Source:
     """One decoded file. `line_starts[i]` is the byte offset in `utf8` at which line i + 1 begins."""
@@ -36,6 +48,7 @@ class Source:
     encoding: str = "utf-8"
     bom: bytes = b""
     line_starts: list[int] = field(default_factory=list)
+    _counts: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -57,7 +70,18 @@ class Source:
         """Line and column of a byte offset, both from 1, the column in characters."""
         line = bisect_right(self.line_starts, offset)
         start = self.line_starts[line - 1]
+        if offset - start > _STEP:
+            return line, self._characters(offset) - self._characters(start) + 1
         return line, len(self.utf8[start:offset].decode("utf-8", "replace")) + 1
+
+    def _characters(self, offset: int) -> int:
+        """How many characters begin before a byte offset; counted once in steps, for places in long lines."""
+        if not self._counts:
+            self._counts.append(0)
+            for at in range(0, len(self.utf8), _STEP):
+                self._counts.append(self._counts[-1] + _begin(self.utf8[at : at + _STEP]))
+        step = offset // _STEP
+        return self._counts[step] + _begin(self.utf8[step * _STEP : offset])
 
     def span(self, start: int, end: int) -> Span:
         """The place of the bytes from `start` up to `end`."""
@@ -125,10 +149,7 @@ def read_source(data: bytes) -> Source:
     cookie = declared_encoding(data)
     encoding = "utf-8"
     if cookie is not None:
-        try:
-            encoding = codecs.lookup(cookie).name
-        except LookupError:
-            raise UnreadableSource("NPU902", 1, f"unknown encoding in the cookie: {cookie}") from None
+        encoding = _encoding_named(cookie)
         if bom and encoding != "utf-8":
             raise UnreadableSource("NPU902", 1, f"a UTF-8 BOM and the cookie {cookie} contradict each other")
     if encoding in ("utf-8", "ascii"):
@@ -139,14 +160,43 @@ def read_source(data: bytes) -> Source:
             said = "no encoding is declared and the bytes" if cookie is None else "the bytes"
             raise UnreadableSource("NPU902", line, f"{said} are not {encoding.upper()}") from None
         return Source(data, "utf-8", bom, line_starts(data))
-    try:
-        text = data.decode(encoding)
-    except (UnicodeDecodeError, UnicodeError, LookupError) as error:
-        raise UnreadableSource("NPU902", 1, f"the bytes do not decode as {encoding}: {error}") from None
-    if not isinstance(text, str) or text.encode(encoding) != data:
-        raise UnreadableSource("NPU902", 1, f"decoding as {encoding} and encoding again does not give the same bytes")
-    utf8 = text.encode("utf-8")
+    utf8 = _decoded(data, encoding)
+    if declared_encoding(utf8) != cookie:
+        raise UnreadableSource("NPU902", 1, f"read as {encoding} the file does not declare {encoding}")
     return Source(utf8, encoding, b"", line_starts(utf8))
+
+
+def _encoding_named(cookie: str) -> str:
+    """The name of the encoding that a cookie spells, as Python's tokenizer takes it: Emacs writes `utf-8-unix`."""
+    spelled = cookie[:12].lower().replace("_", "-")
+    if spelled == "utf-8" or spelled.startswith("utf-8-"):
+        return "utf-8"
+    if re.match(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-|\Z)", spelled):
+        return "iso8859-1"
+    try:
+        found = codecs.lookup(cookie)
+    except LookupError:
+        raise UnreadableSource("NPU902", 1, f"unknown encoding in the cookie: {cookie}") from None
+    if found.name in _NO_SOURCE:
+        raise UnreadableSource("NPU902", 1, f"{found.name} is no encoding for source code")
+    return found.name
+
+
+def _decoded(data: bytes, encoding: str) -> bytes:
+    """The text of bytes in an encoding, as UTF-8; raises `UnreadableSource` where the way back would not end there."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # unicode_escape warns of `\d`
+            text = data.decode(encoding)
+    except (UnicodeError, LookupError, ValueError) as error:
+        raise UnreadableSource("NPU902", 1, f"the bytes do not decode as {encoding}: {error}") from None
+    try:
+        same, utf8 = text.encode(encoding) == data, text.encode("utf-8")
+    except (UnicodeError, ValueError):
+        same = False
+    if not same:
+        raise UnreadableSource("NPU902", 1, f"decoding as {encoding} and encoding again does not give the same bytes")
+    return utf8
 
 
 def splice(utf8: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:

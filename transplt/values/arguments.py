@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from transplt.project.marks import GENERIC, names_a_mark
-from transplt.syntax.asks import index_of, last_name
+from transplt.syntax.asks import index_in, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.values.callees import (
@@ -74,7 +74,7 @@ def ways_of_argument(slots: Slots, call: ast.Call, value: ast.AST, keyword: str 
     """The places that an argument of a call reaches, and where it goes on: what the first row says that applies."""
     full = slots.names.qualified(call.func) or _one_or_no_context(slots, call.func)
     root = full.split(".")[0] or _root(call.func)
-    argument = Argument(slots, call, keyword, index_of(call.args, value), path, full, last_name(call.func), root)
+    argument = Argument(slots, call, keyword, index_in(call, "args", value), path, full, last_name(call.func), root)
     return next(ways(argument) for applies, ways in _ROWS if applies(argument))
 
 

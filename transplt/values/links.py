@@ -11,7 +11,7 @@ import ast
 
 from transplt.project.facts import ProjectFacts, unify_attributes
 from transplt.project.marks import BACKEND, DEVICE, DEVICE_NAME, marks_by_name
-from transplt.syntax.asks import index_of, last_name, string_of
+from transplt.syntax.asks import index_in, last_name, starred_at, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
@@ -109,8 +109,8 @@ def _iterated(value: ast.expr) -> ast.expr:
 def _destructured(slots: Slots, node: ast.expr, target: ast.Tuple | ast.List) -> None:
     """`a, b = value`: element by element, where both sides show which is which."""
     above = parent(target)
-    index = index_of(target.elts, node)
-    if any(isinstance(element, ast.Starred) for element in target.elts[:index]):
+    index = index_in(target, "elts", node)
+    if index > starred_at(target):
         return
     if isinstance(above, ast.Assign):
         value = above.value

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 
 from transplt.project.marks import DEVICE, DEVICE_NAME, names_a_mark
-from transplt.syntax.asks import index_of, last_name, string_of
+from transplt.syntax.asks import index_in, last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.values.arguments import ways_of_argument
 from transplt.values.place import Path, Place, Up, Ways
@@ -71,23 +71,21 @@ def _walrus(slots: Slots, above: ast.NamedExpr, current: ast.AST, path: Path) ->
 
 
 def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Ways:
-    yield Up(above, (*path, index_of(above.elts, current) if isinstance(above, ast.Tuple) else None))
+    yield Up(above, (*path, index_in(above, "elts", current) if isinstance(above, ast.Tuple) else None))
 
 
 def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:
-    if any(key is current for key in above.keys):
+    if index_in(above, "keys", current) >= 0:
         yield Place("row", other=above)
         return
-    for key, value in zip(above.keys, above.values, strict=True):
-        if value is current:
-            name = string_of(key)
-            if is_map_location(above):
-                yield Place(DEVICE)
-            elif name and names_a_mark(name):
-                yield Place("named", name)
-            else:
-                by_device = name is not None and DEVICE_NAME.fullmatch(name)
-                yield Up(above, (*path, None if by_device else name))
+    name = string_of(above.keys[index_in(above, "values", current)])
+    if is_map_location(above):
+        yield Place(DEVICE)
+    elif name and names_a_mark(name):
+        yield Place("named", name)
+    else:
+        by_device = name is not None and DEVICE_NAME.fullmatch(name)
+        yield Up(above, (*path, None if by_device else name))
 
 
 def _attribute(slots: Slots, above: ast.Attribute, current: ast.AST, path: Path) -> Ways:
@@ -123,14 +121,14 @@ def _parameter(slots: Slots, above: ast.arg, current: ast.AST, path: Path) -> Wa
 
 def _default(slots: Slots, above: ast.arguments, current: ast.AST, path: Path) -> Ways:
     """The default of a parameter."""
-    positional = [*above.posonlyargs, *above.args]
-    name = ""
-    for arg, value in zip(reversed(positional), reversed(above.defaults), strict=False):
-        if value is current:
-            name = arg.arg
-    for arg, keyword_default in zip(above.kwonlyargs, above.kw_defaults, strict=True):
-        if keyword_default is current:
-            name = arg.arg
+    index = index_in(above, "defaults", current)
+    if index < 0:
+        arg = above.kwonlyargs[index_in(above, "kw_defaults", current)]
+    else:
+        behind = len(above.defaults) - index  # defaults belong to the last of the parameters
+        at = len(above.args) - behind
+        arg = above.args[at] if at >= 0 else above.posonlyargs[at]
+    name = arg.arg
     scope = slots.scan.scopes[parent(above)]
     yield Place("slot", inside(slots.variable(name, scope) or f"p:{name}", path))
 
@@ -205,16 +203,16 @@ def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> 
     while not isinstance(node, ast.Match):
         holder = parent(node)
         if isinstance(holder, ast.MatchSequence):
-            steps.append(index_of(holder.patterns, node))
+            steps.append(index_in(holder, "patterns", node))
         elif isinstance(holder, ast.MatchMapping):
-            index = index_of(holder.patterns, node)
+            index = index_in(holder, "patterns", node)
             key = holder.keys[index] if index >= 0 else None
             if not isinstance(key, ast.Constant):
                 yield Place("key")
                 return
             steps.append(str(key.value))
         elif isinstance(holder, ast.MatchClass):
-            index = index_of(holder.kwd_patterns, node)
+            index = index_in(holder, "kwd_patterns", node)
             steps.append(holder.kwd_attrs[index] if index >= 0 else -1)
         node = holder
     subject: ast.expr = node.subject

@@ -22,7 +22,7 @@ from transplt.project.marks import DEVICE_NAME, DEVICE_WORD, GENERIC, marks_by_n
 from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF, Names
 from transplt.syntax.scan import Scan
-from transplt.syntax.scopes import Scope
+from transplt.syntax.scopes import Binding, Scope
 from transplt.values.own_names import OwnNames
 from transplt.values.place import Place
 
@@ -53,12 +53,14 @@ class Slots:
     complete: bool = False
     _known: dict[str, frozenset[str]] = field(default_factory=dict)
     _variables: dict[tuple[int, str], str | None] = field(default_factory=dict)
+    _by_bindings: dict[int, str] = field(default_factory=dict)  # whatever scope sees them
 
     def join(self, names: Names, project: ProjectFacts) -> Slots:
         """The same slots, seen with their project; they keep the names that the file alone gives them."""
         self.names, self.project = names, project
         self.own.join(names, project)
         self._known.clear()
+        self._by_bindings.clear()
         return self
 
     # --- components --------------------------------------------------------------------------------------------------
@@ -191,6 +193,12 @@ class Slots:
                     return f"g:{known}"
             return None
         owner, bindings = found
+        slot = self._by_bindings.get(id(bindings))
+        if slot is None:
+            slot = self._by_bindings[id(bindings)] = self._bound(name, owner, bindings)
+        return slot
+
+    def _bound(self, name: str, owner: Scope, bindings: list[Binding]) -> str:
         for binding in bindings:
             if binding.kind == "import":
                 return f"g:{self.project.canonical(binding.target)}"

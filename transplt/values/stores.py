@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from transplt.project.marks import names_a_mark
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import last_name, starred_at, string_of
 from transplt.syntax.scan import parent
 from transplt.values.place import Path, Place
 from transplt.values.slots import Slots
@@ -36,7 +36,7 @@ def store_slots(slots: Slots, target: ast.expr, path: Path) -> list[str]:
         return store_slots(slots, target.value, path)
     if isinstance(target, (ast.Tuple, ast.List)):
         index = path[-1] if path else None
-        starred = next((i for i, e in enumerate(target.elts) if isinstance(e, ast.Starred)), len(target.elts))
+        starred = starred_at(target)
         if isinstance(index, int):
             chosen = target.elts[index : index + 1] if index < starred else target.elts[starred:]
         else:

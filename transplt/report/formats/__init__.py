@@ -18,10 +18,23 @@ FORMATS = {
     "sarif": "sarif:render_sarif",
 }
 
+#: The same for how many findings each code has.
+STATISTICS = {
+    "text": "text:render_statistics",
+    "concise": "text:render_statistics",
+    "json": "json_document:render_statistics_json",
+    "json-lines": "json_document:render_statistics_json_lines",
+}
 
-def render(result: CheckResult, name: str, *, color: bool = False, verbose: bool = False) -> str:
-    """The findings in one format; `color` and `verbose` (also what is only worth knowing) matter to text alone."""
-    module, _, function = FORMATS[name].partition(":")
+
+def render(
+    result: CheckResult, name: str, *, color: bool = False, verbose: bool = False, counts: bool = False
+) -> str:
+    """The findings in one format; `color` and `verbose` (also what is only worth knowing) matter to text alone.
+
+    With `counts` how many each code has, in one of the formats of STATISTICS.
+    """
+    module, _, function = (STATISTICS if counts else FORMATS)[name].partition(":")
     renderer = getattr(importlib.import_module(f"transplt.report.formats.{module}"), function)
     text: str = renderer(result, color, verbose) if module == "text" else renderer(result)
     return text

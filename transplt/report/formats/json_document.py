@@ -7,6 +7,7 @@ from typing import Any
 
 import transplt
 from transplt.report.checked import CheckedFinding, CheckResult
+from transplt.report.formats.statistics import CodeCount, statistics
 
 FORMAT = 1
 
@@ -31,6 +32,20 @@ def render_json(result: CheckResult) -> str:
 def render_json_lines(result: CheckResult) -> str:
     """One finding a line."""
     return "".join(json.dumps(finding_table(item)) + "\n" for item in (*result.items, *result.info))
+
+
+def render_statistics_json(result: CheckResult) -> str:
+    """A list, one object a code."""
+    return json.dumps([_count_table(row) for row in statistics(result)], indent=1) + "\n"
+
+
+def render_statistics_json_lines(result: CheckResult) -> str:
+    """One code a line, the same object."""
+    return "".join(json.dumps(_count_table(row)) + "\n" for row in statistics(result))
+
+
+def _count_table(row: CodeCount) -> dict[str, Any]:
+    return {"code": row.code, "title": row.title or None, "count": row.count, "fixable": row.fixable}
 
 
 def finding_table(item: CheckedFinding) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 from transplt.finding import Effort, Operation, Replacement
 from transplt.report.cell import many, visible
 from transplt.report.checked import CheckedFinding, CheckResult
+from transplt.report.formats.statistics import statistics
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
@@ -27,18 +28,12 @@ def render_concise(result: CheckResult, color: bool, verbose: bool) -> str:
     return "".join(_head(item, color) + "\n" for item in _listed(result, verbose))
 
 
-def render_statistics(result: CheckResult) -> str:
+def render_statistics(result: CheckResult, color: bool, verbose: bool) -> str:
     """One line a code: how many, the code, whether an edit can mend it, its title."""
-    from transplt.report.titles import title
-
-    counts: dict[str, list[CheckedFinding]] = {}
-    for item in result.new:
-        counts.setdefault(item.finding.code, []).append(item)
-    lines = []
-    for code, items in sorted(counts.items(), key=lambda pair: (-len(pair[1]), pair[0])):
-        mark = "[*]" if all(item.fix for item in items) else "[ ]"
-        lines.append(f"{len(items):6} {code} {mark} {title(code)}".rstrip())
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(
+        f"{row.count:6} {row.code} [{'*' if row.fixable == row.count else ' '}] {row.title}".rstrip() + "\n"
+        for row in statistics(result)
+    )
 
 
 def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
@@ -46,12 +41,15 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
     left, known = len(result.new), len(result.items) - len(result.new)
     files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""
+    yield from result.notes
     if fixing and result.fixed:
         yield f"fixed {many(result.fixed, 'edit')} in {many(len(result.changes), 'file')}"
     if not left:
         yield f"nothing left to do in {files}{baseline}"
         return
-    yield f"found {many(left, 'finding')} in {files}{baseline}"
+    holding = len({item.finding.path for item in result.new})
+    looked = f" ({files} looked at)" if holding != result.files else ""
+    yield f"found {many(left, 'finding')} in {many(holding, 'file')}{looked}{baseline}"
     safe = sum(item.fix == "safe" for item in result.new)
     unsafe = sum(item.fix == "unsafe" for item in result.new)
     style = "" if styled else " --style npu (or portable, see [tool.transplt])"

@@ -1,0 +1,233 @@
+"""What the mutations start from: files of the samples, and small ones that hold what each reader looks for."""
+
+from __future__ import annotations
+
+import encodings.aliases
+import json
+import struct
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+#: Larger samples are slow, and mutations of them say no more.
+_MAX_BYTES = 3000
+
+
+@cache
+def python_files() -> tuple[bytes, ...]:
+    """The Python files of the samples and of the tests, short ones, in one order."""
+    paths = [*ROOT.glob("samples/*/**/*.py"), *ROOT.glob("tests/data/tuned/*.py"), *ROOT.glob("tests/fixtures/*/*.in.py")]
+    found = sorted({path.read_bytes() for path in paths if path.stat().st_size <= _MAX_BYTES})
+    return tuple(data for data in found if data.strip())
+
+
+PIECES = tuple(
+    text.encode()
+    for text in (
+        "import torch\nx = torch.zeros(2, device='cuda').cuda()\ntorch.cuda.synchronize()\n",
+        "import torch, os\nmatch torch.cuda.is_available():\n    case True if (d := 'cuda'): pass\n    case {'cuda': x, **r}: pass\n",
+        "from torch.cuda import *\nfrom torch.cuda.amp import (autocast as ac, GradScaler,)\nwith ac(), (ac() as y): pass\n",
+        "import torch\nasync def f(*, d: torch.cuda.FloatTensor = torch.device('cuda'), **k) -> 'cuda':\n    async with torch.cuda.stream(s): await x\n",
+        "import torch\n@torch.cuda.amp.custom_fwd(cast_inputs=torch.float16)\n@staticmethod\ndef f(ctx, /, a, *b): return a.cuda(b[0])\n",
+        "import torch\nf'{torch.cuda.device_count()!r:>{10}} cuda:{i} {\"cuda\"}' 'cuda' rb'cuda'.decode()\nprint(f\"{x.cuda()=}\")\n",
+        "import torch\nd = {'cuda:0': 0, \"cuda\": [torch.cuda], **{'nccl': None}}\nx[d['cuda'], ...].to('cuda:1', non_blocking=True)\ndel d['cuda']\n",
+        "import torch.distributed as dist\ndist.init_process_group(backend='nccl', init_method='env://', rank=int(os.environ['LOCAL_RANK']))\n",
+        "import torch\nif torch.cuda.is_available(): device = 'cuda'; n = 1\nelse: device = 'cpu'\nassert device == 'cuda', 'no CUDA'\n",
+        "import torch\nclass M(torch.nn.Module):\n\tdef cuda(self, device=None):\n\t\treturn super().cuda(device)\n\tcuda.x: int = lambda cuda: cuda.y\n",
+        "try:\n    import torch.cuda as c, apex\nexcept (ImportError, torch.cuda.OutOfMemoryError) as e:\n    raise SystemExit('cuda') from e\nfinally:\n    c.empty_cache()\n",
+        "import torch\nglobal cuda\nx = [i.cuda() for i in range(torch.cuda.device_count()) if i for j in 'cuda']\ny = x if x.is_cuda else not x.get_device() \\\n    .cuda()\n",
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--device', default='cuda', choices=['cuda', 'cpu'], help='cuda or cpu')\na = p.parse_args()\nx.to(a.device)\n",
+        "import torch\nm = torch.nn.parallel.DistributedDataParallel(m.cuda(), device_ids=[0])\nfor x, y in l:\n    o.zero_grad(); loss = f(m(x.cuda()), y); loss.backward(); o.step()\n",
+        "import torch\ntype X[T: torch.cuda.Stream] = list[T]\ndef g[T](a: T = torch.cuda.Event()) -> T: return torch.cuda.current_stream().record_event(a)\n",
+        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n'''cuda'''\nfrom __future__ import annotations\nimport torch as t; t.backends.cudnn.benchmark = t.backends.cudnn.enabled = True\n",
+    )
+)
+
+COMMENTED = tuple(
+    text.encode()
+    for text in (
+        "import torch\ntorch.cuda.synchronize()  # transplt: ignore\n",
+        "import torch\ntorch.cuda.synchronize()  # transplt: ignore[NPU101]\nx.cuda()  # transplt:ignore[NPU1, NPU201]\n",
+        "import torch\nx = [\n    torch.cuda.y,  # transplt: ignore[]\n    'cuda',  # transplt: ignore[npu201,]\n]\n",
+        "# transplt: ignore[NPU999 NPU8]\nexport CUDA_VISIBLE_DEVICES=0  # transplt: ignore[NPU801]\nnvidia-smi // transplt: ignore\n",
+        "# transplt: ignore-file\nx.cuda()  # noqa  # transplt: ignore[NPU130]  # type: ignore\n'# transplt: ignore'\n",
+    )
+)
+
+_CODECS = sorted({*encodings.aliases.aliases, *encodings.aliases.aliases.values(), "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-8-sig", "no-such"})  # fmt: skip
+
+
+@st.composite
+def cookies(draw: st.DrawFn) -> bytes:
+    """Files with a coding cookie of any kind, in its encoding or not."""
+    name = draw(st.sampled_from(_CODECS))
+    head = draw(st.sampled_from(["# coding: {}", "# -*- coding: {} -*-", "#!x\n# vim: set fileencoding={} :", "\n#coding={}", "'''x'''\n# coding: {}"]))
+    body = draw(st.sampled_from(["", "caf\u00e9 \u4e2d", "\U0001d4ec", "\\u0063", "."]))
+    text = head.format(name) + f"\nimport torch\ntorch.cuda.synchronize()  # {body}\nx = '{body} cuda'\n"
+    how = draw(st.sampled_from(["own", "utf-8", "latin-1", "utf-16", "utf-8-sig"]))
+    try:
+        data = text.encode(name if how == "own" else how, "replace")
+    except (LookupError, UnicodeError, TypeError, AssertionError):
+        data = text.encode()
+    return data if isinstance(data, bytes) else text.encode()
+
+
+def texts() -> st.SearchStrategy[bytes]:
+    """Texts for the call with a `str`, lone surrogates and all, as bytes of UTF-8 that pass them."""
+    heads = st.sampled_from(["", "torch.cuda\n", "import torch\nx.cuda()  # ", "def f(:\n  torch.cuda\n", "'''"])
+    tails = st.text(st.characters(codec=None, exclude_categories=[]), max_size=60)
+    return st.builds(lambda head, text: (head + text).encode("utf-8", "surrogatepass"), heads, tails)
+
+
+NOTEBOOK_VALUES: tuple[Any, ...] = (
+    {
+        "cells": [
+            {"cell_type": "code", "source": ["import torch\n", "x = torch.zeros(2).cuda()\n"], "outputs": [{"text": ["cuda:0\n"]}], "metadata": {}},
+            {"cell_type": "code", "source": "!nvidia-smi\n%env CUDA_VISIBLE_DEVICES=0\n%%bash\nnvcc --version", "execution_count": None},
+            {"cell_type": "markdown", "source": ["# CUDA\n", "needs `cuda`"], "attachments": {"a.png": {"image/png": "iVBOcuda" * 9}}},
+        ],
+        "metadata": {"kernelspec": {"language": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    },
+    {"worksheets": [{"cells": [{"cell_type": "code", "input": ["x.cuda()"]}]}], "nbformat": 3},
+)  # fmt: skip
+NOTEBOOKS = tuple(json.dumps(value, indent=indent).encode() for value in NOTEBOOK_VALUES for indent in (None, 1))
+
+YAML = (
+    b"device: cuda\ntrainer: {gpus: 2, backend: nccl}\nenv:\n  - CUDA_VISIBLE_DEVICES=0,1  # cuda\n",
+    b"name: x\ndependencies:\n  - pytorch::pytorch=2.1\n  - pytorch-cuda=12.1\n  - pip:\n    - torch==2.4.0+cu121\n",
+    b"%YAML 1.2\n--- !!python/object/apply:os.system [cuda]\na: &a [*a, 'cuda', \"nccl\"]\nb: |\n  x.cuda()\n  nvcc\n...\n---\n? cuda\n: >-\n",
+    b"services:\n  x:\n    image: nvidia/cuda:12.1\n    runtime: nvidia\n    deploy: {resources: {reservations: {devices: [{driver: nvidia}]}}}\n",
+)
+
+SHELL = (
+    b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}\nnvidia-smi | grep cuda  # cuda\npython train.py --backend nccl\n",
+    b"FROM nvidia/cuda:12.1-devel\nRUN pip install torch==2.4.0+cu121 --index-url https://x/whl/cu121\nENV NCCL_DEBUG=INFO\n# cuda\n",
+    b"for i in $(seq 0 $((N-1))); do NCCL_P2P_DISABLE=1 CUDA_VISIBLE_DEVICES=$i python - <<'EOF' &\nimport torch; torch.cuda\nEOF\ndone\n",
+    b"all: x.cu\n\tnvcc -o $@ $< -lcublas -lcudnn # nvtx\nNVCC ?= /usr/local/cuda/bin/nvcc\n",
+)
+
+OTHER = (
+    b'#include <cuda_runtime.h>\n__global__ void k() {} // cuda\n/* nvcc */ cudaMalloc(&p, 1); "cublas"\n',
+    b"# CUDA\nThis needs cuda 11 and nccl.\n",
+    b'{"device": "cuda", "fp16": {"nccl": true}}\n',
+    b"def f(x: torch.cuda.Stream) -> None: ...  # cuda\n",
+    b"{% if cuda %}x.cuda(){% endif %}\n",
+    b"[tool.x]\ncuda = 'cuda'  # transplt: ignore[NPU8]\n",
+    b'[[package]]\nname = "nvidia-cuda-runtime-cu12"\nversion = "12.1"\n',
+)
+
+REQUIREMENTS = (
+    b"torch>=2.1,<2.9 ; python_version >= '3.8'\ntorchvision==0.16\n-r other.txt\ntorch[opt]==2.4.0+cu121 --hash=sha256:0\n",
+    b"[project]\ndependencies = ['torch~=2.3']\n[tool.poetry.dependencies]\ntorch = {version = '^2.1', optional = true}\n[dependency-groups]\nx = [{include-group = 'y'}]\n",
+    b"from setuptools import setup\nsetup(install_requires=['torch (>=2.0)', 'torch==2.*'], extras_require={'a': ['torch!=2.5.1']})\n",
+    b"[options]\ninstall_requires =\n    torch == 2.6\n    torch @ https://x/torch-2.4.0-cp310.whl\n",
+    b"dependencies:\n  - pytorch::pytorch=2.1.*\n  - torch >=2.2,<3\n  - pytorch=2.4=py3.10_cuda12.1_0\n  - pip:\n    - torch==2.5\n",
+)
+
+RULES: tuple[Any, ...] = (
+    {
+        "rules": {
+            "ArgsModifyRule": [{"func_name": "f", "arg_idx": 0, "arg_new": "args0"}],
+            "FuncNameModifyRule": [{"old_name": "func", "new_name": "new_func"}],
+            "ModuleNameModifyRule": [{"old_name": "module", "new_name": "new_module", "parent_module": "parent_module"}],
+            "UnsupportedRule": [{"name": "package.function", "help": "what to do instead"}],
+        }
+    },
+    {"rules": {"FuncNameModifyRule": [{"old_name": "torch.cuda.empty_cache", "new_name": "gc.collect", "versions": ">=2.1,!=2.8"}]}},
+    {"rules": {"ArgsModifyRule": [{"func_name": "torch.load", "arg_idx": 1, "arg_keyword": "map_location", "arg_new": ""}]}},
+    {"rules": {"ModuleNameModifyRule": [{"old_name": "cuda", "new_name": "npu", "parent_module": "torch"}]}},
+    {"defaults": {"FuncNameModifyRule": {"level": "unsafe", "versions": ["2.8"]}}, "rules": {"FuncNameModifyRule": [{"old_name": "a.b", "new_name": "c", "similar": True, "differs": "slower", "source": "x"}]}},
+)  # fmt: skip
+
+
+@cache
+def rule_files() -> tuple[Any, ...]:
+    """Documents of rules: small ones, and those of our own that are short."""
+    paths = sorted(path for path in (ROOT / "rules").glob("*.json") if path.name != "schema.json" and path.stat().st_size < 4000)
+    return (*RULES, *(json.loads(path.read_bytes()) for path in paths))
+
+
+#: Programs that use what the rules above speak of.
+FOR_RULES = (
+    b"import torch, parent_module, package\nfrom parent_module.module import func as g, x\nf(1, k=2)\na.func(*b)\nfunc()\npackage.function()\n"
+    b"torch.cuda.empty_cache()\ny = torch.load(p, map_location='cuda')\n@func\ndef h(a=f(0)): return parent_module.module.func(f(f(1)))\n",
+    b"import a\nfrom torch import cuda\ncuda.empty_cache(); a.b(a.b)\nwith f(x) as y, cuda.stream(s): del y\nprint(f'{func(1)} {f(2)!r}')\n",
+)
+
+SETTINGS = tuple(
+    text.encode()
+    for text in (
+        "[tool.transplt]\ntorch-version = '2.8'\nstyle = 'portable'\nsimilar = true\nrules = ['mine.json']\nexclude = ['src/*.sh', '!x']\n",
+        "[tool.transplt]\nper-file-ignores = {'src/*' = ['NPU1', 'NPU201'], '*' = []}\nannotate = false\nunsafe-fixes = true\n",
+        "[tool.transplt.per-file-ignores]\n'[a-' = ['NPU']\n'**' = ['']\n[[tool.x]]\na = 1979-05-27T07:32:00Z\nb = '''\ntransplt'''\n",
+        "[project]\nname = 'x'\ndependencies = ['torch>=2.4']\n[tool.transplt]\ncopy-all = true\nspecify-device = true\nrules = ['./mine.json', '../x.json']\n",
+        "tool = {transplt = {torch-version = '2.6.0', rules = [], exclude = [' ', '\\\\', '**/a/**']}}\n",
+    )
+)
+
+BASELINES: tuple[Any, ...] = (
+    {"tool": "transplt", "format": 1, "findings": [{"fingerprint": "0123", "code": "NPU101", "path": "a.py"}]},
+    {"tool": "transplt", "format": 1, "findings": []},
+)
+MANIFESTS: tuple[Any, ...] = (
+    {
+        "tool": "transplt", "format": 1, "version": "0.1.0", "name": "x", "torch": "2.8", "torch_npu": "", "style": "npu",
+        "options": {"similar": False}, "files": {"a.py": {"sha256": "0" * 64, "edited_lines": [1, 2]}, "b/c": {"sha256": "1"}},
+        "links": ["l"], "reports": {"report.html": "0" * 64}, "left_out": ["big.bin"],
+    },
+)  # fmt: skip
+
+
+def _entry(path: bytes, mode: int = 0o100644, extended: bool = False, strip: int | None = None) -> bytes:
+    flags = len(path) | (0x4000 if extended else 0)
+    head = struct.pack(">6I", 0, 0, 0, 0, 0, 0) + struct.pack(">I", mode) + struct.pack(">3I", 0, 0, 0) + b"\1" * 20
+    head += struct.pack(">H", flags) + (b"\0\0" if extended else b"")
+    if strip is not None:
+        return head + bytes([strip]) + path + b"\0"
+    return head + path + b"\0" * (8 - (len(head) + len(path)) % 8)
+
+
+INDEXES = (
+    b"DIRC" + struct.pack(">II", 2, 2) + _entry(b"a.py") + _entry(b"deep/b.txt") + b"\2" * 20,
+    b"DIRC" + struct.pack(">II", 3, 2) + _entry(b"a.txt", extended=True) + _entry(b"mod", 0o160000) + b"\2" * 20,
+    b"DIRC" + struct.pack(">II", 4, 2) + _entry(b"deep/b.txt", strip=0) + _entry(b"c", strip=5) + b"\2" * 20,
+    b"DIRC" + struct.pack(">II", 2, 1) + _entry(b"deep", 0o040000) + b"TREE" + struct.pack(">I", 4) + b"abcd" + b"link" + b"\0" * 4 + b"\2" * 20,
+    b"DIRC" + struct.pack(">II", 2, 2**32 - 1) + _entry(b"a.py"),
+)
+
+IGNORES = (
+    b"*.txt\n!c.txt\n/deep/\n# comment\n\\#x\n**/er/*\n",
+    b"*a*a*a*a*a*a*a*b\n**/**/**/x\n[!a-z]*\n[[:alpha:]]\n?" + b"?" * 30 + b"\n",
+    b"deep/**/b.txt\n\\\n!\n/\n//\n[\n[]-a]\n[z-a]\n\xff\n\xef\xbb\xbfx\n",
+    b"(a+)+$\n{a,b}\n\\(\n^.*$\n" + b"*" * 40 + b"b\n" + b"**/" * 30 + b"z\n",
+)
+
+GIT_FOLDERS = (
+    b"gitdir: ../elsewhere\n",
+    b"gitdir: .git\n",
+    b"[core]\n\trepositoryformatversion = 1\n\tfsmonitor = /bin/false\n[extensions]\n\tobjectFormat = sha256\n[include]\n\tpath = ~/x\n",
+    b".\n",
+    b"../../..\n",
+    b"gitdir: a\0b\n",
+)
+
+_NAMES = (
+    "a.py", "b.py", "pkg/__init__.py", "pkg/sub/m.py", "run.sh", "conf.yaml", "nb.ipynb", "requirements.txt", "Dockerfile", "new\nline.py", "\u202eyp.a.py",
+    "sp ace.py", "'q\".py", "=cmd.py", "-rf.py", "\u00fc.py", "\udcff.py", "report.html", "change_list.csv", ".transplt/manifest.json", "torch.py", "x.cu",
+    "CON.py", "a.PY", "pyproject.toml", ".gitignore", ".git/config", "l" * 200 + ".py", "setup.py", "README", "tests/test_a.py",
+)  # fmt: skip
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> bytes:
+    """JSON of one to five files: name -> content."""
+    from tests.fuzz.mutations import mutated
+
+    names = draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=5, unique=True))
+    texts = st.sampled_from([*PIECES, *SHELL, *YAML, *SETTINGS, *IGNORES, *REQUIREMENTS, *NOTEBOOKS])
+    return json.dumps({name: draw(st.one_of(texts, mutated(texts, most=2))).decode("latin-1") for name in names}).encode()

@@ -1,0 +1,40 @@
+"""Shapes of files whose cost grew with the square of their size: four times the size costs no eight times the time."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.curves import SHAPES, curve, exponent, migration
+from transplt.apply.engine import migrate_source
+from transplt.settings import Settings
+
+#: How many times its smallest size a shape needs to show it.
+BENT = {
+    "dict of device strings": 4,
+    "dict in one line": 4,
+    "list in one line, not ASCII": 16,
+    "renamed imports": 4,
+    "tables by device": 2,
+    "gates before kernels": 4,
+    "gates before packages": 4,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BENT)
+def test_cost_grows_with_the_size(name: str) -> None:
+    settings = Settings(torch_version="2.8")
+    migration(SHAPES[name].text(10), settings)()
+    bends = []
+    for _ in range(3):  # the machine does other things too
+        bends.append(exponent(curve(SHAPES[name], settings, size=BENT[name], steps=3, repeat=1)))
+        if bends[-1] < 1.5:
+            return
+    raise AssertionError(f"n^{min(bends):.2f}")
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_are_python_that_is_migrated(name: str) -> None:
+    source = SHAPES[name].text(3)
+    result = migrate_source(source.encode(), "m.py", Settings(torch_version="2.8"))
+    assert not [finding.code for finding in result.findings if finding.code[:4] == "NPU9"]

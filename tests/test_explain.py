@@ -1,0 +1,158 @@
+"""`transplt explain`: codes, and what the tables know of a name."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from transplt.analysis.known import facts_of, known_names, nearest, resolved
+from transplt.commands import main as cli
+from transplt.commands.completing import KnownName
+from transplt.rules.tables import read_table
+
+
+def explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["transplt", "explain", *words])
+    monkeypatch.setattr(cli, "_catch_signals", lambda: None)
+    code = cli.entry_point()
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def told(name: str) -> list[tuple[str, str, str]]:
+    return [(fact.topic, fact.code, fact.text) for fact in facts_of(name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "topic", "code", "text"),
+    [
+        ("torch.cuda.amp.autocast", "Rename", "NPU103", "becomes torch.npu.amp.autocast"),
+        ("torch.cuda.amp.autocast", "Support", "", "documented as supported"),
+        ("torch.cuda.amp.autocast", "torch_npu", "", "torch.npu.amp.autocast is there"),
+        ("torch.cuda.host_memory_stats", "Rename", "NPU104", "becomes torch.npu.host_memory_stats"),
+        ("torch.cuda.host_memory_stats", "Finding", "NPU502", "has no counterpart on NPU in this version"),
+        ("torch.nn.DataParallel", "Finding", "NPU507", "does not run on NPU"),
+        ("torch.nn.parallel.DataParallel", "Support", "", "(as torch.nn.DataParallel)"),
+        ("torch.topk", "Support", "", "documented"),
+        ("torch.nonzero", "Advice", "NPU712", "depends on the data"),
+        ("torch.nn.functional.scaled_dot_product_attention", "Faster on NPU", "NPU701", "npu_fusion_attention"),
+        ("torch.profiler.profile", "Rename", "NPU130", "becomes torch_npu.profiler.profile"),
+        ("torch.autocast", "Form", "", 'torch.autocast("cuda") becomes torch.autocast("npu")'),
+        ("torch.npu.matmul.allow_hf32", "Tuning", "", "what a tuning writes"),
+        ("CUDA_VISIBLE_DEVICES", "Variable", "", "becomes ASCEND_RT_VISIBLE_DEVICES; some of its values carry over"),
+        ("ASCEND_RT_VISIBLE_DEVICES", "Variable", "", "takes the place of CUDA_VISIBLE_DEVICES"),
+        ("CUBLAS_WORKSPACE_CONFIG", "Variable", "", "without a counterpart"),
+        ("flash_attn", "Package", "", "instead: torch_npu.npu_fusion_attention"),
+        ("flash-attn", "Package", "", "(import flash_attn): replacement"),
+        ("apex", "Finding", "NPU511", "adapted to Ascend"),
+        ("fused-optimizer", "Tuning", "NPU750", "--tune fused-optimizer"),
+        ("nccl", "Word", "NPU602", "a word of CUDA"),
+        ("nccl", "Form", "", 'string "nccl" becomes "hccl"'),
+        ("nvidia-smi", "Other files", "", "nvidia-smi becomes npu-smi info"),
+        ("torch.cuda", "Module", "", "a module of torch"),
+        ("torch.cuda", "Codes that speak of it", "NPU101", ""),
+    ],
+)
+def test_what_is_known(name: str, topic: str, code: str, text: str) -> None:
+    assert any((topic, code) == fact[:2] and text in fact[2] for fact in told(name)), told(name)
+
+
+def test_versions_and_sources() -> None:
+    facts = {fact.code: fact for fact in facts_of("torch.cuda.host_memory_stats") if fact.code}
+    assert facts["NPU502"].versions[-1] == "2.6"
+    assert facts["NPU104"].versions[0] == "2.7"
+    assert facts["NPU104"].source == "rules/memory.json"
+    said = {fact.topic: fact.source for fact in facts_of("torch.cuda.amp.autocast")}
+    assert said["Support"].startswith("the native API support tables")
+
+
+@pytest.mark.parametrize(
+    "name", ["torch.cuda.amp.autcast", "torch.cuda.nothing", "CUDA_VISIBLE", "x", "", "torch.no.such", "../schema"]
+)
+def test_nothing_is_known_of_other_names(name: str) -> None:
+    assert facts_of(name) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("torch.cuda.amp.autocast", "torch.cuda.amp.autocast"),
+        ("torch.cuda.synchronize()", "torch.cuda.synchronize"),
+        ("nn.DataParallel", "torch.nn.DataParallel"),
+        ("scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention"),
+        ("cuda_visible_devices", "CUDA_VISIBLE_DEVICES"),
+        ("NCCL", "NCCL"),
+        ("step", ""),
+        ("torch.cuda.amp.autcast", ""),
+    ],
+)
+def test_which_name_is_meant(said: str, meant: str) -> None:
+    assert resolved(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("torch.cuda.amp.autcast", "torch.cuda.amp.autocast"),
+        ("CUDA_VISIBLE_DEVICE", "CUDA_VISIBLE_DEVICES"),
+        ("flash_atn", "flash_attn"),
+        ("torch.nn.scaled_dot_product_attention", "torch.nn.functional.scaled_dot_product_attention"),
+    ],
+)
+def test_the_nearest_names(name: str, near: str) -> None:
+    assert near in nearest(name)
+
+
+def test_something_is_known_of_every_known_name() -> None:
+    names = known_names()
+    assert len(names) > 4000
+    assert [name for name in names[::397] if not facts_of(name)] == []
+    assert set(read_table("support/env_vars.json")["npu_only"]) <= set(names)
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = explained(monkeypatch, capsys, "torch.cuda.amp.autocast")
+    assert (code, err) == (0, "")
+    first = "# torch.cuda.amp.autocast\n\n## Rename\n\n- NPU103, torch 2.1-2.13: becomes torch.npu.amp.autocast\n"
+    assert out.startswith(first + "  Source: rules/amp.json\n")
+    code, out, _ = explained(monkeypatch, capsys, "--json", "CUDA_HOME")
+    assert json.loads(out)["name"] == "CUDA_HOME"
+    assert json.loads(out)["facts"][0]["topic"] == "Variable"
+    code, out, _ = explained(monkeypatch, capsys, "npu201", "--json")
+    assert (json.loads(out)["code"], json.loads(out)["level"]) == ("NPU201", "safe")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("torch.cuda.amp.autcast", "of torch.cuda.amp.autcast; known names like it: torch.cuda.amp.auto"),
+        ("NPU999", "NPU999 is no code of transplt"),
+        ("E501", "E501 is no code of transplt"),
+        ("a" * 5000, "nothing is known of aaaa"),
+        ("a\nb", "nothing is known of a\\nb"),
+    ],
+)
+def test_names_that_nobody_knows(
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = explained(monkeypatch, capsys, name)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err) < 500
+
+
+@pytest.mark.parametrize(
+    ("begun", "expected"),
+    [
+        ("NPU20", "NPU201"),
+        ("npu20", "NPU201"),
+        ("torch.cuda.amp.auto", "torch.cuda.amp.autocast"),
+        ("CUDA_VIS", "CUDA_VISIBLE_DEVICES"),
+    ],
+)
+def test_completion(begun: str, expected: str) -> None:
+    items = KnownName().shell_complete(None, None, begun)  # type: ignore[arg-type]
+    assert expected in [item.value for item in items]
+    assert len(items) <= 400

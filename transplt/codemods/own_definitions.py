@@ -1,0 +1,85 @@
+"""The users' rules for a bare name leave what the project itself calls by it.
+
+A rule for `func` means the calls of `func`, whoever it belongs to. Where the project defines a `func` of its own, the
+definition would not follow a new name, and its parameters are not those that the rule speaks of; so its calls stay, and
+a finding says so. A rule for the module `utils` is not for a `utils.py` of the project either. Methods and dotted names
+are what the rule says they are.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds, Note
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.scopes import Binding
+
+fixer = Fixer(__name__, code="NPU005", rank=105)
+
+
+def own_definition(work: Work, func: ast.expr) -> str:
+    """Where the project gives a bare callee its meaning; empty for libraries' names, unknown ones and dotted names."""
+    if not isinstance(func, ast.Name):
+        return ""
+    scope = work.scan.scope_of(func)
+    found = work.names.lookup(func.id, scope)
+    if found is None:
+        stars = (star for star in work.scan.root.stars if _defines(work, f"{star}.{func.id}"))
+        return next((f"it comes from {star}" for star in stars), "")
+    imported = work.names.import_of(func)
+    if imported is not None:
+        return f"it comes from {imported.target.rpartition('.')[0]}" if _is_own(work, imported) else ""
+    return "" if work.names.resolve(func.id, scope) is not None else _bound(found[1][0])
+
+
+def binding_that_stays(work: Work, func: ast.expr) -> str:
+    """What binds a bare callee in this file and would not follow a new name; empty where nothing does."""
+    if not isinstance(func, ast.Name):
+        return ""
+    found = work.names.lookup(func.id, work.scan.scope_of(func))
+    return "" if found is None or work.names.import_of(func) in work.renamed else _bound(found[1][0])
+
+
+def left(work: Work, func: ast.expr, name: str, why: str) -> Note:
+    """What is said of a call that a rule leaves."""
+    return work.note(
+        func,
+        fixer.code,
+        f"a rule of yours is for calls of {name}; this {name} is the project's own ({why}) and stays",
+        api=name,
+        help=f"where the rule means it too, change the definition of {name} and its calls by hand",
+    )
+
+
+@fixer.on(ast.Import)
+def imports_of_own_modules(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    """Say of the imports of the project's own modules that the rules for modules of that name leave them."""
+    if isinstance(node, ast.Import):
+        imported = [(alias, alias.name) for alias in node.names]
+    else:
+        imported = [] if node.level else [(node.names[0], node.module or "")]
+    for where, full in imported:
+        name = full.partition(".")[0]
+        if name in work.rules.left:
+            yield work.note(
+                where if isinstance(node, ast.Import) else node,
+                fixer.code,
+                f"a rule of yours is for the module {name}; this {name} is the project's own and stays",
+                api=name,
+                help=f"where the rule means it too, rename {name} and its imports by hand",
+            )
+
+
+def _bound(binding: Binding) -> str:
+    line = getattr(binding.node, "lineno", 0)
+    return f"{'defined' if binding.kind in ('def', 'class') else 'bound'} on line {line}"
+
+
+def _is_own(work: Work, imported: Binding) -> bool:
+    relative = isinstance(imported.node, ast.ImportFrom) and imported.node.level > 0
+    return relative or work.slots.own.project_name(imported.target) is not None
+
+
+def _defines(work: Work, full: str) -> bool:
+    return work.project.canonical(full) in work.project.defined

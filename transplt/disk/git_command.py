@@ -1,0 +1,84 @@
+"""The one place where git is run: on a repository of somebody else, whose configuration can name programs.
+
+`.git/config` may give git a file system monitor, hooks, filters of contents and transports to start. What is known by
+its name is switched off here; filters have names of the repository's own choice, so these are looked up first (`git
+config` starts nothing). The configuration of the user and of the machine stays in force: what is safe and what git-lfs
+does stands there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+_OFF = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "diff.external=",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+)
+#: No index is written, so that no hook of that runs; nothing is fetched; nobody is asked.
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+#: Scopes of the configuration that belong to the repository.
+_OWN_SCOPES = (b"local", b"worktree")
+
+
+def status(top: Path) -> bytes:
+    """`git status --porcelain -z` of the repository at `top`. OSError when git is not there or fails.
+
+    Nobody looks into submodules: they have a configuration of their own.
+    """
+    off = [*_OFF, *_filters_off(top)]
+    return _run(top, off, "status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
+
+
+def _filters_off(top: Path) -> Iterable[str]:
+    """Settings that switch off the filters that the repository itself configures. OSError for a name that hides one."""
+    listed = _run(top, _OFF, "config", "--list", "--show-scope", "--name-only", "-z").split(b"\0")
+    for scope, key in zip(listed[::2], listed[1::2], strict=False):
+        name = os.fsdecode(key)
+        if scope not in _OWN_SCOPES or not name.startswith("filter."):
+            continue
+        if "=" in name:  # `git -c` would take what is before it for the key
+            raise OSError(f"its configuration has a filter with an odd name: {name!r}")
+        yield f"{name}={'false' if name.endswith('.required') else ''}"
+
+
+def _run(top: Path, settings: Iterable[str], *arguments: str) -> bytes:
+    command = [_git(), "-C", str(top), "--no-pager"]
+    for setting in settings:
+        command += ["-c", setting]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            [*command, *arguments],
+            env=environment | _ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        )
+    except subprocess.CalledProcessError as error:
+        raise OSError(f"git {arguments[0]} ended with {error.returncode}") from error
+    except ValueError as error:  # a null byte
+        raise OSError(str(error)) from error
+    return done.stdout
+
+
+def _git() -> str:
+    """The program, from the absolute folders of PATH: one in the current folder may belong to the input."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    found = shutil.which("git", path=os.pathsep.join(folders))
+    if found is None or os.path.dirname(found) not in folders:
+        raise FileNotFoundError("git is not installed")
+    return found

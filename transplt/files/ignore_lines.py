@@ -1,0 +1,62 @@
+"""Ignore comments in files that are not Python: what is wrong with their words, and those that ignore nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from transplt.edits.ignores import ON_REQUEST, UNUSED, codes_in_vain, words_of
+from transplt.files.kind import FileKind
+from transplt.files.tokens import MAX_FINDINGS, comment_start
+from transplt.finding import Effort, Finding, Level, Span
+from transplt.text.ignore_comments import IgnoreComment, ignore_comments
+
+_MENTIONED = re.compile(rb"[^\n]*transplt[^\n]*", re.IGNORECASE)
+_SILENT = frozenset({FileKind.BINARY, FileKind.PROSE})
+_WITHOUT_COMMENTS = (".json", ".ipynb")
+
+
+def ignore_line_findings(
+    data: bytes, path: str, kind: FileKind, found: Sequence[Finding], ignored_codes: tuple[str, ...], in_place: bool
+) -> list[Finding]:
+    """Findings about the ignore comments of a file; `found` are its other findings.
+
+    A comment in vain is work where the file stays (`in_place`), a remark in a migration; nothing is edited.
+    """
+    if kind in _SILENT or path.lower().endswith(_WITHOUT_COMMENTS) or b"transplt" not in data.lower():
+        return []
+    codes: dict[int, set[str]] = {}
+    for finding in found:
+        codes.setdefault(finding.span.line, set()).add(finding.code)
+    said: list[Finding] = []
+    number, counted = 1, 0
+    for match in _MENTIONED.finditer(data):
+        number += data.count(b"\n", counted, match.start())
+        counted = match.start()
+        line = match.group()
+        for comment in ignore_comments(line, comment_start(line, kind)):
+            for code, message, help_ in words_of(comment):
+                said.append(_finding(path, number, match, comment, code, Level.MANUAL, message, help_))
+            vain = codes_in_vain(comment, codes.get(number, ()), (*ON_REQUEST, *ignored_codes))
+            if vain is not None and len(found) < MAX_FINDINGS and (vain or not ignored_codes):
+                what = f"no finding of this line has {', '.join(vain)}" if vain else "there is no finding in this line"
+                level = Level.MANUAL if in_place else Level.INFO
+                message = f"this comment ignores nothing: {what}"
+                said.append(_finding(path, number, match, comment, UNUSED, level, message, "remove it"))
+    return [each for each in said if not each.code.startswith(ignored_codes)]
+
+
+def _finding(
+    path: str,
+    number: int,
+    line: re.Match[bytes],
+    comment: IgnoreComment,
+    code: str,
+    level: Level,
+    message: str,
+    help_: str,
+) -> Finding:
+    columns = [len(line.group()[:at].decode("utf-8", "replace")) + 1 for at in (comment.start, comment.end)]
+    span = Span(number, columns[0], number, columns[1], line.start() + comment.start, line.start() + comment.end)
+    effort = Effort.LOW if level is Level.MANUAL else None
+    return Finding(path, span, code, level, message, effort=effort, help=help_)
