@@ -303,7 +303,7 @@ class _Run:
         if name in self.every.functions or name in self.every.classes:
             return False
         if name == "DistributedSampler":
-            return not {"rank", "num_replicas"} <= {keyword.arg for keyword in call.keywords}
+            return len(call.args) < 3 and not {"rank", "num_replicas"} <= {each.arg for each in call.keywords}
         if isinstance(call.func, ast.Attribute):
             return bool(re.search(r"\b(dist|distributed|parallel|nn)\b", ast.unparse(call.func.value)))
         return True
