@@ -29,15 +29,11 @@ def write_averages(bench: Bench, effects: Effects) -> None:
     done: set[tuple[int, str]] = set()
     for step in own:
         _before_step(bench, bench.average, step, done)
+    blocks: dict[int, list[tuple[ast.Call, ast.expr]]] = {}
     for call, target in targets:
-        text = text_of(bench.file, target)
-        node = statement(call)
-        lines = [
-            f"for group in {text}.param_groups:",
-            '    for parameter in group["params"]:',
-            f"        {bench.dist}.broadcast(parameter.detach(), 0)",
-        ]
-        bench.after(node, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
+        blocks.setdefault(id(block_of(statement(call))), []).append((call, target))
+    for every in blocks.values():
+        _begin_alike(bench, statement(every[-1][0]), [text_of(bench.file, target) for _, target in every])
     remark_rates(bench)
     _buffers(bench, effects)
 
@@ -49,6 +45,17 @@ def _target(call: ast.Call) -> ast.expr | None:
         target = above.targets[0]
         return target if isinstance(target, (ast.Name, ast.Attribute)) else None
     return None
+
+
+def _begin_alike(bench: Bench, after: ast.stmt, optimizers: list[str]) -> None:
+    """All ranks begin with the parameters of rank 0."""
+    groups = " + ".join(f"{each}.param_groups" for each in optimizers)
+    lines = [
+        f"for group in {groups}:",
+        '    for parameter in group["params"]:',
+        f"        {bench.dist}.broadcast(parameter.detach(), 0)",
+    ]
+    bench.after(after, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
 
 
 def define_average(bench: Bench) -> None:
