@@ -330,3 +330,11 @@ def test_a_refusal_is_one_finding_and_nothing_is_written() -> None:
 
 def test_a_method_whose_value_no_loss_sees_does_not_count() -> None:
     assert WRAPPED in output(script(loop=loop("net.log(model.describe())\nmodel(x).backward()\noptimizer.step()")))
+
+
+@pytest.mark.parametrize(
+    "written", ['net.table.to_csv("a.csv")', 'net.path.write_text("x")', 'import cv2\ncv2.imwrite("a.png", x)']
+)
+def test_files_that_are_written_in_one_call(written: str) -> None:
+    found = output(script(tail=written))
+    assert f"if dist.get_rank() == 0:\n    {written.splitlines()[-1]}\n" in found
