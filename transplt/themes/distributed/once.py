@@ -8,14 +8,16 @@ from transplt.program.files import File
 from transplt.syntax.asks import keyword_of, last_name
 
 _FULL = frozenset(
-    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump "
-    "os.remove os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move "
-    "cv2.imwrite imageio.imwrite imageio.mimsave soundfile.write scipy.io.wavfile.write scipy.io.savemat torchaudio.save "
-    "torch.onnx.export torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
+    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump os.remove "
+    "os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move cv2.imwrite "
+    "imageio.imwrite imageio.mimsave soundfile.write scipy.io.wavfile.write scipy.io.savemat torchaudio.save "
+    "torch.onnx.export torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig "
+    "pprint.pprint".split()
 )
 _LAST = frozenset(
-    "to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars add_image add_images add_figure add_graph add_histogram "
-    "add_text add_hparams add_embedding add_video add_audio set_postfix set_description".split()
+    "to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
+    "add_image add_images add_figure add_graph add_histogram add_text add_hparams add_embedding add_video add_audio "
+    "set_postfix set_description".split()
 )
 WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _LOG = frozenset("debug info warning error critical log exception".split())
