@@ -206,7 +206,6 @@ def test_a_hostile_project(tmp_path: Path, project: Project) -> None:
 
 
 @on_the_tree
-@pytest.mark.xfail(strict=False, reason="issue 20, edge 10")
 def test_a_run_in_a_hostile_folder(tree: Place) -> None:
     """`python -m transplt` looks for its modules beside the package, not in the current folder."""
     before = tree.photograph()

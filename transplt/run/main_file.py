@@ -7,7 +7,6 @@ import difflib
 from dataclasses import replace
 
 from transplt.apply.engine import index_source, join_facts
-from transplt.disk.mirror import read_file
 from transplt.disk.walk import Inventory
 from transplt.errors import UsageError, reason, shown
 from transplt.program.models import find_models, is_named, spelled
@@ -15,6 +14,7 @@ from transplt.program.program import Program, build
 from transplt.program.training import find_training
 from transplt.run.options import Plan
 from transplt.syntax.parse import parse
+from transplt.text.regular_file import SOURCE, read_regular
 from transplt.text.source import UnreadableSource, read_source
 
 #: What is asked of a model and of little else.
@@ -31,7 +31,7 @@ def check_main_file(plan: Plan, found: Inventory) -> None:
         out = next((f" ({item.reason})" for item in found.left_out if f"{entry}/".startswith(f"{item.path}/")), "")
         raise UsageError(f"-m {shown(entry)}: the migration leaves this file out{out}")
     try:
-        parse(read_source(read_file(f"{plan.folder}/{entry}")))
+        parse(read_source(read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single)))
     except OSError as error:
         raise UsageError(f"-m {shown(entry)}: cannot read it: {reason(error)}") from error
     except UnreadableSource as error:
@@ -62,7 +62,7 @@ def _program(plan: Plan, found: Inventory) -> Program:
     for each in found.files:
         if each.is_python:
             try:
-                files[each.path] = read_file(f"{plan.folder}/{each.path}")
+                files[each.path] = read_regular(f"{plan.folder}/{each.path}", SOURCE, follow=plan.single)
             except OSError:
                 continue  # said when it is migrated
     settings = replace(plan.settings, analysis=False)
