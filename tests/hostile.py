@@ -299,7 +299,7 @@ PROJECTS: tuple[Project, ...] = (
     Project("deep TOML", (("pyproject.toml", b"[tool.transplt]\nx = " + b"[" * 50_000),), codes=(2,)),
     Project("TOML of bytes", (("pyproject.toml", b"transplt\xff\0"),), codes=(2,)),
     Project("settings that are a list", (("pyproject.toml", b"[tool]\ntransplt = []\n"),), codes=(2,)),
-    Project("settings as a FIFO", special=_made("pyproject.toml", lambda path, _: os.mkfifo(path))),
+    Project("settings as a FIFO", special=_made("pyproject.toml", lambda path, _: os.mkfifo(path)), codes=(2,)),
     Project("settings of zeros", special=_made("pyproject.toml", _link("/dev/zero")), codes=(0, 1, 2)),
     Project("settings of 3 GB", special=_made("pyproject.toml", _sparse(3 * 2**30)), codes=(2,)),
     Project("settings in a folder", special=_made("pyproject.toml", _folder()), codes=(0, 1, 2)),
