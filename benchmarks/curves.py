@@ -57,6 +57,7 @@ SHAPES: dict[str, Shape] = {
     "dict by device strings": Shape(
         _lines('"cuda:{i}": {i},\n', f"{_HEAD}d = {{\n", "}\ntorch.zeros(1, device=d[0])\n"), 500
     ),
+    "dict by device strings, left": Shape(_lines('"cuda:{i}": {i},\n', f"{_HEAD}d = {{\n", "}\n"), 500),
     "map_location of devices": Shape(
         _lines('"cuda:{i}": "cpu",\n', f"{_HEAD}torch.load(p, map_location={{\n", "})\n"), 500
     ),

@@ -12,6 +12,7 @@ from transplt.settings import Settings
 BENT = {
     "dict of device strings": 4,
     "dict in one line": 4,
+    "dict by device strings, left": 4,
     "list in one line, not ASCII": 16,
     "renamed imports": 4,
     "tables by device": 2,

@@ -205,16 +205,6 @@ def test_a_hostile_project(tmp_path: Path, project: Project) -> None:
     )
 
 
-@on_the_tree
-@pytest.mark.xfail(strict=False, reason="issue 20, edge 10")
-def test_a_run_in_a_hostile_folder(tree: Place) -> None:
-    """`python -m transplt` looks for its modules beside the package, not in the current folder."""
-    before = tree.photograph()
-    ran = tree.run("check", "plain.py", cwd=tree.project)
-    assert tree.photograph() == before
-    hold(ran, [1])
-
-
 def _path(top: Path, entry: Entry) -> Path:
     return top / os.fsdecode(entry.name)
 

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import transplt.disk.leftovers
+from tests.processes import unmeasured
 from transplt import migrate_tree
 from transplt.disk.leftovers import MARK, held, remove_leftovers
+from transplt.disk.replace import remove_unfinished
 from transplt.errors import UsageError
 from transplt.report.console import summary
 
@@ -230,3 +232,86 @@ def test_a_folder_of_somebody_else_stays(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
     assert remove_leftovers(tmp_path / "proj_msft") == []
     assert remove_leftovers(tmp_path / "no" / "proj_msft") == []
+
+
+# --- files that were being replaced ----------------------------------------------------------------------------------
+
+FIXING = """
+import os, sys, time
+def wait(*_, **__):
+    print("there", flush=True)
+    time.sleep(60)
+os.replace = wait
+from transplt.commands.main import entry_point
+sys.exit(entry_point())
+"""
+
+
+def fixed(file: Path, *code: str) -> subprocess.Popen[str]:
+    command = [sys.executable, *(code or ("-m", "transplt")), "check", "--fix", "--style", "npu", str(file)]
+    return subprocess.Popen(
+        command, env=unmeasured() | {"PYTHONPATH": str(ROOT)}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def test_a_file_that_a_killed_fix_wrote_is_removed_by_the_next(source: Path) -> None:
+    file = source / "a.py"
+    before = file.read_text()
+    with fixed(file, "-c", FIXING) as process:
+        assert process.stdout is not None and process.stdout.readline() == "there\n"
+        process.kill()
+    (left,) = set(os.listdir(source)) - {"a.py"}
+    assert file.read_text() == before
+    with fixed(file) as process:
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert f"removed {source / left}, left over by a run that was killed\n" in err
+    assert os.listdir(source) == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".a.py.abcdefg.transplt",
+        ".a.py.abcdefgH.transplt",
+        ".b.py.abcdefgh.transplt",
+        ".a.py.abcdefgh",
+        "a.py.abcdefgh.transplt",
+    ],
+)
+def test_a_file_of_another_name_stays(source: Path, name: str) -> None:
+    (source / name).write_text("mine")
+    assert list(remove_unfinished([source / "a.py"])) == []
+    assert (source / name).read_text() == "mine"
+
+
+def test_what_is_no_file_or_is_held_stays(source: Path) -> None:
+    import fcntl
+
+    os.mkfifo(source / ".a.py.aaaaaaaa.transplt")
+    (source / ".a.py.bbbbbbbb.transplt").symlink_to(source / "a.py")
+    (source / ".a.py.cccccccc.transplt").mkdir()
+    with open(source / ".a.py.dddddddd.transplt", "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert list(remove_unfinished([source / "a.py"])) == []
+    assert len(os.listdir(source)) == 5
+    assert len(list(remove_unfinished([source / "a.py", source / "a.py"]))) == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "\u4e2d" * 83])
+def test_names_as_long_as_the_system_takes(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n")
+    for force in (False, True):
+        migrate_tree(folder, tmp_path / "out", force=force)
+        assert os.listdir(tmp_path / "out") == [f"{name}_msft"]
+
+
+def test_a_name_that_leaves_no_room_for_the_output(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 251)
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n")
+    with pytest.raises(UsageError, match="x_msft would have too long a name; give the input a shorter one"):
+        migrate_tree(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

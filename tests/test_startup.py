@@ -99,3 +99,12 @@ def test_help_imports_no_rule(tmp_path: Path) -> None:
     modules, _ = imported("", tmp_path, "--help")
     assert heavy(modules) == []
     assert "transplt.apply.engine" not in modules
+
+
+def test_explain_imports_no_tuning_for_a_dotted_name(tmp_path: Path) -> None:
+    modules, said = imported("", tmp_path, "explain", "torch.cuda.amp.autocast")
+    assert "torch.npu.amp.autocast" in said
+    assert heavy(modules) == []
+    assert {name for name in modules if name.startswith("transplt.themes.")} <= {
+        "transplt.themes.tunings", "transplt.themes.tunings.table",
+    }  # fmt: skip

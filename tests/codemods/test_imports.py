@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.apply.engine import migrate_source
+from transplt.project.facts import ProjectFacts
+from transplt.settings import Settings
 
 LINE = "import torch_npu  # noqa: F401\n"
 
@@ -203,3 +206,30 @@ def test_versions_decide() -> None:
     source = "import torch\nfrom torch.cuda import ipc_collect\n"
     assert b"from torch.npu import ipc_collect" in migrate(source, torch_version="2.6").data
     assert not migrate(source, torch_version="2.4").changed
+
+
+def test_a_comment_elsewhere_does_not_hold_a_local_name() -> None:
+    check_rewrite(
+        'from torch import cuda\nnames = {"gpu": 0}  # transplt: ignore[NPU0]\ncuda.synchronize()\n',
+        LINE + 'from torch import npu\nnames = {"gpu": 0}  # transplt: ignore[NPU0]\nnpu.synchronize()\n',
+    )
+
+
+@pytest.mark.parametrize("use", [
+    "cuda.synchronize()  # transplt: ignore[NPU101]\n",
+    "print(\n    cuda.device_count(),\n    1,  # transplt: ignore[NPU101]\n)\n",
+    "with (\n    cuda.stream(s)  # transplt: ignore\n):\n    pass\n",
+    "def f(a=cuda.Event):  # transplt: ignore[NPU401]\n    pass\n",
+])  # fmt: skip
+def test_a_comment_at_a_use_holds_the_local_name(use: str) -> None:
+    result = migrate(f"s = None\nfrom torch import cuda\n{use}cuda.Event()\n")
+    assert result.data.decode().endswith(f"from torch import npu as cuda\n{use}cuda.Event()\n")
+    assert result.tokens.unknown == result.tokens.manual == 0
+
+
+def test_an_import_that_is_switched_off_keeps_its_uses() -> None:
+    source = b"from torch import cuda\nf = cuda\ncuda.synchronize()\n"
+    result = migrate_source(source, "old.py", Settings(per_file_ignores=(("old.py", ("NPU1",)),)), ProjectFacts())
+    assert result.data == source
+    assert result.tokens.unknown == 2
+    check_noop("from torch import cuda  # transplt: ignore\nf = cuda\n", open_codes=["NPU602"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from transplt.emulator.edits import find_migration
@@ -35,7 +36,9 @@ def f(
 def manifest(folder: Path, edited: dict[str, list[int]], torch: str = "2.7") -> None:
     (folder / ".transplt").mkdir()
     files = {name: {"sha256": "", **({"edited_lines": lines} if lines else {})} for name, lines in edited.items()}
-    (folder / ".transplt" / "manifest.json").write_text(json.dumps({"torch": torch, "files": files}), encoding="utf-8")
+    (folder / ".transplt" / "manifest.json").write_text(
+        json.dumps({"tool": "transplt", "format": 1, "torch": torch, "files": files, "reports": {}}), encoding="utf-8"
+    )
 
 
 def test_edited_lines_belong_to_statements(tmp_path: Path) -> None:
@@ -70,4 +73,17 @@ def test_without_a_manifest_the_change_list_serves(tmp_path: Path) -> None:
 
 
 def test_no_migration(tmp_path: Path) -> None:
+    assert find_migration(tmp_path) is None
+
+
+def test_what_is_no_record_of_ours_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    manifest(tmp_path, {"a.py": ["1", None]})  # type: ignore[list-item]
+    migration = find_migration(tmp_path)
+    assert migration is not None and migration.files == ()
+    (tmp_path / ".transplt/manifest.json").write_text("{")
+    assert find_migration(tmp_path) is None
+    (tmp_path / ".transplt/manifest.json").unlink()
+    os.mkfifo(tmp_path / ".transplt/manifest.json")
+    os.mkfifo(tmp_path / "change_list.csv")
     assert find_migration(tmp_path) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import io
 import os
 import re
@@ -136,11 +137,15 @@ def photograph(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     while pending:
         try:
             listing = os.scandir(pending.pop())
-        except PermissionError:
+        except OSError:  # closed, or its path too long
             continue
         with listing:
             for entry in listing:
-                info = entry.stat(follow_symlinks=False)
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    assert error.errno == errno.ENAMETOOLONG, error
+                    continue
                 content = b""
                 if entry.is_symlink():
                     content = os.fsencode(os.readlink(entry.path))

@@ -14,13 +14,14 @@ from transplt.analysis.advice import advice_on
 from transplt.analysis.affinity import form_of
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
-from transplt.rules.rule_set import Table, compile_rules, parse_rules
+from transplt.rules.rule_set import Table, builtin_rules, parse_rules
 from transplt.rules.tables import read_table
-from transplt.settings import TORCH_VERSIONS, Settings
+from transplt.settings import TORCH_VERSIONS
 from transplt.text.cuda_words import WORDS
 from transplt.themes.tunings.table import tunings
 
 _CARRIES = {"yes": "its values carry over", "partly": "some of its values carry over", "no": "its values are different"}
+_TUNING = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MOST_PAGES = 8
 _MOST_BELOW = 12
 
@@ -89,7 +90,7 @@ def known_names() -> tuple[str, ...]:
 def _rule_tables() -> tuple[tuple[str, Table], ...]:
     found = []
     for version in TORCH_VERSIONS:
-        found.append((version, compile_rules(Settings(torch_version=version)).builtin))
+        found.append((version, builtin_rules(version)))
         profiler = Table()
         for rule in parse_rules(read_table("support/profiler.json"), "support/profiler.json", version, user=False):
             profiler.add(rule)
@@ -239,7 +240,7 @@ def _advice(name: str) -> Iterator[Fact]:
 
 
 def _tuning(name: str) -> Iterator[Fact]:
-    own = tunings().get(name)
+    own = tunings().get(name) if _TUNING.fullmatch(name) else None  # the table imports every tuning
     if own is not None:
         yield Fact("Tuning", f"--tune {name}: {load(own.code).title}", "", own.code, tuple(own.versions))
     target = read_table("support/tunings.json")["targets"].get(name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from transplt.edits.edit import Note
@@ -81,7 +81,7 @@ def settle(
         return Account(TokenCount(comments=len(tokens)), [], ())
     manual: list[Range] = []
     unknown: list[Range] = []
-    ignored: list[Range] = [*((*each.extent, each.reason) for each in work.kept), *own_names(work)]
+    ignored: list[Range] = [*((*each.extent, each.reason) for each in work.kept), *own_names(work, applied)]
     for finding in findings:
         extent = (finding.span.start, finding.span.end)
         if finding.ignored or finding.level is Level.INFO:
@@ -237,12 +237,13 @@ class _LongerNames:
 # --- identifiers that are the word itself ----------------------------------------------------------------------------
 
 
-def own_names(work: Work) -> list[Range]:
+def own_names(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> list[Range]:
     """Identifiers that are exactly `cuda`, `nccl`, ...: variables, parameters, keywords, other libraries' modules."""
     scan, source = work.scan, work.source
     kept: list[Range] = []
     words = [word for word in _WORDS if word.encode() in source.utf8]
     known: dict[int, str | None] = {}  # by what binds a name, else by the scope in which it stands
+    moved = _moved_now(work, applied)
     for word in words:
         known.clear()
         for node in scan.names.get(word, ()):
@@ -250,7 +251,7 @@ def own_names(work: Work) -> list[Range]:
             found = work.names.lookup(word, scope)
             key = id(scope) if found is None else id(found[1])
             if key not in known:
-                known[key] = _why_name(work, node)
+                known[key] = _why_name(work, node, moved)
             reason = known[key]
             if reason is not None:
                 kept.append((*source.extent(node), reason))
@@ -279,7 +280,20 @@ def own_names(work: Work) -> list[Range]:
     return kept
 
 
-def _why_name(work: Work, node: ast.Name) -> str | None:
+def _moved_now(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> set[Binding]:
+    """Imports that bring something new under the name that they had."""
+    kept = [binding for binding, name in work.renamed.items() if name in _WORDS]
+    starts = [start for start, _, _ in applied]
+    found: set[Binding] = set()
+    for binding in kept:
+        assert isinstance(binding.node, ast.stmt)
+        start, end = work.source.extent(binding.node)
+        if bisect_right(starts, end) > bisect_left(starts, start):
+            found.add(binding)
+    return found
+
+
+def _why_name(work: Work, node: ast.Name, moved: Set[Binding]) -> str | None:
     """Why a Name stays; None for one that torch gave its meaning, or that cannot be decided."""
     found = work.names.lookup(node.id, work.scan.scope_of(node))
     if found is None:
@@ -287,7 +301,8 @@ def _why_name(work: Work, node: ast.Name) -> str | None:
         return _ALIAS if passed_on is not None else None
     roots = {binding.target.split(".")[0] for binding in found[1] if binding.kind == "import"}
     if "torch" in roots:
-        return _ALIAS if any(_moved_alias(work, binding, node.id) for binding in found[1]) else None
+        held = any(binding in moved or _moved_alias(work, binding, node.id) for binding in found[1])
+        return _ALIAS if held else None
     for root in sorted(roots):
         return f"{root}'s own {node.id}" if root in FOREIGN else f"a name that {root} gives"
     if work.names.resolve(node.id, work.scan.scope_of(node)) is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from transplt.disk.git_command import status
 from transplt.disk.git_index import find_repository
-from transplt.disk.replace import replace_file
+from transplt.disk.replace import remove_unfinished, replace_file
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.checked import ChangedFile
 from transplt.text.regular_file import SOURCE, read_regular
@@ -45,8 +45,12 @@ def uncommitted(top: Path, files: Sequence[Path]) -> list[str]:
     return sorted({*tracked, *untracked})
 
 
-def write_changes(changes: Iterable[ChangedFile]) -> None:
-    """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read."""
+def write_changes(changes: Sequence[ChangedFile]) -> list[str]:
+    """Replaces the files, each at once. CannotFinish when the system refuses or a file is not what was read.
+
+    What a run that was killed left beside them is removed; a sentence for each says so.
+    """
+    notes = [*remove_unfinished(change.file for change in changes)]
     for change in changes:
         try:
             if read_regular(change.file, SOURCE) != change.before:
@@ -54,3 +58,4 @@ def write_changes(changes: Iterable[ChangedFile]) -> None:
             replace_file(change.file, change.data)
         except OSError as error:
             raise CannotFinish(f"cannot write {shown(change.path)}: {reason(error)}; it is left as it is") from error
+    return notes

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from transplt.codemods.args import accepts
@@ -25,6 +26,8 @@ from transplt.trees.names import modules_imported, names_imported
 from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU003", rank=110)
+
+_SPEAKS_TO_US = re.compile(rb"transplt:")
 
 
 def local_target(work: Work, binding: Binding, base: str) -> str:
@@ -304,8 +307,8 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> b
         return False
     if new in work.scan.names or work.scan.binds(new):
         return False
-    if b"transplt:" in work.source.utf8:
-        return False  # a use that is switched off would keep the old name
+    if _switched_off(work, local, scope):
+        return False  # the import, or a use, would keep the old name
     if scope.kind == "module":
         if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
             return False
@@ -314,6 +317,33 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> b
         if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
             return False
     return not _named_in_string(work, local)
+
+
+def _switched_off(work: Work, local: str, scope: Scope) -> bool:
+    """True when the settings or a comment may leave the import of a name, or a use of it, as it is."""
+    if work.settings.ignored_codes(work.scan.path):
+        return True
+    source = work.source
+    lines = [source.position(found.start())[0] for found in _SPEAKS_TO_US.finditer(source.utf8)]
+    if not lines:
+        return False
+    places: list[ast.AST] = [*(binding.node for binding in scope.bindings[local]), *work.scan.names.get(local, ())]
+    for place in places:
+        first, last = _lines_of(place)
+        at = bisect_left(lines, first)
+        if at < len(lines) and lines[at] <= last:
+            return True
+    return False
+
+
+def _lines_of(node: ast.AST) -> tuple[int, int]:
+    """The first and the last line of a node's statement; of a compound one, of its header as far as the node."""
+    last, at = node, node
+    while not isinstance(at, ast.stmt):
+        last = at if hasattr(at, "end_lineno") else last
+        at = parent(at)
+    whole = at if isinstance(at, ast.stmt) and not hasattr(at, "body") else last
+    return getattr(at, "lineno", 1), getattr(whole, "end_lineno", None) or 1
 
 
 def _named_in_string(work: Work, local: str) -> bool:

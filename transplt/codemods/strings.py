@@ -12,6 +12,7 @@ from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.project.marks import BACKEND, DEVICE
 from transplt.rules.rule import Kind
+from transplt.syntax.asks import has_key
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
@@ -144,7 +145,7 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
 
 
 def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:
-    if isinstance(display, ast.Dict) and any(isinstance(k, ast.Constant) and k.value == "npu" for k in display.keys):
+    if isinstance(display, ast.Dict) and has_key(display, "npu"):
         yield work.keep(node, "the table has a row for npu")
         return
     yield work.note(

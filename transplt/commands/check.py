@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def check(
 
         if not allow_dirty:
             refuse_uncommitted(result.changes)
-        write_changes(result.changes)
+        result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
     if diff:
         _write(output_file, result.patch)
     elif stdin and fixing:

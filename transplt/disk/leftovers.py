@@ -21,7 +21,13 @@ from transplt.text.regular_file import RECORDS, read_regular
 
 #: In a folder that is being made; gone once it is published.
 MARK = ".transplt/unfinished"
+_MOST_BYTES = 100
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def hidden(path: Path) -> str:
+    """The part of a name from which the names of hidden siblings are made: the system takes 255 bytes of one."""
+    return os.fsencode(path.name)[:_MOST_BYTES].decode("utf-8", "ignore")
 
 
 @contextlib.contextmanager
@@ -32,7 +38,7 @@ def held(folder: Path) -> Iterator[None]:
     """
     handle = _open(folder)
     try:
-        mark = {"tool": "transplt", "pid": os.getpid(), "locked": _lock(handle, wait=True), **_machine()}
+        mark = {"tool": "transplt", "pid": os.getpid(), "locked": lock(handle, wait=True), **_machine()}
         (folder / MARK).parent.mkdir(mode=0o755)
         (folder / MARK).write_text(json.dumps(mark), "utf-8")
         yield
@@ -52,7 +58,7 @@ def remove_leftovers(target: Path) -> list[str]:
 
     An output that such a run had moved aside to replace it is put back where none has taken its place.
     """
-    name = re.compile(rf"\.{re.escape(target.name)}\.(old\.)?[a-z0-9_]{{8}}")  # as tempfile makes them
+    name = re.compile(rf"\.{re.escape(hidden(target))}\.(old\.)?[a-z0-9_]{{8}}")  # as tempfile makes them
     try:
         with os.scandir(target.parent) as entries:
             found = sorted(
@@ -69,7 +75,7 @@ def _remove(folder: Path, target: Path) -> Iterator[str]:
     except OSError:
         return
     try:
-        locked = _lock(handle)
+        locked = lock(handle)
         mark = _mark(folder)
         if locked is None or mark is None or not _is_ours(folder):
             return  # a run is at it, or it is nobody's of ours
@@ -96,10 +102,11 @@ def _open(folder: Path) -> int | None:
     return None if sys.platform == "win32" else os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def _lock(handle: int | None, *, wait: bool = False) -> bool | None:
-    """True: it is ours now. None: another process holds it. False: no locks here (Windows, some network disks).
+def lock(handle: int | None, *, wait: bool = False) -> bool | None:
+    """Locks what is open. True: it is ours now. None: another process holds it.
 
-    A folder that is new is held by nobody but a run that looks at it for a moment.
+    False: there are no locks here (Windows, some network disks). What is new is held by nobody but a run that looks
+    at it for a moment.
     """
     if sys.platform == "win32" or handle is None:
         return False

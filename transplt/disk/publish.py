@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from transplt.disk.leftovers import finished, held, remove_tree
+from transplt.disk.leftovers import finished, held, hidden, remove_tree
 from transplt.disk.manifest import edited_since, read_manifest
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
 _SHOWN_FILES = 5
+#: Bytes, on all usual file systems.
+_LONGEST_NAME = 255
 
 
 def output_folder(source: Path, out: Path | None) -> Path:
@@ -31,6 +33,8 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
         raise UsageError(f"the output {shown(target)} lies inside the input {shown(source)}; choose another with -o")
     if target in source.parents:
         raise UsageError(f"the input {shown(source)} lies inside the output {shown(target)}; choose another with -o")
+    if len(os.fsencode(target.name)) > _LONGEST_NAME:
+        raise UsageError(f"the output {shown(target.name)} would have too long a name; give the input a shorter one")
     if not os.path.lexists(target):
         return
     if not force:
@@ -60,7 +64,7 @@ def staging(target: Path) -> Iterator[Staging]:
     """A staging folder for `target`, gone at the end unless it was published, also when interrupted."""
     made = _make_parents(target.parent)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        folder = Path(tempfile.mkdtemp(prefix=f".{hidden(target)}.", dir=target.parent))
     except OSError as error:
         _remove_empty(made)
         raise CannotFinish(f"cannot write into {shown(target.parent)}: {reason(error)}") from error
@@ -89,7 +93,7 @@ def publish(stage: Staging, *, replace: bool) -> None:
         if os.path.lexists(stage.target):
             if not replace:
                 raise UsageError(f"{shown(stage.target)} appeared while transplt worked, so nothing was written")
-            aside = Path(tempfile.mkdtemp(prefix=f".{stage.target.name}.old.", dir=stage.target.parent))
+            aside = Path(tempfile.mkdtemp(prefix=f".{hidden(stage.target)}.old.", dir=stage.target.parent))
             hold.enter_context(held(aside))
             os.rename(stage.target, aside / stage.target.name)
         os.rename(stage.folder, stage.target)

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
+import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from transplt.disk.leftovers import hidden, lock
+from transplt.errors import shown
+from transplt.text.regular_file import open_regular
+
+_SUFFIX = ".transplt"
+_UNFINISHED = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTALL)  # as tempfile makes them
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Gives a file a new content at once, with its permission bits and, where the system allows it, its owner."""
     info = os.stat(path)
-    start = os.fsencode(path.name)[:100].decode("utf-8", "ignore")  # a name has at most 255 bytes
-    handle, name = tempfile.mkstemp(prefix=f".{start}.", suffix=".transplt", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{hidden(path)}.", suffix=_SUFFIX, dir=path.parent)
     try:
         with open(handle, "wb") as file:
+            lock(handle, wait=True)
             file.write(data)
-        if info.st_uid != os.getuid() or info.st_gid != os.getgid():
+        if sys.platform != "win32" and (info.st_uid != os.getuid() or info.st_gid != os.getgid()):
             with contextlib.suppress(OSError):
                 os.chown(name, info.st_uid, info.st_gid)
         os.chmod(name, stat.S_IMODE(info.st_mode))
@@ -26,3 +36,32 @@ def replace_file(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def remove_unfinished(paths: Iterable[Path]) -> Iterator[str]:
+    """Removes what `replace_file` left beside some files when it was killed, and says so, a sentence each.
+
+    That is a regular file of ours, with a name as made there, which no process holds.
+    """
+    names: dict[Path, set[str]] = {}
+    for path in paths:
+        names.setdefault(path.parent, set()).add(hidden(path))
+    for folder, beside in sorted(names.items()):
+        with contextlib.suppress(OSError):
+            for each in sorted(os.listdir(folder)):
+                made = _UNFINISHED.fullmatch(each)
+                if made is not None and made[1] in beside and _removed(folder / each):
+                    yield f"removed {shown(folder / each)}, left over by a run that was killed"
+
+
+def _removed(left: Path) -> bool:
+    if sys.platform == "win32":
+        return False
+    try:
+        with open_regular(left, follow=False) as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid() or not lock(file.fileno()):
+                return False
+            os.unlink(left)
+    except OSError:
+        return False
+    return True

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import csv
-import json
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from transplt.disk.manifest import read_manifest
+from transplt.report import CHANGE_LIST
+from transplt.text.regular_file import RECORDS, SOURCE, read_regular
 
 
 @dataclass(frozen=True)
@@ -37,41 +42,48 @@ class Migration:
 def find_migration(start: Path) -> Migration | None:
     """The migrated folder that holds `start`, None when no folder above it records a migration."""
     for folder in (start.resolve(), *start.resolve().parents):
-        manifest, change_list = folder / ".transplt" / "manifest.json", folder / "change_list.csv"
-        if manifest.is_file():
-            version, style, edited = _from_manifest(manifest)
-        elif change_list.is_file():
-            version, style, edited = "", "", _from_change_list(change_list)
+        manifest = read_manifest(folder)
+        if manifest is not None:
+            version, style = str(manifest.get("torch", "")), str(manifest.get("style", ""))
+            edited = _from_manifest(manifest)
         else:
-            continue
+            try:
+                text = read_regular(folder / CHANGE_LIST, RECORDS).decode("utf-8-sig", "replace")
+            except OSError:
+                continue
+            version, style, edited = "", "", _from_change_list(text)
         files = [_edited_file(folder / name, lines) for name, lines in sorted(edited.items()) if name.endswith(".py")]
         return Migration(folder, version, tuple(f for f in files if f is not None), style)
     return None
 
 
-def _from_manifest(path: Path) -> tuple[str, str, dict[str, set[int]]]:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    files = content.get("files", {})
-    edited = {name: set(entry.get("edited_lines", ())) for name, entry in files.items()}
-    return str(content.get("torch", "")), str(content.get("style", "")), edited
+def _from_manifest(manifest: dict[str, Any]) -> dict[str, set[int]]:
+    lines = {name: entry.get("edited_lines", ()) for name, entry in manifest["files"].items()}
+    return {
+        name: {line for line in found if isinstance(line, int)} if isinstance(found, list) else set()
+        for name, found in lines.items()
+    }
 
 
-def _from_change_list(path: Path) -> dict[str, set[int]]:
+def _from_change_list(text: str) -> dict[str, set[int]]:
     """Output lines computed from the input lines of the change list: each earlier edit shifts by the lines it adds."""
     rows: dict[str, list[tuple[int, int, int]]] = {}
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file):
-            try:
-                start = int(row["Start Line"])
-            except (KeyError, TypeError, ValueError):
-                continue
-            operation = (row.get("Operation Type") or "").upper()
-            before, after = (len((row.get(name) or "").splitlines()) for name in ("Before", "After"))
-            if operation == "INSERT":
-                before, after = 0, max(1, after)
-            elif operation == "DELETE":
-                before, after = max(1, before), 0
-            rows.setdefault(row.get("File", ""), []).append((start, before, after))
+    try:
+        table = list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error:  # a cell of more than 128 kB, or a null byte
+        return {}
+    for row in table:
+        try:
+            start = int(row["Start Line"])
+        except (KeyError, TypeError, ValueError):
+            continue
+        operation = (row.get("Operation Type") or "").upper()
+        before, after = (len((row.get(name) or "").splitlines()) for name in ("Before", "After"))
+        if operation == "INSERT":
+            before, after = 0, max(1, after)
+        elif operation == "DELETE":
+            before, after = max(1, before), 0
+        rows.setdefault(row.get("File") or "", []).append((start, before, after))
     edited: dict[str, set[int]] = {}
     for name, entries in rows.items():
         shift = 0
@@ -84,7 +96,7 @@ def _from_change_list(path: Path) -> dict[str, set[int]]:
 
 def _edited_file(path: Path, lines: Iterable[int]) -> EditedFile | None:
     try:
-        data = path.read_bytes()
+        data = read_regular(path, SOURCE)
         tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -127,7 +127,19 @@ def compile_rules(settings: Settings) -> RuleSet:
 
 @lru_cache(maxsize=32)
 def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str], ...]) -> RuleSet:
-    builtin, user = Table(), Table()
+    builtin, user = builtin_rules(torch_version, similar), Table()
+    for name, text in user_rules:
+        for rule in parse_rules(json.loads(text), name, torch_version, user=True):
+            if similar or not rule.similar:
+                user.add(rule)
+    known = read_table("support/modules.json")
+    return RuleSet(user, builtin, _literals(user, builtin), _roots(user, builtin), frozenset(known["modules"]))
+
+
+@lru_cache(maxsize=32)
+def builtin_rules(torch_version: str, similar: bool = False) -> Table:
+    """The rules of `rules/` that hold for a torch version; those for similar APIs in force, or named in the help."""
+    builtin = Table()
     hints: dict[str, Rule] = {}
     for path in sorted(rules_dir().glob("*.json")):
         if path.name == "schema.json":
@@ -139,12 +151,7 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
                 builtin.add(rule)
     for old, rule in hints.items():
         _similar(builtin, old, rule, similar)
-    for name, text in user_rules:
-        for rule in parse_rules(json.loads(text), name, torch_version, user=True):
-            if similar or not rule.similar:
-                user.add(rule)
-    known = read_table("support/modules.json")
-    return RuleSet(user, builtin, _literals(user, builtin), _roots(user, builtin), frozenset(known["modules"]))
+    return builtin
 
 
 def _similar(table: Table, old: str, rule: Rule, wanted: bool) -> None:

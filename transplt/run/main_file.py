@@ -12,6 +12,7 @@ from transplt.errors import UsageError, reason, shown
 from transplt.program.models import find_models, is_named, spelled
 from transplt.program.program import Program, build
 from transplt.program.training import find_training
+from transplt.run.kept_back import kept_back
 from transplt.run.options import Plan
 from transplt.syntax.parse import parse
 from transplt.text.regular_file import SOURCE, read_regular
@@ -28,10 +29,12 @@ def check_main_file(plan: Plan, found: Inventory) -> None:
     if not entry:
         return
     if entry not in {each.path for each in found.files}:
-        out = next((f" ({item.reason})" for item in found.left_out if f"{entry}/".startswith(f"{item.path}/")), "")
-        raise UsageError(f"-m {shown(entry)}: the migration leaves this file out{out}")
+        out = [item for item in found.left_out if f"{entry}/".startswith(f"{item.path}/")][:1]
+        why = "".join(f" ({item.reason})" for item in out)
+        notes = kept_back(plan.config, plan.settings, (), [item.path for item in out])
+        raise UsageError("; ".join((f"-m {shown(entry)}: the migration leaves this file out{why}", *notes)))
     try:
-        parse(read_source(read_regular(f"{plan.folder}/{entry}", SOURCE, follow=False)))
+        parse(read_source(read_regular(f"{plan.folder}/{entry}", SOURCE, follow=plan.single)))
     except OSError as error:
         raise UsageError(f"-m {shown(entry)}: cannot read it: {reason(error)}") from error
     except UnreadableSource as error:
@@ -62,7 +65,7 @@ def _program(plan: Plan, found: Inventory) -> Program:
     for each in found.files:
         if each.is_python:
             try:
-                files[each.path] = read_regular(f"{plan.folder}/{each.path}", SOURCE, follow=False)
+                files[each.path] = read_regular(f"{plan.folder}/{each.path}", SOURCE, follow=plan.single)
             except OSError:
                 continue  # said when it is migrated
     settings = replace(plan.settings, analysis=False)

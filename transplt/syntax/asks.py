@@ -72,6 +72,15 @@ def index_in(holder: ast.AST, field: str, node: ast.AST) -> int:
     return known[field].get(id(node), -1)
 
 
+def has_key(display: ast.Dict, name: str) -> bool:
+    """True when a string is a key of a dict display. Its keys are gone through once, as in `index_in`."""
+    known: set[str] | None = display.__dict__.get("_names")
+    if known is None:
+        found = (key.value for key in display.keys if isinstance(key, ast.Constant))
+        known = display.__dict__["_names"] = {value for value in found if isinstance(value, str)}
+    return name in known
+
+
 def starred_at(display: ast.Tuple | ast.List) -> int:
     """The index of the first element with a star, the number of elements where none has one."""
     known: int | None = display.__dict__.get("_starred")
