@@ -222,7 +222,9 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         _between(unit, late)
     _find_exits(unit)
     if unit.steps and not unit.problems:
-        home = find_home(program, file, [step.optimizer for step in unit.steps])
+        home = find_home(
+            program, file, [step.optimizer for step in unit.steps], [item.call for item in unit.backwards]
+        )
         if isinstance(home, str):
             _problem(
                 unit, unit.first, home,
