@@ -81,7 +81,7 @@ def _save(writer: Writer, program: Program, own: File, node: ast.Call, amp: Call
     if isinstance(holder, ast.Dict):
         saved.add(id(holder))
         value = [row for row in holder.values if isinstance(row, ast.Call) and _is_state(row.func)][-1]
-    save(writer, own, STATE, holder, value, text)
+    save(writer, own, STATE, holder, value, {STATE.key: text})
 
 
 def _is_state(func: ast.expr) -> bool:

@@ -6,6 +6,7 @@ What is saved, under which key and where that may be, is what `scaler_checkpoint
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from transplt.edits.lines import indent_unit
@@ -67,17 +68,20 @@ def has_key(holder: Holder, state: State) -> bool:
     return isinstance(holder, ast.Dict) and any(getattr(key, "value", "") == state.key for key in holder.keys)
 
 
-def save(writer: Writer, file: File, state: State, holder: Holder, value: ast.expr, text: str) -> None:
-    """Put `text` beside the state of an optimizer, which is `value` in its holder."""
+def save(writer: Writer, file: File, state: State, holder: Holder, value: ast.expr, texts: Mapping[str, str]) -> None:
+    """Put `texts`, by their keys, beside the state of an optimizer, which is `value` in its holder."""
     if isinstance(holder, ast.Dict):
-        key = holder.keys[holder.values.index(value)]
-        row = entry_behind(f"{_quoted(file, key, state)}: {text}", _between_rows(file, key))
-        writer.rewrite(value, state.code, state.saved, row, apart=True)
+        at = holder.keys[holder.values.index(value)]
+        between = _between_rows(file, at)
+        rows = between.join(f"{_quoted(file, at, key)}: {text}" for key, text in texts.items())
+        writer.rewrite(value, state.code, state.saved, entry_behind(rows, between), apart=True)
     elif isinstance(holder, ast.keyword):
-        writer.rewrite(value, state.code, state.saved, followed_by(f"{state.key}={text}"), apart=True)
+        rows = ", ".join(f"{key}={text}" for key, text in texts.items())
+        writer.rewrite(value, state.code, state.saved, followed_by(rows), apart=True)
     else:
-        line = f"{text_of(file, holder.value)}[{_quoted(file, holder.slice, state)}] = {text}"
-        writer.after(statement(value), [line], state.code, state.saved)
+        base = text_of(file, holder.value)
+        lines = [f"{base}[{_quoted(file, holder.slice, key)}] = {text}" for key, text in texts.items()]
+        writer.after(statement(value), lines, state.code, state.saved)
 
 
 def checkpoint_of(writer: Writer, call: ast.Call) -> ast.Subscript | None:
@@ -99,17 +103,17 @@ def load(
     writer: Writer, file: File, state: State, call: ast.Call, given: ast.Subscript, name: str, flag: str = ""
 ) -> None:
     """Load a state of `name` behind that of an optimizer; with a flag only if that is set where the program runs."""
-    base, key = text_of(file, given.value), _quoted(file, given.slice, state)
+    base, key = text_of(file, given.value), _quoted(file, given.slice, state.key)
     test = f"{flag} and {base}.get({key})" if flag else f"{key} in {base}"
     unit = indent_unit(writer.work.source, writer.work.scan.tree)
     lines = [f"if {test}:", f"{unit}{name}.load_state_dict({base}[{key}])"]
     writer.after(statement(call), lines, state.code, state.loaded)
 
 
-def _quoted(file: File, beside: ast.expr | None, state: State) -> str:
-    """The key of a state in the quotes of another key."""
+def _quoted(file: File, beside: ast.expr | None, key: str) -> str:
+    """A key in the quotes of another key."""
     quote = "'" if beside is not None and text_of(file, beside).startswith("'") else '"'
-    return f"{quote}{state.key}{quote}"
+    return f"{quote}{key}{quote}"
 
 
 def _between_rows(file: File, key: ast.expr | None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function, text_of
@@ -22,8 +23,8 @@ from transplt.themes.amp.checkpoints import (
     uses,
 )
 from transplt.themes.amp.home import Home
+from transplt.themes.amp.parts import Part
 from transplt.themes.amp.reading import class_of_method
-from transplt.themes.amp.shape import Unit
 
 STATE = State(
     "scaler",
@@ -35,7 +36,7 @@ STATE = State(
 _KEEPS = re.compile(rb"\bopt\w*(?:\[[^\]\n]*\])?\.state_dict\(|in self\.optimizers\b")
 
 
-def write_checkpoints(writer: Writer, done: list[tuple[Unit, str]]) -> None:
+def write_checkpoints(writer: Writer, done: list[tuple[Part, str]]) -> None:
     """Save and load the scalers of the units that got one."""
     unit = done[0][0]
     scan = unit.file.scan
@@ -63,15 +64,25 @@ def write_checkpoints(writer: Writer, done: list[tuple[Unit, str]]) -> None:
             return
 
 
-def _scaler_at(done: list[tuple[Unit, str]], node: ast.Call) -> str:
-    """The scaler that can be seen where an optimizer's state is saved or loaded; empty when there is none."""
-    for unit, scaler in done:
-        if unit.home is not None and _sees(unit, unit.home, node):
-            return scaler
-    return ""
+def _scalers_at(done: list[tuple[Part, str]], node: ast.Call) -> dict[str, str]:
+    """The scalers that can be seen where an optimizer's state is saved or loaded, by their keys in the checkpoint.
+
+    Those of one piece of training code: one under the key `scaler`, or several by their names.
+    """
+    seen = [(part, scaler) for part, scaler in done if part.home is not None and _sees(part, part.home, node)]
+    if not seen or not seen[0][0].mark:
+        return {STATE.key: seen[0][1]} if seen else {}
+    return {scaler.rpartition(".")[2]: scaler for part, scaler in seen if part.scope is seen[0][0].scope}
 
 
-def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
+def _own_scaler(done: list[tuple[Part, str]], node: ast.Call) -> str:
+    """The scaler that serves the optimizer whose state is saved."""
+    assert isinstance(node.func, ast.Attribute)
+    text = text_of(done[0][0].file, node.func.value)
+    return next((scaler for part, scaler in done if text in part.texts), "")
+
+
+def _sees(unit: Part, home: Home, node: ast.AST) -> bool:
     if home.kind == "module":
         return True
     function = enclosing_function(node)
@@ -93,12 +104,13 @@ def _later(home: Home, node: ast.AST, function: ast.AST | None) -> bool:
     )
 
 
-def _save(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call, saved: set[int]) -> None:
+def _save(writer: Writer, done: list[tuple[Part, str]], node: ast.Call, saved: set[int]) -> None:
     unit, file = done[0][0], done[0][0].file
     if is_copied(file, node):
         return
-    scaler, holder = _scaler_at(done, node), holder_of(writer, node)
-    if holder is None or not scaler:
+    scalers, holder = _scalers_at(done, node), holder_of(writer, node)
+    if holder is None or not scalers:
+        scaler = next(iter(scalers.values()), "")
         name = scaler or done[0][1]
         writer.left(
             node,
@@ -109,20 +121,25 @@ def _save(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call, saved: s
         return
     value: ast.expr = node
     if isinstance(holder, ast.Dict):
-        if id(holder) in saved or has_key(holder, STATE):
+        if id(holder) in saved or any(has_key(holder, replace(STATE, key=key)) for key in scalers):
             return
         saved.add(id(holder))
         optimizers = uses(unit.program, file, "state_dict")
         value = [row for row in holder.values if row in optimizers][-1]
-    save(writer, file, STATE, holder, value, f"{scaler}.state_dict()")
+    elif len(scalers) > 1:
+        # Each optimizer has an entry of its own: so has its scaler.
+        scalers = {key: scaler for key, scaler in scalers.items() if scaler == _own_scaler(done, node)} or scalers
+    save(writer, file, STATE, holder, value, {key: f"{scaler}.state_dict()" for key, scaler in scalers.items()})
 
 
-def _load(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call) -> None:
-    file, scaler, given = done[0][0].file, _scaler_at(done, node), checkpoint_of(writer, node)
-    if scaler and given is not None and isinstance(getattr(given.slice, "value", None), str):
+def _load(writer: Writer, done: list[tuple[Part, str]], node: ast.Call) -> None:
+    file, scalers, given = done[0][0].file, _scalers_at(done, node), checkpoint_of(writer, node)
+    if scalers and given is not None and isinstance(getattr(given.slice, "value", None), str):
         if not _loads_already(done, statement(node), text_of(file, given.value)):
-            load(writer, file, STATE, node, given, scaler)
+            for key, scaler in scalers.items():
+                load(writer, file, replace(STATE, key=key), node, given, scaler)
         return
+    scaler = next(iter(scalers.values()), "")
     name = scaler or done[0][1]
     writer.left(
         node,
@@ -133,7 +150,7 @@ def _load(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call) -> None:
     )
 
 
-def _loads_already(done: list[tuple[Unit, str]], stored: ast.stmt, base: str) -> bool:
+def _loads_already(done: list[tuple[Part, str]], stored: ast.stmt, base: str) -> bool:
     """True when a later optimizer of the same checkpoint is loaded in the same block: the scaler follows that."""
     file = done[0][0].file
     block = getattr(parent(stored), "body", [])
