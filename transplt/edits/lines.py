@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from transplt.edits.edit import Around, Beside, Edit, Extent
 from transplt.finding import Level
+from transplt.syntax.asks import block_of
+from transplt.syntax.scan import parent
 from transplt.text.lexer import lines_in_strings
 from transplt.text.source import Source
 
@@ -96,6 +98,19 @@ def owns_its_lines(source: Source, node: ast.stmt) -> bool:
     return not rest or rest.startswith("#")
 
 
+def has_room(source: Source, node: ast.stmt) -> bool:
+    """True when lines can go in around a statement: it owns its lines, or shares them in a way that can be parted."""
+    if owns_its_lines(source, node):
+        return True
+    block = block_of(node)
+    last = source.line_text(last_line(node)).encode()[node.end_col_offset or 0 :].strip()
+    follows = any(other.lineno == last_line(node) and other is not node for other in block[block.index(node) + 1 :])
+    above = parent(block[0])
+    return (follows or not last.strip(b"; \t") or b"#" in last) and (
+        not _shares_its_start(source, block[0]) or isinstance(above, (ast.stmt, ast.ExceptHandler))
+    )
+
+
 def whole_lines(source: Source, node: ast.stmt) -> Extent:
     """The bytes of the lines of a statement, line ends included."""
     return line_start(source, node.lineno), line_start(source, last_line(node) + 1)
@@ -110,36 +125,102 @@ def alone(source: Source, edit: Edit) -> Placed:
 
 
 def around_statements(source: Source, tree: ast.Module, edits: Sequence[Edit]) -> list[Placed]:
-    """The lines of edits that were asked for one by one, and what moves in: by offset, fitted together."""
+    """The lines of edits that were asked for one by one, and what moves in: by offset, fitted together.
+
+    Statements that share a line are parted where lines go in between them.
+    """
     unit = indent_unit(source, tree)
     wraps = [(edit, edit.where) for edit in edits if isinstance(edit.where, Around)]
+    spans = {id(wrap): (_span(source, wrap.first)[0], _span(source, wrap.last)[1]) for _, wrap in wraps}
     # (offset, group, order inside the group) sorts what goes in at one place
     found: list[tuple[tuple[int, int, int, int], Placed]] = []
     for edit in edits:
         if not isinstance(edit.where, Beside):
             continue
         node, below = edit.where.node, edit.where.below
-        first, last = first_line(node), last_line(node)
+        start, end = _span(source, node)
         if below:
-            depth = sum(_holds(wrap, first, last) and last < last_line(wrap.last) for _, wrap in wraps)
+            depth = sum(_holds(spans[id(wrap)], start, end) and end < spans[id(wrap)][1] for _, wrap in wraps)
         else:
-            depth = sum(_holds(wrap, first, last) and first_line(wrap.first) < first for _, wrap in wraps)
+            depth = sum(_holds(spans[id(wrap)], start, end) and spans[id(wrap)][0] < start for _, wrap in wraps)
         item = _beside(source, edit, edit.where, depth, unit)
         found.append(((item.start, 0 if below else 1, -node.col_offset if below else 0, len(found)), item))
     for index, (edit, wrap) in enumerate(wraps):
-        first, last = first_line(wrap.first), last_line(wrap.last)
+        start, end = spans[id(wrap)]
         depth = sum(
-            other is not wrap and _holds(other, first, last) and (_lines(other) != _lines(wrap) or at < index)
+            other is not wrap
+            and _holds(spans[id(other)], start, end)
+            and (spans[id(other)] != spans[id(wrap)] or at < index)
             for at, (_, other) in enumerate(wraps)
         )
-        text = f"{indent_of(source, wrap.first)}{unit * depth}{edit.new}{source.newline()}"
-        offset = line_start(source, first)
-        found.append(((offset, 2, first - last, depth), placed(edit, offset, text)))
-        for line in _movable_lines(source, first, last):
+        text = f"{block_indent(source, wrap.first, unit)}{unit * depth}{edit.new}{source.newline()}"
+        offset = _start(source, wrap.first)
+        found.append(((offset, 2, -_lines(wrap), depth), placed(edit, offset, text)))
+        first = first_line(wrap.first) + _shares_its_start(source, wrap.first)
+        for line in _movable_lines(source, first, last_line(wrap.last)):
             offset = line_start(source, line)
             found.append(((offset, 3, 0, len(found)), placed(edit, offset, unit)))
+    for edit, node in _parted(source, edits).values():
+        start, end = _span(source, node)
+        depth = sum(_holds(spans[id(wrap)], start, end) for _, wrap in wraps)
+        indent = block_indent(source, node, unit) + unit * depth
+        found.append(((start, 3, -1, 0), placed(edit, start, indent)))
+        before = len(source.utf8[:start].rstrip(b" \t").removesuffix(b";").rstrip(b" \t"))
+        found.append(((before, 4, 0, 0), placed(edit, before, source.newline(), start)))
     found.sort(key=lambda item: item[0])
     return [item for _, item in found]
+
+
+# --- statements that share a line ------------------------------------------------------------------------------------
+
+
+def block_indent(source: Source, node: ast.stmt, unit: str) -> str:
+    """The indentation of the block of a statement, also of one behind `if x:` on its line."""
+    block = block_of(node)
+    if not _shares_its_start(source, block[0]):
+        return indent_of(source, block[0])
+    above = parent(block[0])
+    assert isinstance(above, (ast.stmt, ast.ExceptHandler))
+    return source.slice(source.line_starts[above.lineno - 1], source.offset(above.lineno, above.col_offset)) + unit
+
+
+def _shares_its_start(source: Source, node: ast.stmt) -> bool:
+    return bool(indent_of(source, node).strip(" \t\f"))
+
+
+def _parted(source: Source, edits: Sequence[Edit]) -> dict[int, tuple[Edit, ast.stmt]]:
+    """The statements that get a line of their own, by where they start, with the edit for whose lines they do."""
+    found: dict[int, tuple[Edit, ast.stmt]] = {}
+    for edit in edits:
+        if isinstance(edit.where, Around):
+            starts, ends = [edit.where.first], [edit.where.last]
+        elif isinstance(edit.where, Beside):
+            starts, ends = ([], [edit.where.node]) if edit.where.below else ([edit.where.node], [])
+        else:
+            continue
+        touched = [*starts, *(behind for node in ends if (behind := _behind(node)) is not None)]
+        touched += [block_of(node)[0] for node in (*starts, *ends)]
+        for node in touched:
+            if _shares_its_start(source, node):
+                found.setdefault(source.extent(node)[0], (edit, node))
+    return found
+
+
+def _behind(node: ast.stmt) -> ast.stmt | None:
+    """The next statement of the block, if it begins where a statement ends."""
+    block = block_of(node)
+    place = block.index(node) + 1
+    return block[place] if place < len(block) and block[place].lineno == last_line(node) else None
+
+
+def _start(source: Source, node: ast.stmt) -> int:
+    """Where lines above a statement go in."""
+    shares = _shares_its_start(source, node)
+    return source.extent(node)[0] if shares else line_start(source, first_line(node))
+
+
+def _span(source: Source, node: ast.stmt) -> Extent:
+    return _start(source, node), source.extent(node)[1]
 
 
 def _place(edit: Edit) -> Beside:
@@ -149,22 +230,25 @@ def _place(edit: Edit) -> Beside:
 
 def _beside(source: Source, edit: Edit, place: Beside, depth: int, unit: str = "") -> Placed:
     node, newline = place.node, source.newline()
-    indent = indent_of(source, node) + unit * depth
+    indent = (block_indent(source, node, unit) if unit else indent_of(source, node)) + unit * depth
     lines = str(edit.new).split("\n", place.verbatim_from)
     text = "".join(f"{indent}{line}{newline}" if line else newline for line in lines)
     if not place.below:
+        if _shares_its_start(source, node):
+            return placed(edit, _start(source, node), text)
         first = first_line(node)
         return placed(edit, line_start(source, first - (_comments(source, first) if place.above_comments else 0)), text)
-    offset = line_start(source, last_line(node) + 1)
+    behind = _behind(node)
+    offset = line_start(source, last_line(node) + 1) if behind is None else source.extent(behind)[0]
     return placed(edit, offset, lead_of(source, offset) + (newline if place.apart else "") + text)
 
 
-def _holds(wrap: Around, first: int, last: int) -> bool:
-    return first_line(wrap.first) <= first and last <= last_line(wrap.last)
+def _holds(wrap: Extent, start: int, end: int) -> bool:
+    return wrap[0] <= start and end <= wrap[1]
 
 
-def _lines(wrap: Around) -> tuple[int, int]:
-    return first_line(wrap.first), last_line(wrap.last)
+def _lines(wrap: Around) -> int:
+    return last_line(wrap.last) - first_line(wrap.first)
 
 
 def _comments(source: Source, line: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
-from transplt.edits.lines import owns_its_lines, whole_lines
+from transplt.edits.lines import has_room, owns_its_lines, whole_lines
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.trees.transform import New
@@ -79,6 +79,10 @@ class Writer:
     def fits(self, *nodes: ast.stmt) -> bool:
         """True when lines can go in around statements: they share their lines with no other."""
         return all(owns_its_lines(self.work.source, node) for node in nodes)
+
+    def room(self, *nodes: ast.stmt) -> bool:
+        """True when lines can go in around statements, which are parted from others on their lines for that."""
+        return all(has_room(self.work.source, node) for node in nodes)
 
     def before(
         self, node: ast.stmt, texts: Sequence[str], code: str, message: str, *, above_comments: bool = False

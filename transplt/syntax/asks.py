@@ -41,9 +41,19 @@ def dotted(node: ast.AST) -> list[ast.expr]:
     return found
 
 
+def place_of(node: ast.AST) -> tuple[int, int]:
+    """Line and column at which a node begins: several statements may share a line."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def end_of(node: ast.AST) -> tuple[int, int]:
+    """Line and column behind a node."""
+    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
+
+
 def by_place(nodes: Iterable[_Placed]) -> list[_Placed]:
     """Nodes in the order in which they begin in the source."""
-    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+    return sorted(nodes, key=place_of)
 
 
 def string_of(node: ast.AST | None) -> str | None:

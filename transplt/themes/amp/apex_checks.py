@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.lines import owns_its_lines
+from transplt.edits.lines import has_room, owns_its_lines
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import chain, parent
@@ -64,9 +64,9 @@ class Refused(Exception):
         self.problem = Problem(file, node, why, do)
 
 
-def check_lines(file: File, node: ast.stmt) -> None:
-    """Lines can go in around a statement that shares its own with no other."""
-    if not owns_its_lines(file.source, node):
+def check_lines(file: File, node: ast.stmt, *, moves: bool) -> None:
+    """Lines can go in around a statement; one that moves to another place shares its lines with no other."""
+    if not (owns_its_lines if moves else has_room)(file.source, node):
         do = "write the statements on lines of their own and run transplt again"
         raise Refused(file, node, "this line holds several statements", do)
 

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
-from transplt.syntax.asks import by_place, keyword_of
+from transplt.syntax.asks import by_place, keyword_of, place_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
@@ -102,9 +102,10 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         apex.passes.append(Pass(file, call, texts, index if several else None))
     apex.losses = len(passes) if several else 1
     for file, call in passes:
-        check_lines(file, statement(call))
-    for node in (place.after, *place.moved):
-        check_lines(place.file, node)
+        check_lines(file, statement(call), moves=False)
+    check_lines(place.file, place.after, moves=False)
+    for node in place.moved:
+        check_lines(place.file, node, moves=True)
     for file in program.files:
         check_file(program, file, place, level)
         if level == "O2":
@@ -168,17 +169,17 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             raise Refused(file, step.call, "the optimizers are in a list", _BY_HAND)
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    marks = [(item.lineno, None) for item in backwards_of(program, file) if enclosing_function(item) is function]
-    events: list[tuple[int, Step | None]] = sorted(
-        [*marks, *((step.call.lineno, step) for step in steps)], key=lambda item: item[0]
+    marks = [(place_of(item), None) for item in backwards_of(program, file) if enclosing_function(item) is function]
+    events: list[tuple[tuple[int, int], Step | None]] = sorted(
+        [*marks, *((place_of(step.call), step) for step in steps)], key=lambda item: item[0]
     )
     found: list[ast.expr] = []
-    for line, event in events:
-        if line <= call.lineno and event is None:
+    for place, event in events:
+        if place <= place_of(call) and event is None:
             found = []
-        elif line > call.lineno and event is not None:
+        elif place > place_of(call) and event is not None:
             found.append(event.optimizer)
-        elif line > call.lineno and found:
+        elif place > place_of(call) and found:
             break
     if not found:
         raise Refused(file, call, "no step of an optimizer follows this backward pass", _BY_HAND)
@@ -194,7 +195,7 @@ def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]
         if call.args or call.keywords:
             raise Refused(file, call, *_CLOSURE)
         found.append(step_of(call, optimizer))
-    return sorted(found, key=lambda step: (step.call.lineno, step.call.col_offset))
+    return sorted(found, key=lambda step: place_of(step.call))
 
 
 def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
@@ -229,6 +230,6 @@ def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: as
     if len(owner) != 1:
         return ""
     for step in _steps(program, file, enclosing_function(call)):
-        if origin_of(program, file, step.optimizer) == owner[0] and step.call.lineno > call.lineno:
+        if origin_of(program, file, step.optimizer) == owner[0] and place_of(step.call) > place_of(call):
             return text_of(file, step.optimizer)
     return ""

@@ -44,7 +44,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
             continue
         region = _region(stmt)
         taken |= {id(at) for item in region for at in ast.walk(item)}
-        if not all(writer.fits(item) for item in (region[0], region[-1])):
+        if not all(writer.room(item) for item in (region[0], region[-1])):
             continue
         if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, region):
             continue

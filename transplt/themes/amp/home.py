@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import lifted, loops_around
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.asks import block_of, by_place, call_of, place_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
 from transplt.themes.amp.connected import importers
@@ -161,11 +161,11 @@ def _in_time(file: File, made: list[list[ast.stmt]], uses: Sequence[ast.AST]) ->
     `made` are the statements that make each of them. Of several that are made one after the other, it is the last;
     one that is made anew after the training has begun goes on with what was there.
     """
-    stores = sorted((store for every in made for store in every), key=lambda node: node.lineno)
+    stores = by_place(store for every in made for store in every)
     function = enclosing_function(stores[0])
     here = [use for use in uses if enclosing_function(use) is function]
     block = block_of(stores[0])
-    needed = [*here, *(min(every, key=lambda node: node.lineno) for every in made)]
+    needed = [*here, *(min(every, key=place_of) for every in made)]
     while (apart := any(lifted(node, block) is None for node in needed)) or (not here and _is_branch(block)):
         above = parent(block[0])
         while not isinstance(above, (ast.stmt, ast.Module)):
@@ -243,7 +243,7 @@ def _through_callers(
     more = {(id(item[0]), id(item[1])): item for home in homes for item in home.hands}
     return Home(
         "local",
-        tuple(sorted(after.values(), key=lambda item: item.lineno)),
+        tuple(by_place(after.values())),
         takes=((function, last), *takes.values()),
         hands=(*hands, *more.values()),
     )

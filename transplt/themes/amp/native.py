@@ -128,7 +128,7 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
             *(item for part in unit.parts if part.home for item in part.home.after),
         ]
         lines += [statement(step.call) for step in unit.steps]
-    crowded = next((item for item in lines if not writer.fits(item)), None)
+    crowded = next((item for item in lines if not writer.room(item)), None)
     if crowded is not None:
         do = "write the statements on lines of their own and run transplt again"
         found.append(Problem(crowded, "this line holds several statements", do))

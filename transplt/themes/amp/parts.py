@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.training import lifted
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.asks import block_of, call_of, place_of
 from transplt.syntax.scan import FUNCTIONS, statement
 from transplt.themes.amp.home import Home
 from transplt.themes.amp.reading import values_of, variable
@@ -27,9 +27,9 @@ _OPTIMIZER = re.compile(r"optimi[sz]er|optim|opt|solver", re.I)
 class Part:
     """What one scaler serves: backward passes with the steps that take their gradients.
 
-    `updates` are the statements behind which an iteration has no step left, `exits` the ways out before that,
-    `home` is where the scaler is made. `scope` is the function, class or module whose part it is; `mark` tells the parts
-    of one scope from each other, empty where there is one.
+    `updates` are the statements behind which an iteration has no step left, `exits` the ways out before that. `home` is
+    where the scaler is made. `scope` is the function, class or module that this is a part of; `mark` tells its parts
+    apart, empty where there is one.
     """
 
     program: Program
@@ -85,23 +85,19 @@ def _grouped(file: File, backwards: list[ast.Call], steps: list[Step]) -> list[l
     scopes |= {id(enclosing_function(step.call)): enclosing_function(step.call) for step in steps}
     runs: list[_Run] = []
     for scope in scopes.values():
-        events: list[tuple[int, int, ast.Call | Step]] = [
-            (call.lineno, call.col_offset, call) for call in backwards if enclosing_function(call) is scope
-        ]
-        events += [
-            (step.call.lineno, step.call.col_offset, step)
-            for step in steps
-            if enclosing_function(step.call) is scope
-        ]
+        events: list[tuple[ast.Call, Step | None]] = [(call, None) for call in backwards]
+        events += [(step.call, step) for step in steps]
         at: _Run = ([], [])
-        for _, _, event in sorted(events, key=lambda item: item[:2]):
-            if isinstance(event, Step):
+        for call, event in sorted(events, key=lambda item: place_of(item[0])):
+            if enclosing_function(call) is not scope:
+                continue
+            if event is not None:
                 at[1].append(event)
                 continue
             if at[1]:
                 runs.append(at)
                 at = ([], [])
-            at[0].append(event)
+            at[0].append(call)
         runs.append(at)
     if any(not calls or not taken for calls, taken in runs):
         return []
@@ -128,13 +124,13 @@ def _clean(
         first = calls[0]
         function = enclosing_function(first)
         foreign = [
-            call.lineno
+            place_of(call)
             for call in backwards
-            if call not in own and call.lineno < first.lineno and enclosing_function(call) is function
+            if call not in own and place_of(call) < place_of(first) and enclosing_function(call) is function
         ]
-        since = max(foreign, default=0)
+        since = max(foreign, default=(0, 0))
         if not any(
-            since < node.lineno < first.lineno
+            since < place_of(node) < place_of(first)
             and enclosing_function(node) is function
             and lifted(first, block_of(node)) is not None
             for node in zeroed

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function, text_of
+from transplt.syntax.asks import end_of, place_of
 from transplt.syntax.scan import parent, statement
 from transplt.themes.amp.checkpoints import (
     State,
@@ -99,7 +100,7 @@ def _sees(unit: Part, home: Home, node: ast.AST) -> bool:
 def _later(home: Home, node: ast.AST, function: ast.AST | None) -> bool:
     """False for code above the place where the scaler is made, in the same function."""
     return all(
-        enclosing_function(after) is not function or getattr(node, "lineno", 0) > (after.end_lineno or 0)
+        enclosing_function(after) is not function or place_of(node) >= end_of(after)
         for after in home.after
     )
 
@@ -157,6 +158,7 @@ def _loads_already(done: list[tuple[Part, str]], stored: ast.stmt, base: str) ->
     for call in uses(done[0][0].program, file, "load_state_dict"):
         other = statement(call)
         given = call.args[0] if call.args else None
-        if other in block and stored in block and other.lineno > stored.lineno and isinstance(given, ast.Subscript):
+        later = other in block and stored in block and place_of(other) > place_of(stored)
+        if later and isinstance(given, ast.Subscript):
             return text_of(file, given.value) == base
     return False
