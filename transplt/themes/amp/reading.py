@@ -120,8 +120,15 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
             return False
         if isinstance(func.value, ast.Name) and func.value.id == "self":
             return last not in _HOUSEKEEPING
-        return variable(func.value) in known and last not in _HOUSEKEEPING
+        return last not in _HOUSEKEEPING and (variable(func.value) in known or _of_a_network(program, last))
     return isinstance(func, ast.Subscript) and variable(func) != ""
+
+
+def _of_a_network(program: Program, name: str) -> bool:
+    """True for a method of a class of the program that has a `forward`: what it is called on cannot be followed."""
+    return any(
+        f"{cls}.{name}" in program.functions and f"{cls}.forward" in program.functions for cls in program.classes
+    )
 
 
 def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
