@@ -404,7 +404,7 @@ def test_the_name_amp_is_taken() -> None:
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
             "which optimizer updates",
         ),
-        (HEAD + LOOP + "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n", "which optimizer updates"),
+        (HEAD + LOOP + "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n", "behind the step of optimizer"),
         (HEAD + LOOP.replace("loss.backward()", "g = torch.autograd.grad(loss, x)\n    loss.backward()"), "loss scale"),
         (
             "import torch\nfrom project import net, x\n\nmodel = net.npu()\n"

@@ -10,6 +10,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.program.cards import puts_on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.evaluation import write_evaluation
@@ -19,6 +20,7 @@ from transplt.themes.amp.home import Home
 from transplt.themes.amp.inline import name_loss
 from transplt.themes.amp.parts import Part
 from transplt.themes.amp.precision import gradients_off
+from transplt.themes.amp.reading import makes_models
 from transplt.themes.amp.recognise import already, sharded
 from transplt.themes.amp.scaler_checkpoints import write_checkpoints
 from transplt.themes.amp.shape import Backward, Problem, Unit, find_units
@@ -74,6 +76,15 @@ def _write(writer: Writer, units: list[Unit]) -> None:
             units[0].first,
             f"no mixed precision here: {place} shards the model or its training",
             "give FSDP a MixedPrecision policy (param_dtype, reduce_dtype), and float16 a ShardedGradScaler",
+            "NPU743",
+        )
+        return
+    program = units[0].program
+    if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+        writer.left(
+            units[0].first,
+            "no mixed precision here: nothing in sight puts anything of this program on a card",
+            'move the model and its data there, model.to("npu"), and run transplt again',
             "NPU743",
         )
         return

@@ -205,6 +205,18 @@ def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, 
     return found
 
 
+def makes_models(program: Program) -> bool:
+    """True for a program that makes a model whose parameters it asks for: how it comes to a card is in sight, then."""
+    for file in program.files:
+        for node in file.scan.attributes.get("parameters", ()):
+            for at, value in values_of(program, file, node.value):
+                made = program.callee(at, value) if isinstance(value, ast.Call) else None
+                full = (at.names.qualified(value.func) or "") if isinstance(value, ast.Call) else ""
+                if isinstance(made, ast.ClassDef) or full.startswith("torch.nn."):
+                    return True
+    return False
+
+
 def optimizer_stepped(program: Program, file: File, call: ast.Call) -> ast.expr | None:
     """The optimizer whose `step` a call is, None for any other call."""
     func = call.func

@@ -25,17 +25,21 @@ Import = ast.Import | ast.ImportFrom
 def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> None:
     """Take out the imports whose last uses are the expressions that were replaced."""
     work = writer.work
+    by_statement: dict[Import, list[str]] = {}
     for name, roots in sorted(_roots(replaced).items()):
         node = _only_import(work, name)
         if node is None or any(use not in roots for use in work.scan.names.get(name, ())) or _is_exported(work, name):
             continue
-        message = f"nothing uses {name} any more"
-        alias = next(alias for alias in node.names if (alias.asname or alias.name) == name)
-        if len(node.names) == 1:
+        by_statement.setdefault(node, []).append(name)
+    for node, names in by_statement.items():
+        message = f"nothing uses {', '.join(names)} any more"
+        if len(names) == len(node.names):
             if work.take(node):
                 _remove(writer, node, code, message)
-        elif work.take(alias):
-            writer.rewrite(node, code, message, without_names(name))
+            continue
+        aliases = {alias.asname or alias.name: alias for alias in node.names}
+        if free := [name for name in names if work.take(aliases[name])]:
+            writer.rewrite(node, code, message, without_names(*free))
 
 
 def drop_functions(writer: Writer, called: Iterable[ast.expr], code: str) -> list[ast.stmt]:
