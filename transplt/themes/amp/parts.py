@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.training import lifted
-from transplt.syntax.asks import block_of, call_of, place_of
+from transplt.syntax.asks import block_of, by_place, call_of, place_of
 from transplt.syntax.scan import FUNCTIONS, statement
 from transplt.themes.amp.home import Home
 from transplt.themes.amp.reading import values_of, variable
@@ -61,13 +61,24 @@ def parts_of(
     groups = _grouped(file, backwards, steps)
     if len(groups) < 2 or any(step.stmt is not statement(step.call) for step in steps):
         return whole
-    parts: list[Part] = []
-    for runs in groups:
-        own_steps = [step for _, taken in runs for step in taken]
-        own = [call for calls, _ in runs for call in calls]
-        if not all(_clean(program, file, runs, text, backwards, own) for text in _texts(file, own_steps)):
-            return whole
-        parts.append(Part(program, file, scope, own, own_steps))
+    index = 0
+    while index < len(groups) and len(groups) > 1:
+        met = _met(program, file, groups, index)
+        if met:
+            # Gradients of these meet: one scale for all of them.
+            runs = [run for at, every in enumerate(groups) if at == index or at in met for run in every]
+            groups = [runs, *(every for at, every in enumerate(groups) if at != index and at not in met)]
+            index = 0
+        else:
+            index += 1
+    if len(groups) < 2:
+        return whole
+    parts = [
+        Part(program, file, scope, by_place(call for calls, _ in runs for call in calls),
+             sorted((step for _, taken in runs for step in taken), key=lambda step: place_of(step.call)))
+        for runs in groups
+    ]  # fmt: skip
+    parts.sort(key=lambda part: place_of(part.first))
     for part in parts:
         part.mark = _mark(part)
     if len({part.mark for part in parts}) < len(parts):
@@ -115,28 +126,29 @@ def _texts(file: File, steps: Sequence[Step]) -> set[str]:
     return {text_of(file, step.optimizer) for step in steps}
 
 
-def _clean(
-    program: Program, file: File, runs: list[_Run], text: str, backwards: list[ast.Call], own: list[ast.Call]
-) -> bool:
-    """True when an optimizer's gradients are zero before each run of its backward passes: no foreign ones are left."""
-    zeroed = _zeroed(program, file, text, [step for _, steps in runs for step in steps])
-    for calls, _ in runs:
-        first = calls[0]
-        function = enclosing_function(first)
-        foreign = [
-            place_of(call)
-            for call in backwards
-            if call not in own and place_of(call) < place_of(first) and enclosing_function(call) is function
-        ]
-        since = max(foreign, default=(0, 0))
-        if not any(
-            since < place_of(node) < place_of(first)
-            and enclosing_function(node) is function
-            and lifted(first, block_of(node)) is not None
-            for node in zeroed
-        ):
-            return False
-    return True
+def _met(program: Program, file: File, groups: list[list[_Run]], index: int) -> set[int]:
+    """The other groups whose gradients may be left in a parameter of one when its backward passes begin."""
+    steps = [step for _, taken in groups[index] for step in taken]
+    found: set[int] = set()
+    for text in _texts(file, steps):
+        zeroed = _zeroed(program, file, text, steps)
+        for calls, _ in groups[index]:
+            first = calls[0]
+            function = enclosing_function(first)
+            clean = [
+                place_of(node)
+                for node in zeroed
+                if place_of(node) < place_of(first)
+                and enclosing_function(node) is function
+                and lifted(first, block_of(node)) is not None
+            ]
+            for at, every in enumerate(groups):
+                foreign = [call for run, _ in every for call in run if enclosing_function(call) is function]
+                if at != index and (
+                    not clean or any(max(clean) < place_of(call) < place_of(first) for call in foreign)
+                ):
+                    found.add(at)
+    return found
 
 
 def _zeroed(program: Program, file: File, text: str, steps: list[Step]) -> list[ast.stmt]:
