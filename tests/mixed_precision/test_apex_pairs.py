@@ -578,3 +578,47 @@ def test_optimizers_of_torch_on_request() -> None:
     assert "from apex.optimizers import NpuFusedSGD\n" in text
     assert "optimizer = NpuFusedSGD(model.parameters(), lr=0.1)\n" in text
     assert "torch_npu.optim" not in text
+
+
+def test_none_ahead_of_a_main_guard_makes_nothing() -> None:
+    source = """
+    import torch
+    from project import net, loader
+
+    model = None
+    optimizer = None
+
+
+    def train():
+        for x in loader:
+            optimizer.zero_grad()
+            loss = model(x).mean()
+            loss.backward()
+            optimizer.step()
+
+
+    if __name__ == "__main__":
+        model = net().to("npu")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train()
+    """
+    text = migrate(source, amp="apex").data.decode()
+    assert "    model, optimizer = amp.initialize(" in text and "with amp.scale_loss(loss, optimizer)" in text
+
+
+def test_a_module_of_the_name_of_the_model_makes_it() -> None:
+    source = """
+    import torch
+    import model
+    from project import loader
+
+    model = model.Net().to("npu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+    """
+    result = migrate(source, amp="apex", files={"model.py": "from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n"})
+    assert "amp.initialize(" in result.data.decode()
