@@ -620,5 +620,6 @@ def test_a_module_of_the_name_of_the_model_makes_it() -> None:
         loss.backward()
         optimizer.step()
     """
-    result = migrate(source, amp="apex", files={"model.py": "from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n"})
+    files = {"model.py": "from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n"}
+    result = migrate(source, amp="apex", files=files)
     assert "amp.initialize(" in result.data.decode()
