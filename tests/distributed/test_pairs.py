@@ -240,7 +240,7 @@ def test_epochs_that_nobody_counts() -> None:
     found = output(script(loop="for _ in range(3):\n    for x in loader:\n        model(x).backward()"))
     assert "for epoch in range(3):\n    loader.sampler.set_epoch(epoch)\n" in found
     while_ = distributed(script(loop="while net.goes_on():\n    for x in loader:\n        model(x).backward()"))
-    assert "NPU342" in left(while_)
+    assert b"    loader.sampler.set_epoch(loader.sampler.epoch + 1)\n    for x in loader:\n" in while_.data
 
 
 def test_epochs_in_a_function() -> None:
@@ -256,11 +256,37 @@ def test_epochs_in_a_function() -> None:
     assert "for i in range(3):\n    loader.sampler.set_epoch(i)\n    train(model, loader)\n" in output(caller)
 
 
-def test_epochs_that_another_file_counts_are_left_to_the_user() -> None:
+def test_epochs_that_another_file_counts_are_counted_by_the_sampler() -> None:
     engine = "def train(model, loader):\n    for x in loader:\n        model(x).backward()\n"
     main = script(head="from engine import train", loop="for i in range(3):\n    train(model, loader)")
     result = distributed(engine, path="engine.py", files={"train.py": main})
-    assert not result.changed and left(result) == ["NPU342"]
+    assert b"    loader.sampler.set_epoch(loader.sampler.epoch + 1)\n    for x in loader:\n" in result.data
+
+
+def test_a_generator_that_goes_round_and_round() -> None:
+    endless = "def batches(loader):\n    while True:\n        for x in loader:\n            yield x\n\n"
+    endless += "\nstream = batches(loader)"
+    found = output(
+        script(
+            model=f"{endless}\nmodel = net().cuda()",
+            loop="for i in range(9):\n    x = next(stream)\n    model(x).backward()",
+        )
+    )
+    assert "        loader.sampler.set_epoch(loader.sampler.epoch + 1)\n        for x in loader:\n" in found
+    assert "loader = DataLoader(dataset, batch_size=8, sampler=DistributedSampler(dataset))" in found
+
+
+def test_a_loader_that_is_made_anew_in_each_epoch() -> None:
+    body = "for i in range(9):\n    it = DataLoader(dataset)\n    for x in it:\n        model(x).backward()"
+    found = output(script(loop=body))
+    assert "    it.sampler.set_epoch(i)\n    for x in it:\n" in found or "set_epoch" not in found
+
+
+def test_a_loader_without_a_name_gets_one() -> None:
+    body = "for i in range(9):\n    for x in DataLoader(dataset, shuffle=True):\n        model(x).backward()"
+    found = output(script(loop=body))
+    assert "    train_loader = DataLoader(dataset, sampler=DistributedSampler(dataset))\n" in found
+    assert "    train_loader.sampler.set_epoch(i)\n    for x in train_loader:\n" in found
 
 
 # --- models ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, Slot, Value, scope_key
@@ -11,18 +12,11 @@ from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _OPTIMIZERS = ("torch.optim.", "apex.optimizers.", "timm.optim.", "transformers.", "bitsandbytes.optim.", "adabelief")
-_OPTIMIZER_WORDS = (
-    "adam",
-    "sgd",
-    "rmsprop",
-    "adagrad",
-    "lamb",
-    "lars",
-    "adadelta",
-    "optim",
-    "lion",
-    "radam",
-    "adafactor",
+#: Names of what makes an optimizer; `optimize_parameters` and `lambda` make none.
+_NAMED = re.compile(
+    r"adam|sgd|rmsprop|adagrad|adadelta|adafactor|"
+    r"optim(?!iz[ei](?!r)|ise|al)|(?:^|_|fused)(?:lamb|lars|lion)(?:_|\d|$)",
+    re.I,
 )
 
 
@@ -125,8 +119,7 @@ def is_optimizer(file: File, call: ast.Call) -> bool:
     name = file.names.qualified(call.func) or ""
     if name.startswith(_OPTIMIZERS):
         return not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
-    last = last_name(call.func)
-    return any(word in last.lower() for word in _OPTIMIZER_WORDS) and last not in ("zero_grad", "step")
+    return bool(_NAMED.search(last_name(call.func)))
 
 
 def origins_of(program: Program, slot: Slot) -> list[Slot]:

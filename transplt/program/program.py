@@ -89,6 +89,9 @@ class Program:
 
     def class_of(self, file: File, node: ast.expr) -> str:
         """Full name of the class whose object a name is: `self`, or a variable made by calling the class."""
+        if isinstance(node, ast.Call):
+            made = self.named(file, _moved(node).func)
+            return class_name(self.owner[made], made) if isinstance(made, ast.ClassDef) else ""
         if not isinstance(node, ast.Name):
             return ""
         function = enclosing_function(node)
@@ -137,7 +140,10 @@ class Program:
         found = self.named(file, func)
         if found is None and isinstance(func, ast.Attribute) and file.names.qualified(func) is None:
             cls = self.class_of(file, func.value) or self._class_in_slot(file, func.value)
-            return self.method(cls, func.attr) if cls else None
+            found = self.method(cls, func.attr) if cls else None
+        if found is None and isinstance(func, (ast.Name, ast.Attribute)) and file.names.qualified(func) is None:
+            cls = self.class_of(file, func) or self._class_in_slot(file, func)  # an object that can be called
+            found = self.method(cls, "__call__") if cls else None
         return found
 
     def named(self, file: File, func: ast.expr) -> ast.AST | None:

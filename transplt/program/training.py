@@ -207,7 +207,7 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
             return
         callee = program.callee(file, call)
         if isinstance(callee, FUNCTIONS):
-            for value in program.returns(callee):
+            for value in (*program.returns(callee), *_yielded_from(callee)):
                 visit(program.owner[callee], value, path, by_key)
         elif callee is None and getattr(call.func, "id", "") not in _SKIPPED:
             for argument in call.args:
@@ -218,6 +218,17 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
 
     visit(file, node, ())
     return list(found.values())
+
+
+def _yielded_from(function: ast.AST) -> list[ast.expr]:
+    """What a generator goes through to yield its items."""
+    found = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.YieldFrom):
+            found.append(node.value)
+        elif isinstance(node, ast.For) and any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
+            found.append(node.iter)
+    return found
 
 
 def _same_key(key: object, wanted: object) -> bool:

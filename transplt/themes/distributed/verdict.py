@@ -265,7 +265,21 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
             return f"the backward pass in line {node.lineno} goes through {name} a second time"
         if origin not in passes.run:
             return f"{name} is not seen to run where it trains"
+        if (line := _state_elsewhere(models, origin)) is not None:
+            return f"{line} reads the state of {name} through an object that cannot be followed"
     return ""
+
+
+def _state_elsewhere(models: Models, origin: Slot) -> str | None:
+    """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
+    for file in models.program.files:
+        for word in ("state_dict", "load_state_dict"):
+            for node in file.scan.attributes.get(word, ()):
+                owner = node.value
+                same = isinstance(owner, ast.Attribute) and owner.attr == origin[2] and origin[0] == "self"
+                if same and models.program.slot(file, owner) is None:
+                    return f"line {node.lineno} of {file.path}"
+    return None
 
 
 def _handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
