@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fuzz.held import compiles, rebuilt
+from tests.fuzz.programs import expressions, programs
 from tests.harness import migrate
-from tests.test_properties import compiles, expressions, programs, rebuilt
 from transplt.apply import plan as planning
 from transplt.apply.engine import ProjectFacts, index_source, migrate_source
 from transplt.edits.edit import Beside, Edit, Finds

@@ -390,7 +390,10 @@ def test_the_name_amp_is_taken() -> None:
         (HEAD.replace('net.to("npu")', "net") + LOOP, "puts model on the NPU"),
         (HEAD.replace("model.parameters()", "weights") + LOOP, "which model this optimizer trains"),
         (HEAD + LOOP.replace("optimizer.step()", "pass"), "no step of an optimizer"),
-        (HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1  # transplt: ignore[NPU750]"), "lines of their own"),
+        (
+            HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1  # transplt: ignore[NPU750]"),
+            "lines of their own",
+        ),
         (HEAD + LOOP.replace("loss.backward()", "y = loss.backward()"), "no statement of its own"),
         (HEAD + LOOP.replace("loss.backward()", "loss.backward(create_graph=True)"), "create_graph"),
         (HEAD + LOOP.replace("loss.backward()", "engine.backward(loss)"), "runs the backward pass for the script"),

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 
 from transplt.syntax.scan import Scan, chain
 
-#: Words of a program that puts something on a card; `.to(torch.float32)` and `.to("cpu")` do not.
-_ON_CARD = re.compile(
-    rb"cuda|\bnpu\b|accelerator|\.to\((?!\s*(?:torch\.(?:float|half|bfloat|double|u?int|long|short|bool)|[\"']cpu))"
-)
+#: Words of a program that puts something on a card; DataParallel does so by itself.
+_CARD = re.compile(rb"(?i:cuda|\bnpu\b|accelerator|dataparallel)")
+#: Something moves to a device or takes another type: not `.to(torch.float32)` and `.to("cpu")`.
+_MOVES = re.compile(rb"\.to\((?!\s*(?:torch\.(?:float|half|bfloat|double|u?int|long|short|bool)|[\"']cpu))")
+#: The device of a program is the CPU, at least where nothing else is asked for.
+_CPU = re.compile(rb"""(?:\bdevice\(\s*|device\w*["']?\s*[=:]\s*|\bdefault\s*=\s*|\belse\s+)["']cpu["']""")
 #: Packages of other accelerators, of what compiles and exports for them, and of other runtimes.
 _OTHERS = frozenset(
     "intel_extension_for_pytorch ipex intel_npu_acceleration_library tensorrt torch_tensorrt torch2trt torch_xla"
@@ -21,8 +23,14 @@ _OTHERS = frozenset(
 
 
 def puts_on_card(texts: Iterable[bytes]) -> bool:
-    """True when one of some files puts something on a card."""
-    return any(_ON_CARD.search(text) for text in texts)
+    """True when the files of a program put something on a card.
+
+    What moves to a device that the text does not name counts, unless the program has the CPU for one and names no card.
+    """
+    texts = list(texts)
+    if any(_CARD.search(text) for text in texts):
+        return True
+    return any(_MOVES.search(text) for text in texts) and not any(_CPU.search(text) for text in texts)
 
 
 def serves_another(scan: Scan) -> bool:
