@@ -19,18 +19,11 @@ from tests.written import faults, launched_alone
 
 #: What fails today, and how: (test, program). What is repaired goes out of here.
 NOT_YET: dict[tuple[str, str], str] = {
-    ("amp native", "cpu_only"): "written although nothing is on a card",
-    ("native", "checkpoint_into_global"): "the scaler is made after the loop that uses it",
-    ("native", "frozen_after"): "the scaler is made behind the second optimizer, and used with the first",
     ("apex", "data_parallel_subclass"): "amp.initialize behind a wrapper that it does not take",
     ("apex", "rnn_classifier"): "the hidden state that forward makes is float32, the weights under O2 are not",
     ("apex", "weight_averaging"): "the averaged model is a copy from before amp.initialize",
     ("single", "legacy_tensor_type"): "the emulator has no .type(torch.npu.FloatTensor)",
     ("amp native", "method_in_loss"): "a network that is run by methods beside forward is not seen",
-    ("amp native", "semicolons"): "refused since a line holds several statements",
-    ("amp apex", "checkpoint_into_global"): "the None that a variable starts with is taken for the optimizer",
-    ("amp apex", "module_named_model"): "the module `model` is taken for the model",
-    ("amp apex", "semicolons"): "refused since a line holds several statements",
 }  # fmt: skip
 
 ALL = programs()

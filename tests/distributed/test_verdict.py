@@ -171,6 +171,8 @@ def test_a_layer_that_a_forward_pass_may_leave_out(body: str, unused: bool) -> N
 
 def test_a_program_on_no_card() -> None:
     assert refused(script(model="model = net()")).startswith("nothing of this program is on a card")
+    on_cpu = 'device = torch.device("cpu")\nmodel = net().to(device)'
+    assert refused(script(model=on_cpu)).startswith("nothing of this program is on a card")
 
 
 @pytest.mark.parametrize(

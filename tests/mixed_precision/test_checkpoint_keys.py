@@ -95,29 +95,41 @@ for x in loader:
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (
-            'torch.save({"D": optD.state_dict(), "G": optG.state_dict(), "net": netG.state_dict()}, "x")\n',
-            'torch.save({"D": optD.state_dict(), "G": optG.state_dict(), "KEY": NAME.state_dict(), '
-            '"net": netG.state_dict()}, "x")\n',
-        ),
-        (
-            'torch.save(dict(D=optD.state_dict(), G=optG.state_dict()), "x")\n',
-            'torch.save(dict(D=optD.state_dict(), G=optG.state_dict(), KEY=NAME.state_dict()), "x")\n',
-        ),
-        (
-            'state = {}\nstate["D"] = optD.state_dict()\nstate["G"] = optG.state_dict()\n',
-            'state = {}\nstate["D"] = optD.state_dict()\nstate["G"] = optG.state_dict()\n'
-            'state["KEY"] = NAME.state_dict()\n',
-        ),
-    ],
-)
-@pytest.mark.parametrize(("amp", "key", "name"), [("native", "scaler", "scaler"), ("apex", "amp", "amp")])
-def test_one_state_beside_those_of_several_optimizers(amp: str, key: str, name: str, before: str, after: str) -> None:
-    text = migrate(TWO + before, amp=amp).data.decode()
-    assert text.endswith(after.replace("KEY", key).replace("NAME", name))
+#: What saves the states of two optimizers; ROWS stands for what goes in, written in the way of each.
+SAVES = [
+    ('torch.save({"D": optD.state_dict(), "G": optG.state_dict(), ROWS"net": netG.state_dict()}, "x")\n', '"{}": {}, '),
+    ('torch.save(dict(D=optD.state_dict(), G=optG.state_dict()ROWS), "x")\n', ", {}={}"),
+    ('state = {}\nstate["D"] = optD.state_dict()\nstate["G"] = optG.state_dict()\nROWS', 'state["{}"] = {}\n'),
+]
+
+
+def saved(after: str, row: str, **states: str) -> str:
+    return after.replace("ROWS", "".join(row.format(key, f"{name}.state_dict()") for key, name in states.items()))
+
+
+@pytest.mark.parametrize(("after", "row"), SAVES)
+def test_one_state_beside_those_of_several_optimizers(after: str, row: str) -> None:
+    text = migrate(TWO + saved(after, row), amp="apex").data.decode()
+    assert text.endswith(saved(after, row, amp="amp"))
+
+
+@pytest.mark.parametrize(("after", "row"), SAVES)
+def test_one_scaler_of_several_optimizers(after: str, row: str) -> None:
+    """Nothing sets the gradients to zero that the other's backward pass leaves: they share a scaler."""
+    source = TWO.replace("    optG.zero_grad()\n", "") + saved(after, row)
+    assert migrate(source, amp="native").data.decode().endswith(saved(after, row, scaler="scaler"))
+
+
+@pytest.mark.parametrize(("after", "row"), SAVES)
+def test_several_scalers_go_by_their_names(after: str, row: str) -> None:
+    text = migrate(TWO + saved(after, row), amp="native").data.decode()
+    assert text.endswith(saved(after, row, scaler_d="scaler_d", scaler_g="scaler_g"))
+
+
+def test_a_name_of_a_scaler_that_is_a_key_of_the_program() -> None:
+    source = TWO + 'torch.save({"D": optD.state_dict(), "G": optG.state_dict(), "scaler_d": 3}, "x")\n'
+    rows = '"scaler_d_state": scaler_d.state_dict(), "scaler_g": scaler_g.state_dict(), "scaler_d": 3}'
+    assert rows in migrate(source, amp="native").data.decode()
 
 
 @pytest.mark.parametrize("amp", ["native", "apex"])

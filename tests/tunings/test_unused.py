@@ -32,7 +32,7 @@ class Gated(nn.Module):
         ("from torch.nn.functional import silu as swish", "swish", ""),
         ("from torch.nn.functional import gelu, silu", "silu", "from torch.nn.functional import gelu"),
         ("import torch.nn.functional as F", "F.silu", ""),
-        ("import os; import torch.nn.functional as F", "F.silu", "import os; import torch.nn.functional as F"),
+        ("import os; import torch.nn.functional as F", "F.silu", "import os"),
     ],
 )
 def test_an_import_without_a_use(head: str, silu: str, left: str) -> None:

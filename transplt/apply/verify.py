@@ -10,7 +10,7 @@ from transplt.apply.outcome import Outcome, apply_edits
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.edits.edit import Around, Beside, Edit, Note
-from transplt.edits.groups import GROUPS, Group
+from transplt.edits.groups import GROUPS, MIXED_PRECISION, Group
 from transplt.edits.lines import alone
 from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
@@ -34,9 +34,12 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
     wanted, notes = _readable(work, wanted)
     outcome = apply_edits(work, wanted)
     for group in GROUPS if work.settings.adds_code else ():
-        if any(edit.group == group.name for edit in wanted) and (why := _broken(work, outcome, wanted)):
+        if not any(edit.group == group.name for edit in wanted):
+            continue
+        unsound = _unsound(work, group, outcome)
+        if why := unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
-            notes.append(_group_taken_back(work, group, why))
+            notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992"))
             outcome = apply_edits(work, wanted)
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _by_halving(work, wanted)
@@ -103,6 +106,15 @@ def _left_out(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> set[tupl
             index += 1
         found.add((code, start + shift))
     return found
+
+
+def _unsound(work: Work, group: Group, outcome: Outcome) -> str:
+    """Why what a theme wrote does not hold by its own rules, empty when it does."""
+    if group is not MIXED_PRECISION:
+        return ""
+    from transplt.themes.amp.holds import unsound
+
+    return unsound(work.scan.path, outcome.data)
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------
@@ -182,10 +194,10 @@ def _broken_by_lines(work: Work, lines: Sequence[Edit]) -> str:
     return reason if reason and not refused(work.source, work.scan.tree) else ""
 
 
-def _group_taken_back(work: Work, group: Group, why: str) -> Note:
+def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992") -> Note:
     start = work.source.extent(work.scan.tree.body[0])[0]
     help_ = f"{group.instead}, and report it as a defect of transplt"
-    return Note((start, start), "NPU992", Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
+    return Note((start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
 
 
 def _taken_back(work: Work, edit: Edit, why: str) -> Note:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Edits that are applied together: `what` they make of a file, and what to do `instead` of them."""
+    """Edits that are applied together: `what` they make of a file, and what to do `instead` of them.
+
+    `code` is the finding where what was written does not hold by the rules of its theme.
+    """
 
     name: str
     what: str
     instead: str
+    code: str = "NPU992"
 
     def taken_back(self, why: str) -> str:
         """The message of the finding for edits that were taken back."""
@@ -28,7 +32,7 @@ class Group:
 
 
 MANY_CARDS = Group("distributed", "made this file distributed", "make the script distributed by hand")
-MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand")
+MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand", "NPU743")
 TUNINGS = Group("tune", "tuned this file", "tune it by hand")
 #: In the order in which they are taken back when what was written does not hold: the last written first.
 GROUPS = (TUNINGS, MIXED_PRECISION, MANY_CARDS)

@@ -33,8 +33,10 @@ def write_checkpoints(
 
     def spelled(call: ast.Call) -> Spelling:
         if enclosing_function(call) in elsewhere:
-            return Spelling("amp", why=_SHARED)
+            return Spelling(("amp",), why=_SHARED)
         flag = flags(call)[0] or "" if flags is not None else ""
-        return Spelling("amp", why=_HIDDEN) if flags is not None and not flag else Spelling(amp(), flag)
+        if flags is not None and not flag:
+            return Spelling(("amp",), why=_HIDDEN)
+        return Spelling((amp(),), flag=flag)
 
     write_states(writer, program, own, STATE, spelled)

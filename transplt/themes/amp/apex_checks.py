@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.edits.parting import can_part
 from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.syntax.asks import begins, by_place, ends
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.reading import zeroes
@@ -162,6 +162,9 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Initializat
         return
     if inside and func.attr in _OF_TENSORS:
         return
+    stored = statement(call)
+    if isinstance(stored, ast.Assign) and any(program.slot(file, item) in place.held for item in stored.targets):
+        return  # `model = model.Net()`: a module of this name makes it
     raise Refused(
         file, call,
         f"{text_of(file, func)}(...) runs a part of the model, and O2 casts only what the model itself is given",

@@ -58,8 +58,8 @@ def _named(node: ast.expr) -> ast.expr | None:
 
 def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Trouble:
     """The one place for some optimizers, or why there is none."""
-    stores = [item for origin in optimizers for item in stores_of(program, origin)]
-    if not stores or {origin for origin in optimizers if not stores_of(program, origin)}:
+    stores = [item for origin in optimizers for item in _made(program, origin)]
+    if not stores or {origin for origin in optimizers if not _made(program, origin)}:
         return None, None, "where the optimizer is made cannot be seen", ""
     file, first = stores[0]
     function = enclosing_function(first)
@@ -68,7 +68,7 @@ def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Tro
     place = Initialization(file, statement(first))
     bases: dict[Slot, ast.expr] = {}
     for origin in optimizers:
-        made = [node for _, node in stores_of(program, origin)]
+        made = [node for _, node in _made(program, origin)]
         place.optimizers.append(text_of(file, made[0]))
         for node in made:
             found = _models(program, file, statement(node), origin)
@@ -87,6 +87,12 @@ def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Tro
         place.held[slot] = slot
         _spread(program, place, slot)
     return _settle(program, place, stores, bases, function)
+
+
+def _made(program: Program, slot: Slot) -> list[tuple[File, ast.expr]]:
+    """Where a variable is given a model or an optimizer: not by `optimizer = None` ahead of a branch that makes it."""
+    every = stores_of(program, slot)
+    return [item for item in every if not isinstance(getattr(statement(item[1]), "value", None), ast.Constant)]
 
 
 def _settle(
@@ -116,7 +122,7 @@ def _settle(
         setups += moved
         setups += [
             statement(node)
-            for at, node in stores_of(program, slot)
+            for at, node in _made(program, slot)
             if at is file and enclosing_function(node) is function and statement(node) not in wraps
         ]
         if not moved and not on_card(program, slot, set()):

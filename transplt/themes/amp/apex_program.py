@@ -195,6 +195,11 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
             optimizer = _optimizer_of(program, file, given, call, place)
             if given is not None and optimizer and (file.path, id(enclosing_function(call))) in training:
                 apex.clips.append(Clip(file, call, given, optimizer))
+            elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, behind=True)):
+                raise Refused(
+                    file, call, f"gradients are clipped here behind the step of {late}, which has used them already",
+                    "clip between the backward pass and the step, or run transplt with --opt-level O1",
+                )  # fmt: skip
             elif level == "O2":
                 raise Refused(
                     file, call, "which optimizer updates the parameters that are clipped here cannot be seen",
@@ -202,8 +207,13 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
                 )  # fmt: skip
 
 
-def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Initialization) -> str:
-    """The spelling of the optimizer that updates exactly the parameters `model.parameters()`."""
+def _optimizer_of(
+    program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Initialization, *, behind: bool = False
+) -> str:
+    """The spelling of the optimizer that updates exactly the parameters `model.parameters()`, and steps below the call.
+
+    With `behind` that of one that has taken its step above it.
+    """
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
         return ""
     base: ast.expr = given.func.value
@@ -215,6 +225,6 @@ def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: as
     if len(owner) != 1:
         return ""
     for step in _steps(program, file, enclosing_function(call)):
-        if origin_of(program, file, step.optimizer) == owner[0] and begins(step.call) > begins(call):
+        if origin_of(program, file, step.optimizer) == owner[0] and (begins(step.call) < begins(call)) == behind:
             return text_of(file, step.optimizer)
     return ""

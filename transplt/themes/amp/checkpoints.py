@@ -7,7 +7,7 @@ is what `scaler_checkpoints` and `apex_checkpoints` say.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from transplt.edits.parting import indent_unit
@@ -21,7 +21,10 @@ from transplt.trees.displays import entry_behind
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What goes into checkpoints, and what the records of it say. It goes by the first of the keys that is free."""
+    """What goes into checkpoints, and what the records of it say. It goes by the first of the keys that is free.
+
+    Several of a kind go by their own names.
+    """
 
     keys: tuple[str, ...]
     code: str
@@ -33,9 +36,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How the object whose state it is goes by at a place, and the flag it follows there; `why` it is not written."""
+    """How the object whose state it is goes by at a place, and the flag it follows there; `why` it is not written.
 
-    name: str
+    `apart`: there are several of them, and each goes into the checkpoint under its own name.
+    """
+
+    names: tuple[str, ...]
+    apart: bool = False
     flag: str = ""
     why: str = ""
     help: str = ""
@@ -46,56 +53,77 @@ def write_states(
 ) -> bool:
     """Save and load a state where the file does so with that of an optimizer; False where it does neither."""
     saved, loaded = states_saved(program, file), states_loaded(program, file)
-    key = free_key(program.project, file, state.keys) if saved or loaded else ""
     for item in saved:
         at = spelled(item.call)
+        keys = keys_of(program, file, state, at)
         if at.why or item.holder is None or not _has_room(writer, item):
             why = at.why or f"the optimizer's state is saved here without {state.what}"
-            writer.left(item.call, why, f'save "{key}": {at.name}.state_dict() beside it{at.help}', state.left)
+            rows = ", ".join(f'"{key}": {name}.state_dict()' for key, name in keys.items())
+            writer.left(item.call, why, f"save {rows} beside it{at.help}", state.left)
         else:
-            text = f"{at.name}.state_dict()" + (f" if {at.flag} else None" if at.flag else "")
-            _save(writer, file, state, item.holder, item.call, key, text)
+            follows = f" if {at.flag} else None" if at.flag else ""
+            texts = {key: f"{name}.state_dict(){follows}" for key, name in keys.items()}
+            _save(writer, file, state, item.holder, item.call, texts)
     for each in loaded:
         at = spelled(each.call)
+        keys = keys_of(program, file, state, at)
         if at.why or each.given is None or not writer.fits(statement(each.call)):
             why = at.why or f"the optimizer's state is loaded here without {state.what}"
-            do = f'if the checkpoint has it, {at.name}.load_state_dict(checkpoint["{key}"]){at.help}'
-            writer.left(each.call, why, do, state.left)
+            calls = ", ".join(f'{name}.load_state_dict(checkpoint["{key}"])' for key, name in keys.items())
+            writer.left(each.call, why, f"if the checkpoint has it, {calls}{at.help}", state.left)
         else:
-            _load(writer, file, state, each, each.given, key, at)
+            _load(writer, file, state, each, each.given, keys, at.flag)
     return bool(saved or loaded)
+
+
+def keys_of(program: Program, file: File, state: State, at: Spelling) -> dict[str, str]:
+    """The objects whose states go into the checkpoints of a file, by their keys."""
+    if not at.apart:
+        return {free_key(program.project, file, state.keys): at.names[0]}
+    found: dict[str, str] = {}
+    for name in at.names:
+        key = name.rpartition(".")[2]
+        found[free_key(program.project, file, (key, f"{key}_state"))] = name
+    return found
 
 
 def _has_room(writer: Writer, item: Saved) -> bool:
     return not isinstance(item.holder, ast.Subscript) or writer.fits(statement(item.call))
 
 
-def _save(writer: Writer, file: File, state: State, holder: Holder, value: ast.Call, key: str, text: str) -> None:
-    """Put `text` beside the state of an optimizer, which is `value` in its holder."""
+def _save(
+    writer: Writer, file: File, state: State, holder: Holder, value: ast.Call, texts: Mapping[str, str]
+) -> None:
+    """Put `texts`, by their keys, beside the state of an optimizer, which is `value` in its holder."""
     if isinstance(holder, ast.Dict):
         beside = holder.keys[holder.values.index(value)]
-        row = entry_behind(f"{_quoted(file, beside, key)}: {text}", _between_rows(file, beside))
-        writer.rewrite(value, state.code, state.saved, row, apart=True)
+        between = _between_rows(file, beside)
+        rows = between.join(f"{_quoted(file, beside, key)}: {text}" for key, text in texts.items())
+        writer.rewrite(value, state.code, state.saved, entry_behind(rows, between), apart=True)
     elif isinstance(holder, ast.keyword):
-        writer.rewrite(value, state.code, state.saved, followed_by(f"{key}={text}"), apart=True)
+        rows = ", ".join(f"{key}={text}" for key, text in texts.items())
+        writer.rewrite(value, state.code, state.saved, followed_by(rows), apart=True)
     else:
-        line = f"{text_of(file, holder.value)}[{_quoted(file, holder.slice, key)}] = {text}"
-        writer.after(statement(value), [line], state.code, state.saved)
+        base = text_of(file, holder.value)
+        lines = [f"{base}[{_quoted(file, holder.slice, key)}] = {text}" for key, text in texts.items()]
+        writer.after(statement(value), lines, state.code, state.saved)
 
 
 def _load(
-    writer: Writer, file: File, state: State, item: Loaded, given: ast.Subscript, key: str, at: Spelling
+    writer: Writer, file: File, state: State, item: Loaded, given: ast.Subscript, keys: Mapping[str, str], flag: str
 ) -> None:
-    """Load a state behind that of an optimizer; with a flag only if that is set where the program runs."""
-    base, quoted = text_of(file, given.value), _quoted(file, given.slice, key)
-    test = f"{at.flag} and {base}.get({quoted})" if at.flag else f"{quoted} in {base}"
-    unit = indent_unit(writer.work.source, writer.work.scan.tree)
-    lines = [f"if {test}:", f"{unit}{at.name}.load_state_dict({base}[{quoted}])"]
+    """Load states behind that of an optimizer; with a flag only if that is set where the program runs."""
+    base, unit = text_of(file, given.value), indent_unit(writer.work.source, writer.work.scan.tree)
+    lines = []
+    for key, name in keys.items():
+        quoted = _quoted(file, given.slice, key)
+        test = f"{flag} and {base}.get({quoted})" if flag else f"{quoted} in {base}"
+        lines += [f"if {test}:", f"{unit}{name}.load_state_dict({base}[{quoted}])"]
     writer.after(statement(item.call), lines, state.code, state.loaded)
 
 
 def _quoted(file: File, beside: ast.expr | None, key: str) -> str:
-    """The key of a state in the quotes of another key."""
+    """A key in the quotes of another key."""
     quote = "'" if beside is not None and text_of(file, beside).startswith("'") else '"'
     return f"{quote}{key}{quote}"
 

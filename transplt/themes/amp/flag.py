@@ -203,6 +203,4 @@ def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
 def _flagged(unit: Unit, settings: Settings) -> list[ast.stmt]:
     """The statements beside which the code of a unit reads the flag."""
     found = [region[0] for region in unit.regions] or [statement(unit.first)]
-    if settings.amp_dtype == "float16" and unit.home is not None:
-        found += [*unit.home.after, *([unit.home.above] if unit.home.above is not None else [])]
-    return found
+    return [*found, *(unit.making if settings.amp_dtype == "float16" else ())]

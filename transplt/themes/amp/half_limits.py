@@ -14,6 +14,7 @@ from transplt.themes.amp.reading import networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.theme import wanted, writer_for
+from transplt.themes.tunings.values import scripted
 from transplt.trees.expressions import between, method_called
 
 fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="amp:native")
@@ -56,7 +57,7 @@ def _fit(writer: Writer) -> None:
         source = writer.work.source
         tensor, written_number = (source.slice(*source.extent(node)) for node in (call.func.value, value))
         inner, end = ("max", "min") if number < 0 else ("min", "max")
-        if _is_float(value) and is_dotted(call.func.value):
+        if _is_float(value) and is_dotted(call.func.value) and not scripted(writer.work, call):
             fitted = between(f"{inner}(", f", {writer.torch}.finfo({tensor}.dtype).{end})")
             writer.change(value, "NPU740", f"{written_number} does not fit float16", fitted)
             continue

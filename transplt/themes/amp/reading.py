@@ -103,8 +103,15 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
             return False
         if isinstance(func.value, ast.Name) and func.value.id == "self":
             return last not in _HOUSEKEEPING
-        return variable(func.value) in known and last not in _HOUSEKEEPING
+        return last not in _HOUSEKEEPING and (variable(func.value) in known or _of_a_network(program, last))
     return isinstance(func, ast.Subscript) and variable(func) != ""
+
+
+def _of_a_network(program: Program, name: str) -> bool:
+    """True for a method of a class of the program that has a `forward`: what it is called on cannot be followed."""
+    return any(
+        f"{cls}.{name}" in program.functions and f"{cls}.forward" in program.functions for cls in program.classes
+    )
 
 
 def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
@@ -150,6 +157,18 @@ def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) ->
         if isinstance(callee, FUNCTIONS) and depth < 3:
             for function in (callee, *(overriding(program, callee) if is_abstract(callee) else ())):
                 yield from in_functions(program, program.owner[function], function, depth + 1)
+
+
+def makes_models(program: Program) -> bool:
+    """True for a program that makes a model whose parameters it asks for: how it comes to a card is in sight, then."""
+    for file in program.files:
+        for node in file.scan.attributes.get("parameters", ()):
+            for at, value in values_of(program, file, node.value):
+                made = program.callee(at, value) if isinstance(value, ast.Call) else None
+                full = (at.names.qualified(value.func) or "") if isinstance(value, ast.Call) else ""
+                if isinstance(made, ast.ClassDef) or full.startswith("torch.nn."):
+                    return True
+    return False
 
 
 def made_by_class(program: Program, file: File, node: ast.expr) -> ast.ClassDef | None:

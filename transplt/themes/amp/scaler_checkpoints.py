@@ -6,12 +6,11 @@ import ast
 import re
 
 from transplt.edits.writer import Writer
-from transplt.program.checkpoints import free_key
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import begins, class_of_method, ends
-from transplt.themes.amp.checkpoints import Spelling, State, write_states
+from transplt.themes.amp.checkpoints import Spelling, State, keys_of, write_states
 from transplt.themes.amp.home import Home
-from transplt.themes.amp.shape import Unit
+from transplt.themes.amp.parts import Part
 
 STATE = State(
     ("scaler", "grad_scaler"),
@@ -26,22 +25,22 @@ _HIDDEN = "checkpoints without the scaler's state: the scaler cannot be seen her
 _KEEPS = re.compile(rb"\bopt\w*(?:\[[^\]\n]*\])?\.state_dict\(|in self\.optimizers\b")
 
 
-def write_checkpoints(writer: Writer, done: list[tuple[Unit, str]]) -> None:
+def write_checkpoints(writer: Writer, done: list[tuple[Part, str]]) -> None:
     """Save and load the scalers of the units that got one."""
     unit, first = done[0]
 
     def spelled(call: ast.Call) -> Spelling:
-        scaler = _scaler_at(done, call)
-        if scaler:
-            return Spelling(scaler)
-        return Spelling(first, why=_HIDDEN, help="; the scaler has to be made before, or handed to this code")
+        seen = _scalers_at(done, call)
+        if seen is not None:
+            return seen
+        return Spelling((first,), why=_HIDDEN, help="; the scaler has to be made before, or handed to this code")
 
     if write_states(writer, unit.program, unit.file, STATE, spelled) or not unit.file.scan.calls:
         return
     for other in unit.program.files:
         text = other.source.utf8
         if other is not unit.file and b"torch.save(" in text and _KEEPS.search(text):
-            key = free_key(unit.program.project, unit.file, STATE.keys)
+            key = next(iter(keys_of(unit.program, unit.file, STATE, Spelling((first,), apart=bool(unit.mark)))))
             writer.left(
                 unit.first,
                 f"checkpoints with the optimizer's state are written in {other.path}, without the scaler's",
@@ -52,15 +51,21 @@ def write_checkpoints(writer: Writer, done: list[tuple[Unit, str]]) -> None:
             return
 
 
-def _scaler_at(done: list[tuple[Unit, str]], node: ast.Call) -> str:
-    """The scaler that can be seen where an optimizer's state is saved or loaded; empty when there is none."""
-    for unit, scaler in done:
-        if unit.home is not None and _sees(unit, unit.home, node):
-            return scaler
-    return ""
+def _scalers_at(done: list[tuple[Part, str]], node: ast.Call) -> Spelling | None:
+    """The scalers that can be seen where an optimizer's state is saved or loaded; None where there is none.
+
+    They are those of one piece of training code: one, or several that go by their names.
+    """
+    seen = [(part, scaler) for part, scaler in done if part.home is not None and _sees(part, part.home, node)]
+    if not seen:
+        return None
+    first, scaler = seen[0]
+    if not first.mark:
+        return Spelling((scaler,))
+    return Spelling(tuple(scaler for part, scaler in seen if part.scope is first.scope), apart=True)
 
 
-def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
+def _sees(unit: Part, home: Home, node: ast.AST) -> bool:
     if home.kind == "module":
         return True
     function = enclosing_function(node)

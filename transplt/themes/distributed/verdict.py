@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.program.cards import puts_on_card
 from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
 from transplt.program.losses import loss_readers
@@ -25,7 +26,6 @@ from transplt.syntax.asks import call_of, keyword_of, last_name, root_name, stri
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
 
-_ON_CARD = (b"cuda", b"npu", b"accelerator", b"dataparallel")
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
 _HOGS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "torch.multiprocessing.Pool"})
 
@@ -90,7 +90,7 @@ def _varying(models: Models, steps: list[Step]) -> Varying:
 
 
 def _without_card(models: Models) -> Iterator[Refusal]:
-    if not any(word in file.source.utf8.lower() for file in models.program.files for word in _ON_CARD):
+    if not puts_on_card(file.source.utf8 for file in models.program.files):
         file, call = models.training.backwards[0]
         yield Refusal(
             file,

@@ -132,7 +132,7 @@ def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
             sized = call.args[0]
             if id(sized) in same:
                 return call
-            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, sized.value) in wanted:
+            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, _owner(sized)) in wanted:
                 return call
     return None
 
@@ -146,4 +146,11 @@ def _divides(above: ast.AST, node: ast.expr) -> bool:
 
 def _is_data(node: ast.Attribute) -> bool:
     """True for what a loader draws from, whose length is that of the dataset."""
-    return node.attr in ("dataset", "sampler")
+    return node.attr in ("dataset", "sampler", "data_source")
+
+
+def _owner(node: ast.expr) -> ast.expr:
+    """`loader` of `loader.dataset` and `loader.batch_sampler.sampler`."""
+    while isinstance(node, ast.Attribute) and node.attr in ("dataset", "sampler", "data_source", "batch_sampler"):
+        node = node.value
+    return node

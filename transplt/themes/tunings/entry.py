@@ -11,10 +11,10 @@ import re
 from transplt.edits.edit import Beside
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.program.cards import puts_on_card
 from transplt.program.imports import imports_of
 from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.tunings.optimizers import ON_CARD
 from transplt.themes.tunings.reach import program_around
 from transplt.themes.tunings.writer import torch_name
 
@@ -29,7 +29,7 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     if program is None or not is_entry(work) or not _uses_torch(work):
         return
     texts = [file.source.utf8 for file in program.files]
-    if any(word in text for text in texts for word in already) or not any(ON_CARD.search(text) for text in texts):
+    if any(word in text for text in texts for word in already) or not puts_on_card(texts):
         return
     last = _last_import(work.scan.tree)
     if last is None or not writer.fits(last):
@@ -77,7 +77,7 @@ def _uses_torch(work: Work) -> bool:
             (b.target or "").split(".")[0] == "torch" for found in work.scan.root.bindings.values() for b in found
         )
     targets = imports_of(work.project).targets.get(work.scan.path, ())
-    return any(ON_CARD.search(work.project.sources[path]) for path in targets)
+    return puts_on_card(work.project.sources[path] for path in targets)
 
 
 def _trains(node: ast.stmt) -> bool:

@@ -8,10 +8,10 @@ an optimizer is only changed when everything that happens to it and to its gradi
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
+from transplt.program.cards import puts_on_card
 from transplt.program.imports import imports_of
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
 from transplt.program.values import uses
@@ -36,8 +36,6 @@ _READERS = (
     "transformers.get_",
     "transformers.optimization.get_",
 )
-#: Words of a program that puts something on a card.
-ON_CARD = re.compile(rb"cuda|\bnpu\b|accelerator|\.to\(")
 _BUILTINS = frozenset({"print", "len", "type", "isinstance", "id", "str", "repr", "hasattr", "getattr"})
 _SCALERS = frozenset({"step", "unscale_"})
 _READS = frozenset(
@@ -157,7 +155,7 @@ def _is_test(path: str) -> bool:
 
 
 def _on_card(program: Program) -> bool:
-    return any(ON_CARD.search(file.source.utf8) for file in program.files)
+    return puts_on_card(file.source.utf8 for file in program.files)
 
 
 def _twice(program: Program, found: Optimizers) -> None:

@@ -16,7 +16,7 @@ from transplt.project.facts import ProjectFacts
 Key = tuple[str, int, int, int, int]
 #: Files without any of these words say nothing about how a model trains, and with what data.
 _WORDS = re.compile(
-    rb"optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader"
+    rb"jit.script|optim|zero_grad|\.grad\b|backward|parameters\(|__main__|DataLoader"
     rb"|share_memory|requires_grad|set_default_|from_pretrained|find_unused|bucket_view|deepspeed|accelerate|lightning"
 )
 
