@@ -125,12 +125,7 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]])
     if bench.fits(loop):
         _put(bench, loop, name, _next_epoch(name))
         return
-    bench.left(
-        loop_head(loop),
-        f"{name}.sampler has to be told the epoch, and none is counted here",
-        f"call {name}.sampler.set_epoch(epoch) at the beginning of each epoch; without it every epoch has one order",
-        code="NPU342",
-    )
+    _untold(bench, loop)
 
 
 def _next_epoch(name: str) -> str:
@@ -156,12 +151,16 @@ def _tell_where_it_begins(bench: Bench, loop: Loop, loaders: tuple[Loader, ...])
             _put(bench, node, name, _next_epoch(name))
             told = True
     if not told:
-        bench.remark(
-            loop_head(loop),
-            "NPU342",
-            "the sampler of this loop's loader is told no epoch: each pass over the data has one order",
-            "call sampler.set_epoch(epoch) at the beginning of each epoch",
-        )
+        _untold(bench, loop)
+
+
+def _untold(bench: Bench, loop: Loop) -> None:
+    bench.remark(
+        loop_head(loop),
+        "NPU342",
+        "the sampler of this loop's loader is told no epoch: each pass over the data has one order",
+        "call sampler.set_epoch(epoch) at the beginning of each epoch",
+    )
 
 
 def _made_in(bench: Bench, loop: Loop, name: str) -> bool:

@@ -205,7 +205,7 @@ class Varying:
             if isinstance(above, ast.IfExp) and self.varies(file, above.test):
                 return False
             counted = isinstance(above, (ast.For, ast.AsyncFor)) and id(above) not in self.sharded
-            if counted and self.varies(file, above.iter):  # type: ignore[attr-defined]
+            if counted and self._counts_apart(file, above.iter):  # type: ignore[attr-defined]
                 return False
             if isinstance(above, ast.ExceptHandler):
                 return False
@@ -216,6 +216,17 @@ class Varying:
         sites = self.program.call_sites.get(function, [])
         return all(self._alike(at, call, seen) for at, call in sites)
 
+    def _counts_apart(self, file: File, node: ast.expr) -> bool:
+        """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name == "range":
+                return any(self.varies(file, argument) for argument in node.args)
+            inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+            return any(self._counts_apart(file, argument) for argument in inner)
+        slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return any(self._under(file, source) for source in self.slots.get(slot, ())) if slot else False
+
     def partings(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
         """The conditions, loops and handlers that send ranks different ways around what they have to do together."""
         for file, node in self._nodes:
@@ -223,7 +234,7 @@ class Varying:
                 if self._parts(file, node):
                     yield file, node.test
             elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.sharded:
-                if self.varies(file, node.iter) and self._together(file, node.body):
+                if self._counts_apart(file, node.iter) and self._together(file, node.body):
                     yield file, node.iter
             elif isinstance(node, ast.Try) and self._together(file, node.body):
                 for handler in node.handlers:
