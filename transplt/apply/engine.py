@@ -12,6 +12,7 @@ from transplt.apply.prefilter import worth_a_look
 from transplt.apply.survey import survey
 from transplt.edits.work import Work
 from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
+from transplt.program.files import read_file
 from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
@@ -47,7 +48,7 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if not told and not analysed and not settings.adds_code:
         return empty_facts(path)
     try:
-        source, found = _scanned(data, path)
+        source, found = _scanned(data, path, kept=settings.adds_code)
     except UnreadableSource:
         return empty_facts(path)
     facts, slots = empty_facts(path), None
@@ -114,7 +115,8 @@ def _finished(
             return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:
-        source, found, slots = recalled or (*_scanned(data, path), None)
+        kept = settings.adds_code and project.sources.get(path) == data
+        source, found, slots = recalled or (*_scanned(data, path, kept=kept), None)
     except UnreadableSource as error:
         return unreadable_result(data, path, error)
     work = plan(source, found, rules, settings, project, slots)
@@ -140,7 +142,10 @@ def _analysed(
     return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))
 
 
-def _scanned(data: bytes, path: str) -> tuple[Source, Scan]:
+def _scanned(data: bytes, path: str, *, kept: bool = False) -> tuple[Source, Scan]:
+    """A file, scanned; `kept` for those who read programs, so that they see the same nodes."""
+    if kept and (file := read_file(path, data)) is not None:
+        return file.source, file.scan
     source = read_source(data)
     return source, scan(source, parse(source), path)
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
+from transplt.project.facts import ProjectFacts
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
@@ -27,9 +28,32 @@ class File:
         return module_name(self.path)
 
 
+#: The files of the project that was asked about last, with names that are known through its other files.
+_OF: list[tuple[ProjectFacts, dict[str, File]]] = []
+
+
 def own_file(work: Work) -> File:
     """The file on the bench as one of a program."""
-    return File(work.scan.path, work.source, work.scan, work.names)
+    return _same(work.project, File(work.scan.path, work.source, work.scan, work.names))
+
+
+def file_of(project: ProjectFacts, path: str) -> File | None:
+    """A file of a project, parsed; None for one that cannot be read."""
+    file = read_file(path, project.sources.get(path, b""))
+    if file is None:
+        return None
+    return _same(project, File(path, file.source, file.scan, Names(file.scan, project.reexports)))
+
+
+def _same(project: ProjectFacts, file: File) -> File:
+    """The one that stands for a file of a project, as long as its nodes are the same."""
+    if not _OF or _OF[0][0] is not project:
+        _OF[:] = [(project, {})]
+    files = _OF[0][1]
+    known = files.get(file.path)
+    if known is None or known.scan is not file.scan:
+        known = files[file.path] = file
+    return known
 
 
 #: Files that were read, by path, for the other files of their project; what was read first goes where the limit is met.

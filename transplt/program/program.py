@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transplt.program.files import File, read_file
+from transplt.program.files import File, file_of, read_file
 from transplt.program.imports import imports_of
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.asks import last_name
@@ -223,14 +223,26 @@ class Program:
                 yield node.value
 
 
+#: Programs that were read, the last one first.
+_BUILT: list[tuple[ProjectFacts, str, Program]] = []
+_BUILT_LIMIT = 4
+
+
 def build(entry: str, project: ProjectFacts, own: File | None = None) -> Program:
     """The program of the main file `entry`; `own` is a file that was parsed before, whose nodes are to be used."""
+    for known, name, program in _BUILT:
+        same = own is None or own in program.files or all(file.path != own.path for file in program.files)
+        if known is project and name == entry and same:
+            return program
     files = []
     for path in imports_of(project).reached(entry):
-        file = own if own is not None and own.path == path else read_file(path, project.sources.get(path, b""))
+        file = own if own is not None and own.path == path else file_of(project, path)
         if file is not None:
             files.append(file)
-    return program_of(files, project)
+    program = program_of(files, project)
+    _BUILT.insert(0, (project, entry, program))
+    del _BUILT[_BUILT_LIMIT:]
+    return program
 
 
 def programs_around(project: ProjectFacts, own: File) -> list[Program]:

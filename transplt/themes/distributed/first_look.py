@@ -9,16 +9,16 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.program.files import File, own_file
-from transplt.program.models import find_models
-from transplt.program.program import Program, build, text_of
+from transplt.program.models import Models, find_models
+from transplt.program.program import Program, Slot, build, text_of
 from transplt.program.ranks import divided
 from transplt.program.training import Training, find_training
-from transplt.program.wraps import find_wrap
+from transplt.program.wraps import Wrap, find_wrap
 from transplt.themes.distributed.bench import LEFT, hand_over, put_on_bench
 from transplt.themes.distributed.devices import claim
 from transplt.themes.distributed.recognise import Setup, setups
-from transplt.themes.distributed.start import find_start
-from transplt.themes.distributed.verdict import Refusal, judge
+from transplt.themes.distributed.start import Start, find_start
+from transplt.themes.distributed.verdict import Refusal, Verdict, judge
 from transplt.themes.distributed.wrapping import claim_data_parallel
 
 _REFUSED = "this script was not made distributed"
@@ -40,14 +40,12 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         yield from _explained(work, [setup for setup in found if setup.file is own])
         yield from _divided(work, program, own)
         return
-    start, training = find_start(program), find_training(program)
-    if start is None or not training.backwards:
+    read = _read(program, work.settings.targets)
+    if isinstance(read, Training):
         if own is program.files[0]:
-            yield from _nothing(work, tree, training)
+            yield from _nothing(work, tree, read)
         return
-    models = find_models(program, training, work.settings.targets)
-    wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
-    verdict = judge(models, wraps, work.settings.targets)
+    start, models, wraps, verdict = read
     if verdict.refusals:
         yield from _refused(work, own, program, verdict.refusals)
         return
@@ -55,6 +53,25 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
     claim(bench)
     claim_data_parallel(bench)
     yield from hand_over(bench)
+
+
+_Read = tuple[Start, Models, dict[Slot, Wrap], Verdict]
+#: What was read of the last program: the files of one are looked at one after the other.
+_LAST: list[tuple[Program, tuple[str, ...], _Read | Training]] = []
+
+
+def _read(program: Program, targets: tuple[str, ...]) -> _Read | Training:
+    """What is known of a program, and the verdict on it; only what trains where that is nothing to work with."""
+    if _LAST and _LAST[0][0] is program and _LAST[0][1] == targets:
+        return _LAST[0][2]
+    start, training = find_start(program), find_training(program)
+    found: _Read | Training = training
+    if start is not None and training.backwards:
+        models = find_models(program, training, targets)
+        wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
+        found = (start, models, wraps, judge(models, wraps, targets))
+    _LAST[:] = [(program, targets, found)]
+    return found
 
 
 def _explained(work: Work, found: list[Setup]) -> Finds:
