@@ -1,13 +1,11 @@
-"""Files that are read once for all files of their project, and which of them one imports."""
+"""Files that are read once for all files of their project."""
 
 from __future__ import annotations
 
 import pytest
 
 from transplt.program import files
-from transplt.program.files import imported_paths, read_file
-from transplt.project.facts import ProjectFacts
-from transplt.values.module_facts import empty_facts
+from transplt.program.files import read_file
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +37,3 @@ def test_what_was_read_first_goes_where_the_limit_is_met(monkeypatch: pytest.Mon
     assert files._kept_bytes == 12
     read_file("long.py", text * 3)
     assert list(files._KEPT) == ["long.py"], "the file at hand is kept in any case"
-
-
-def test_imported_files_are_those_of_the_project() -> None:
-    paths = ("main.py", "package/__init__.py", "package/one.py")
-    project = ProjectFacts.join(empty_facts(path) for path in paths)
-    file = read_file("main.py", b"import torch\nfrom package import one, name\nimport package.one as other\n")
-    assert file is not None
-    assert imported_paths(file, project) == [
-        "package/__init__.py", "package/one.py", "package/__init__.py", "package/one.py",
-    ]  # fmt: skip

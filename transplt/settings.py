@@ -38,9 +38,10 @@ class Settings:
     `analysis` also looks up what the project uses of torch (transplt.analysis), for the card `hardware` (A2, A3 or
     950DT); `library` holds names of other projects that need a compiled extension, with its name. `entry`, the path of
     a main file relative to the input, makes the program that it starts distributed; `targets` are the models to wrap,
-    as they are spelled (all that train when there are none). `amp` is native, apex or off; `loss_scale` is `dynamic`
-    or a number; `tune` holds (name, value) of the tunings. With `show` edits are shown and not made, as by `check`;
-    `in_place` says that the file stays where it is, so that comments which ignore nothing may go.
+    as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
+    is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
+    `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
+    comments which ignore nothing may go.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -57,6 +58,7 @@ class Settings:
     library: tuple[tuple[str, str], ...] = ()
     entry: str = ""
     targets: tuple[str, ...] = ()
+    refusal: str = ""
     amp: str = "off"
     amp_dtype: str = "float16"
     opt_level: str = "O2"
@@ -81,7 +83,7 @@ class Settings:
 
     def without_themes(self) -> Settings:
         """The same settings for a migration alone."""
-        return replace(self, entry="", amp="off", tune=())
+        return replace(self, entry="", refusal="", amp="off", tune=())
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
         """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.

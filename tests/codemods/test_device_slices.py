@@ -36,6 +36,8 @@ def stays(line: str, *open_codes: str) -> None:
         ("int(device[5])", "int(device[4])"),
         ("int(str(device)[5:])", "int(str(device)[4:])"),
         ("device[len('cuda:'):]", "device[len('npu:'):]"),
+        ("device[:4:1] == 'cuda'", "device[:3:1] == 'npu'"),
+        ("int(device[5::1])", "int(device[4::1])"),
     ],
 )
 def test_positions_move(before: str, after: str) -> None:
@@ -63,6 +65,6 @@ def test_other_positions_stay(line: str) -> None:
 
 
 @pattern("T5")
-@pytest.mark.parametrize("line", ["devices[5:]", "device[5]"])
+@pytest.mark.parametrize("line", ["devices[5:]", "device[5]", "device[5::2]", "device[:4:2]"])
 def test_what_may_be_a_list_is_reported(line: str) -> None:
     stays(line, "NPU202")

@@ -53,6 +53,10 @@ def test_ranks_end_with_their_own_exit_code(program: Any) -> None:
     assert "RuntimeError" in done.stderr, "the rank that lost the other one lost its traceback"
 
 
+def test_types_of_tensors(program: Any) -> None:
+    assert "tensor types: ok" in program("tensor_types.py").stdout
+
+
 def test_forked_workers(program: Any) -> None:
     assert "fork: 2/2" in program("fork.py").stdout
 

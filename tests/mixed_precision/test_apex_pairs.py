@@ -154,7 +154,9 @@ def test_backward_passes(before: str, after: list[str]) -> None:
         ('torch.save({"optimizer": optimizer.state_dict()}, "x")',
          'torch.save({"optimizer": optimizer.state_dict(), "amp": amp.state_dict()}, "x")'),
         ('torch.save({"optimizer": optimizer.state_dict(), "amp": None}, "x")',
-         'torch.save({"optimizer": optimizer.state_dict(), "amp": None}, "x")'),
+         'torch.save({"optimizer": optimizer.state_dict(), "amp_state": amp.state_dict(), "amp": None}, "x")'),
+        ('torch.save(dict(optimizer=optimizer.state_dict()), "x")',
+         'torch.save(dict(optimizer=optimizer.state_dict(), amp=amp.state_dict()), "x")'),
         ("state['optimizer'] = optimizer.state_dict()",
          "state['optimizer'] = optimizer.state_dict()\n    state['amp'] = amp.state_dict()"),
         ('optimizer.load_state_dict(state["optimizer"])',
@@ -366,6 +368,16 @@ load(torch.optim.SGD([], lr=0.1), torch.load("x"))
     assert any("a program that does not train" in finding.message for finding in result.findings)
 
 
+def test_several_statements_on_a_line_are_parted() -> None:
+    source = HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1")
+    result = migrate(source, amp="apex")
+    assert (
+        "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n        scaled_loss.backward()\n    n = 1\n"
+        in result.data.decode()
+    )
+    assert not [finding for finding in result.findings if finding.code == "NPU743"]
+
+
 def test_the_name_amp_is_taken() -> None:
     result = migrate(HEAD + "amp = 3\n" + LOOP, amp="apex")
     assert "from apex import amp as apex_amp\n" in result.data.decode()
@@ -378,7 +390,10 @@ def test_the_name_amp_is_taken() -> None:
         (HEAD.replace('net.to("npu")', "net") + LOOP, "puts model on the NPU"),
         (HEAD.replace("model.parameters()", "weights") + LOOP, "which model this optimizer trains"),
         (HEAD + LOOP.replace("optimizer.step()", "pass"), "no step of an optimizer"),
-        (HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1"), "several statements"),
+        (
+            HEAD + LOOP.replace("loss.backward()", "loss.backward(); n = 1  # transplt: ignore[NPU750]"),
+            "lines of their own",
+        ),
         (HEAD + LOOP.replace("loss.backward()", "y = loss.backward()"), "no statement of its own"),
         (HEAD + LOOP.replace("loss.backward()", "loss.backward(create_graph=True)"), "create_graph"),
         (HEAD + LOOP.replace("loss.backward()", "engine.backward(loss)"), "runs the backward pass for the script"),
@@ -395,7 +410,7 @@ def test_the_name_amp_is_taken() -> None:
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
             "which optimizer updates",
         ),
-        (HEAD + LOOP + "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n", "which optimizer updates"),
+        (HEAD + LOOP + "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)\n", "behind the step of optimizer"),
         (HEAD + LOOP.replace("loss.backward()", "g = torch.autograd.grad(loss, x)\n    loss.backward()"), "loss scale"),
         (
             "import torch\nfrom project import net, x\n\nmodel = net.npu()\n"
@@ -569,3 +584,48 @@ def test_optimizers_of_torch_on_request() -> None:
     assert "from apex.optimizers import NpuFusedSGD\n" in text
     assert "optimizer = NpuFusedSGD(model.parameters(), lr=0.1)\n" in text
     assert "torch_npu.optim" not in text
+
+
+def test_none_ahead_of_a_main_guard_makes_nothing() -> None:
+    source = """
+    import torch
+    from project import net, loader
+
+    model = None
+    optimizer = None
+
+
+    def train():
+        for x in loader:
+            optimizer.zero_grad()
+            loss = model(x).mean()
+            loss.backward()
+            optimizer.step()
+
+
+    if __name__ == "__main__":
+        model = net().to("npu")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train()
+    """
+    text = migrate(source, amp="apex").data.decode()
+    assert "    model, optimizer = amp.initialize(" in text and "with amp.scale_loss(loss, optimizer)" in text
+
+
+def test_a_module_of_the_name_of_the_model_makes_it() -> None:
+    source = """
+    import torch
+    import model
+    from project import loader
+
+    model = model.Net().to("npu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+    """
+    files = {"model.py": "from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n"}
+    result = migrate(source, amp="apex", files=files)
+    assert "amp.initialize(" in result.data.decode()

@@ -122,3 +122,15 @@ def test_nothing_is_replaced(source: str, settings: dict[str, str]) -> None:
 def test_a_program_without_mixed_precision_keeps_what_it_has_of_apex() -> None:
     source = "from apex.normalization import FusedLayerNorm\n\nnorm = FusedLayerNorm(8)\n"
     check_noop(source, amp="apex", open_codes=["NPU510"])
+
+
+@pytest.mark.parametrize(
+    ("more", "left"), [("", []), ("print(FusedLayerNorm)\n", ["apex.normalization.FusedLayerNorm needs CUDA"])]
+)
+def test_a_layer_that_was_replaced_everywhere_is_not_left_over(more: str, left: list[str]) -> None:
+    source = "import torch\nfrom apex import amp\nfrom apex.normalization import FusedLayerNorm\n"
+    source += "model = torch.nn.Sequential(FusedLayerNorm(4)).cuda()\n"
+    source += f"optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n{more}"
+    result = migrate(source + "model, optimizer = amp.initialize(model, optimizer)\n", amp="apex")
+    assert b"torch.nn.LayerNorm(4)" in result.data
+    assert [item.message for item in result.findings if item.code == "NPU510"] == left

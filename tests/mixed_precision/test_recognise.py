@@ -45,6 +45,8 @@ def said(result: FileResult) -> list[str]:
         ("from transformers import Seq2SeqTrainer", "Seq2SeqTrainer()", "the Trainer of transformers", "fp16 or bf16"),
         ("from trl import SFTTrainer", "SFTTrainer()", "a Trainer of trl", "fp16 or bf16"),
         ("from mmengine.runner import Runner", "Runner()", "mmengine", 'type="AmpOptimWrapper"'),
+        ("from colossalai.booster import Booster", "Booster()", "ColossalAI", "mixed_precision of Booster"),
+        ("from composer import Trainer", "Trainer()", "Composer", "precision of Trainer"),
         ("import torch", "torch.zeros(2).half()", "`.half()`", "the casts in the code"),
         ("import torch", "torch.zeros(2).to(torch.bfloat16)", "`.to()`", "the casts in the code"),
         ("import torch", "torch.set_default_dtype(torch.float16)", "torch.set_default_dtype", "the call of"),
@@ -96,6 +98,22 @@ def test_a_file_that_is_imported_counts() -> None:
     result = migrate(TRAIN, files={"net.py": net}, amp="native")
     assert not result.changed
     assert said(result)[0].startswith("this program has mixed precision already (torch's autocast in net.py)")
+
+
+@pytest.mark.parametrize(
+    ("statement", "counts"),
+    [
+        ("from package import (\n    other,\n    scaled,\n)", True),
+        ("from package import \\\n    scaled", True),
+        ("import os; import package.scaled", True),
+        ('TEXT = """\nimport package.scaled\n"""', False),
+    ],
+)
+def test_a_file_counts_where_it_is_imported(statement: str, counts: bool) -> None:
+    files = {"package/scaled.py": "import torch\n\nscaler = torch.npu.amp.GradScaler()\n", "net.py": NET}
+    result = migrate(f"{statement}\n{TRAIN}", files=files, amp="native")
+    assert (not result.changed and "in package/scaled.py" in said(result)[0]) == counts
+    assert (b"autocast" in result.data) != counts
 
 
 def test_a_file_that_imports_counts() -> None:
@@ -177,6 +195,15 @@ def test_callers_in_another_file_need_no_edit() -> None:
     assert not migrate(
         files["main.py"], path="main.py", files={"engine.py": ENGINE, "net.py": NET}, amp="native"
     ).changed
+
+
+@pytest.mark.parametrize("other", ["", "from engine import train_one_epoch\n\ntrain_one_epoch(1, 2, [], 3)\n"])
+def test_a_function_that_a_file_without_a_word_of_cards_calls_gets_no_parameter(other: str) -> None:
+    main = MAIN.format(loss="MSELoss").replace("from engine import train_one_epoch\n", "").replace("import torch\n", "")
+    files = {"net.py": NET, "other.py": other or "print(1)\n"}
+    text = migrate(f"{ENGINE}\n\n{main}", path="engine.py", files=files, amp="native").data.decode()
+    assert ("train_one_epoch(model, criterion, data, optimizer, scaler):" in text) == (not other)
+    assert "scaler.step(optimizer)" in text
 
 
 @pytest.mark.parametrize("head", ["", "import os; import torch\n\n\n"])

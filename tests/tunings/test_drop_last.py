@@ -14,7 +14,7 @@ from project import dataset, model, optimizer, evaluate
 loader = DataLoader(dataset, {arguments})
 for epoch in range(3):
     for x, y in loader:
-        loss = model(x, y)
+        loss = model(x.npu(), y)
         loss.backward()
         optimizer.step()
     {after}
@@ -69,7 +69,15 @@ def test_a_validation_keeps_its_data() -> None:
     check_tuned(TUNE, script("batch_size=8", after), script("batch_size=8, drop_last=True", after))
 
 
-@pytest.mark.parametrize("mean", ["loss / len(dataset)", "loss / len(loader.dataset)"])
+@pytest.mark.parametrize(
+    "mean",
+    [
+        "loss / len(dataset)",
+        "loss / len(loader.dataset)",
+        "loss / len(loader.batch_sampler.sampler)",
+        "loss / len(loader.sampler.data_source)",
+    ],
+)
 def test_a_mean_over_the_dataset_is_left_to_a_person(mean: str) -> None:
     check_untuned(TUNE, script("batch_size=8", f"print({mean})"), open_codes=["NPU757"])
 
@@ -91,7 +99,7 @@ def test_a_function_makes_loaders_for_both() -> None:
 
         def run(loader, train):
             for x, y in loader:
-                loss = model(x, y)
+                loss = model(x.npu(), y)
                 if train:
                     loss.backward()
 
@@ -113,7 +121,7 @@ def test_one_loop_trains_and_validates() -> None:
         loaders = {"train": DataLoader(train_set, batch_size=8), "valid": DataLoader(valid_set, batch_size=8)}
         for phase in ["train", "valid"]:
             for x, y in loaders[phase]:
-                loss = model(x, y)
+                loss = model(x.npu(), y)
                 if phase == "train":
                     loss.backward()
         """,
@@ -157,7 +165,7 @@ def test_the_loop_is_in_another_file() -> None:
         test(test_loader)
         """,
         files={
-            "engine.py": "def train(loader):\n    for x in loader:\n        x.sum().backward()\n\n\n"
+            "engine.py": "def train(loader):\n    for x in loader:\n        x.npu().sum().backward()\n\n\n"
             "def test(loader):\n    for x in loader:\n        print(x)\n"
         },
     )
@@ -170,7 +178,7 @@ from project import dataset, model
 
 class Trainer:
     def run(self, batch):
-        model(batch).backward()
+        model(batch.npu()).backward()
 
 
 def work(runner):

@@ -228,6 +228,9 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "net = DDP(model, gradient_as_bucket_view=True)", "bucket_view"),
     ("torch.optim.Adam(model.parameters())", "other = torch.optim.Adam(model.parameters())", "another optimizer"),
     ("torch.optim.Adam(model.parameters())", "import deepspeed", "DeepSpeed"),
+    ("torch.optim.Adam(model.parameters())", "import horovod.torch as hvd", "Horovod"),
+    ("torch.optim.Adam(model.parameters())", "import transformers as t\nt.Trainer(model)", "Trainer of transformers"),
+    ("torch.optim.Adam(model.parameters())", "import trl\n\nclass Mine(trl.SFTTrainer):\n    pass", "Trainer of trl"),
     ("torch.optim.Adam(model.parameters())", "from torch.distributed.fsdp import fully_shard", "sharded"),
 ]
 
@@ -349,3 +352,34 @@ def test_a_test_has_nothing_to_gain(path: str) -> None:
     source = "import torch\n\noptimizer = torch.optim.Adam(model.to(device).parameters())\n{}"
     check_untuned(TUNE, source.format(""), path=path)
     check_untuned(TUNE, source.format("model.zero_grad()\n"), path=path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "reset = model.zero_grad\nreset()",
+        'getattr(model, "zero_grad")()',
+        "import operator\noperator.methodcaller('zero_grad')(model)",
+        "for p in model.parameters():\n    setattr(p, 'grad', None)",
+    ],
+)
+def test_gradients_that_are_set_to_none_by_another_way(line: str) -> None:
+    source = f"import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).npu()\n{line}\n"
+    source += "optimizer = torch.optim.Adam(model.parameters())\n"
+    check_untuned(TUNE, source, open_codes=["NPU750"])
+
+
+def test_two_classes_of_one_import() -> None:
+    source = """
+    import torch
+    from torch.optim import {0}
+
+    a, b = torch.nn.Linear(2, 2).npu(), torch.nn.Linear(2, 2).npu()
+    first = {1}Adam(a.parameters())
+    second = {1}SGD(b.parameters(), lr=0.1)
+    """
+    result = migrate(source.format("Adam, SGD", ""), tune=((TUNE, ""),))
+    assert b"from torch.optim" not in result.data and result.data.count(b"torch_npu.optim.NpuFused") == 2
+    assert not [item.code for item in result.findings if item.code.startswith("NPU99")]
+    result = migrate(source.format("SGD, lr_scheduler, Adam", ""), tune=((TUNE, ""),))
+    assert b"from torch.optim import lr_scheduler\n" in result.data

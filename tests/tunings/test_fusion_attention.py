@@ -379,7 +379,6 @@ def test_calls_of_flash_attn_that_stay(name: str, call: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import torch\nfrom flash_attn import flash_attn_func\n\nattention = flash_attn_func\n",
         "import torch\nfrom flash_attn.bert_padding import pad_input\n\npad_input(1)\n",
         "import torch\nimport flash_attn\n",
     ],
@@ -481,7 +480,7 @@ def test_forms_of_imports() -> None:
         kept = varlen
         a = torch_npu.npu_fusion_attention(kept, kept, kept, head_num=kept.shape[2], input_layout="BSND", scale=1.0)[0]
         """,
-        open_codes=["NPU510"],
+        open_codes=["NPU510", "NPU767"],
     )
 
 
@@ -551,3 +550,10 @@ def test_what_is_written_exists_in_the_versions() -> None:
         names = re.findall(r"(\w+)(?==|,|\))", schema.partition(" -> ")[0])
         wanted = "query key value head_num input_layout atten_mask scale keep_prob pre_tockens next_tockens".split()
         assert {*wanted, "inner_precise", "actual_seq_qlen", "actual_seq_kvlen", "sparse_mode"} <= set(names)
+
+
+@pytest.mark.parametrize("use", ["attend = flash_attn_func", "out = run(flash_attn_func, q, k, v)"])
+def test_a_function_of_flash_attn_under_another_name_is_said(use: str) -> None:
+    source = f"import torch\nfrom flash_attn import flash_attn_func\nfrom project import q, k, v, run\n{use}\n"
+    result = check_untuned("fusion-attention", source, open_codes=["NPU510", "NPU767"])
+    assert [item.span.line for item in result.findings if item.code == "NPU767"] == [4]

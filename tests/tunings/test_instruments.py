@@ -173,6 +173,15 @@ def test_two_loops_are_findings(tune: str) -> None:
     assert len([finding for finding in result.findings if finding.code.startswith("NPU78")]) == 2
 
 
+def test_the_line_of_a_loop_is_parted() -> None:
+    source = "import torch\n\nfor x in loader: model(x.to(0)).backward(); optimizer.step()\n"
+    result = migrate(source, tune=parse_tunings("max-steps=7", "2.13"))
+    assert result.data.decode() == (
+        "import torch\n\ntrain_steps = 0\nfor x in loader:\n    if train_steps >= 7:\n        break\n"
+        "    model(x.to(0)).backward(); optimizer.step()\n    train_steps += 1\n"
+    )
+
+
 @pytest.mark.parametrize("tune", ["step-time", "max-steps=7", "profiler=1-2"])
 @pytest.mark.parametrize(
     ("source", "told"),
@@ -180,7 +189,7 @@ def test_two_loops_are_findings(tune: str) -> None:
         ("import torch\n\nfor x in loader:\n    model(x.to(0))\n", False),
         ("import torch\n\nfor x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n", False),  # on a CPU
         ("import torch\n\nfor x in loader:\n    for name in x:\n        print(name)\n", False),
-        ("import torch\n\nfor x in loader: model(x.to(0)).backward(); optimizer.step()\n", True),
+        ("import torch\n\nfor x in loader: model(x.to(0)).backward(); optimizer.step()  # transplt: ignore[X]\n", True),
         ("import torch\n\n\ndef run(x):\n    model(x.to(0)).sum().backward()\n", True),
         ("import torch\n\n\nclass Loss(torch.autograd.Function):\n    def backward(self):\n        pass\n", False),
     ],

@@ -66,6 +66,10 @@ def test_entries_of_a_batch(before: str, after: str, targets: str, header: str) 
     "body",
     [
         "x = x.to('cpu')",
+        "x = x.to('cpu:0')",
+        "x = x.to(torch.device('cpu:0'))",
+        "x = x.to(torch.device(type='cpu'))",
+        "x = x.to(torch.device(device='cpu'))",
         "x = x.cpu()",
         "x = x.to(torch.float16)",
         "x = x.to(y)",

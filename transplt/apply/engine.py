@@ -15,6 +15,8 @@ from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, T
 from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
+from transplt.syntax.asks import has_main_guard
+from transplt.syntax.modules import imported_names
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
@@ -42,8 +44,8 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if not mentions_cuda:
         _SILENT[path] = hash(data)
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
-    if not told and not analysed:
-        return _with_text(empty_facts(path), data, settings)
+    if not told and not analysed and not settings.adds_code:
+        return empty_facts(path)
     try:
         source, found = _scanned(data, path)
     except UnreadableSource:
@@ -52,9 +54,11 @@ def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if told:
         slots = linked_slots(found, Names(found), ProjectFacts(), alone=False)
         facts = facts_of(slots)
-    if mentions_cuda or analysed:
+    if mentions_cuda or analysed or settings.adds_code:
         _remember(path, data, (source, found, slots))
-    facts = _with_text(facts, data, settings)
+    if settings.adds_code:
+        names, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
+        facts = replace(facts, text=data, imported=names, guarded=guarded)
     return replace(facts, analysis=support_facts(found)) if analysed else facts
 
 
@@ -64,10 +68,6 @@ def join_facts(facts: Iterable[ModuleFacts], settings: Settings) -> ProjectFacts
     project = ProjectFacts.join(every)
     add_support(project, every, dict(settings.library))
     return project
-
-
-def _with_text(facts: ModuleFacts, data: bytes, settings: Settings) -> ModuleFacts:
-    return replace(facts, text=data) if settings.entry or settings.tune or settings.amp != "off" else facts
 
 
 def _remember(path: str, data: bytes, parsed: _Parsed) -> None:

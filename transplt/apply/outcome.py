@@ -45,8 +45,11 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> Outcome:
     pieces = [piece for piece in pieces if not any(each.start <= piece.start < each.end for each in gone)]
     lines += [item for item in asked_for if not _goes_with(item, gone, pieces)]
     lines = [*gone, *joined(lines)]
-    spliced = [(piece.start, piece.end, piece.after.encode()) for piece in pieces]
-    spliced += [(item.start, item.end, item.text.encode()) for item in lines]
+    # At one place lines come before what a statement begins with, but at the end of a file behind what it ends with.
+    inside = [item for item in lines if item.start < len(source.utf8)]
+    spliced = [(each.start, each.end, each.text.encode()) for each in inside]
+    spliced += [(piece.start, piece.end, piece.after.encode()) for piece in pieces]
+    spliced += [(each.start, each.end, each.text.encode()) for each in lines if each not in inside]
     spliced.sort(key=lambda item: (item[0], item[1]))
     data = source.encode(splice(source.utf8, spliced)) if spliced else source.encode(source.utf8)
     return Outcome(data, pieces, lines, failures, spliced)
@@ -60,7 +63,9 @@ def _range(edit: Edit) -> tuple[int, str, int]:
 def _goes_with(item: Placed, gone: Sequence[Placed], pieces: Sequence[Piece]) -> bool:
     """True for a line that would go into a statement that goes out, and for the indentation of lines in a piece."""
     blank = not item.text.strip(" \t")
-    return any(each.start < item.start < each.end or (blank and each.start == item.start) for each in gone) or any(
+    return any(
+        each.start < item.start < each.end or (blank and each.start == item.start and not each.text) for each in gone
+    ) or any(
         piece.start < item.start < piece.end for piece in pieces
     )
 

@@ -10,8 +10,9 @@ from transplt.apply.outcome import Outcome, apply_edits
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.edits.edit import Around, Beside, Edit, Note
-from transplt.edits.groups import GROUPS, Group
-from transplt.edits.lines import alone, indent_of
+from transplt.edits.groups import GROUPS, MIXED_PRECISION, Group
+from transplt.edits.lines import alone
+from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule_set import compile_rules
@@ -35,9 +36,11 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
     for group in GROUPS if work.settings.adds_code else ():
         if not any(edit.group == group.name for edit in wanted):
             continue
-        if why := _failed(outcome, group) or _broken(work, outcome, wanted):
+        failed = _failed(outcome, group)
+        unsound = "" if failed else _unsound(work, group, outcome)
+        if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
-            notes.append(_group_taken_back(work, group, why))
+            notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992"))
             outcome = apply_edits(work, wanted)
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _by_halving(work, wanted)
@@ -104,6 +107,15 @@ def _left_out(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> set[tupl
             index += 1
         found.add((code, start + shift))
     return found
+
+
+def _unsound(work: Work, group: Group, outcome: Outcome) -> str:
+    """Why what a theme wrote does not hold by its own rules, empty when it does."""
+    if group is not MIXED_PRECISION:
+        return ""
+    from transplt.themes.amp.holds import unsound
+
+    return unsound(work.scan.path, outcome.data)
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------
@@ -189,11 +201,10 @@ def _broken_by_lines(work: Work, lines: Sequence[Edit]) -> str:
     return reason if reason and not refused(work.source, work.scan.tree) else ""
 
 
-def _group_taken_back(work: Work, group: Group, why: str) -> Note:
+def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992") -> Note:
     start = work.source.extent(work.scan.tree.body[0])[0]
     help_ = f"{group.instead}, and report it as a defect of transplt"
-    message = f"taken back: everything that {group.what} ({why})"
-    return Note((start, start), "NPU992", Level.MANUAL, message, help=help_, effort=Effort.HIGH)
+    return Note((start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
 
 
 def _taken_back(work: Work, edit: Edit, why: str) -> Note:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.project.marks import DEVICE, marks_by_name
@@ -23,8 +23,11 @@ _PLURAL = re.compile(r"(?:s|list|ids|names)$", re.I)
 def taken_apart(work: Work, node: ast.Subscript) -> Finds:
     """Move constant positions in a device string."""
     part = node.slice
-    if isinstance(part, ast.Slice) and part.step is None:
+    if isinstance(part, ast.Slice) and (part.step is None or _number(part.step) == 1):
         yield from _slice(work, node, part)
+    elif isinstance(part, ast.Slice) and max(_number(part.lower) or 0, _number(part.upper) or 0) > 3:
+        if _spells_a_device(work, node.value) and not _PLURAL.search(_name(node.value)):
+            yield _perhaps(work, node)
     elif _number(part) == 5 and isinstance(node.ctx, ast.Load):
         yield from _index(work, node, part)
 
@@ -49,14 +52,18 @@ def _slice(work: Work, node: ast.Subscript, part: ast.Slice) -> Finds:
         return
     assert bound is not None
     if not sure:
-        yield work.note(
-            node,
-            "NPU202",
-            "a device string may be taken apart here by position, and 'npu' is one letter shorter",
-            help="if this is a string, write a position one lower",
-        )
+        yield _perhaps(work, node)
         return
     yield from _shift(work, bound)
+
+
+def _perhaps(work: Work, node: ast.Subscript) -> Note:
+    return work.note(
+        node,
+        "NPU202",
+        "a device string may be taken apart here by position, and 'npu' is one letter shorter",
+        help="if this is a string, write a position one lower",
+    )
 
 
 def _index(work: Work, node: ast.Subscript, part: ast.expr) -> Finds:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, LEFT, given_options, say, spelled
+from transplt.commands.command import given_options, say, spelled
 from transplt.commands.completing import FILE
 from transplt.commands.migrate import migrate, migrate_options
 from transplt.errors import UsageError, shown
@@ -39,10 +39,7 @@ def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
         options["source"] = str(project_of(Path(entry)))
         if not options["quiet"]:
             say(f"input: {shown(str(options['source']))}")
-    code = migrate(entry=entry_in(Path(options["source"]), entry), **options)
-    if code in (DONE, LEFT) and not (options["quiet"] or options["diff"] or options["report_only"]):
-        say("  to start it: bash run_distributed_npu.sh [--nproc N] [arguments of the script]")
-    return code
+    return migrate(entry=entry_in(Path(options["source"]), entry), **options)
 
 
 def project_of(entry: Path) -> Path:

@@ -22,7 +22,8 @@ class FileRecord:
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
     text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a
     changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
-    `reasons` says why ignored tokens of a Python file stay, with their number.
+    `reasons` says why ignored tokens of a Python file stay, with their number. `data` are its bytes in the output where
+    the run still has to look at them.
     """
 
     path: str
@@ -38,6 +39,7 @@ class FileRecord:
     lines: tuple[tuple[int, str], ...] = ()
     support: FileSupport | None = None
     reasons: tuple[tuple[str, int], ...] = ()
+    data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Edit:
     further modules it needs, `constants` statements it needs below the imports. `holes` are operands that the
     transform leaves as they are; it gets to see all others then. `apart`: of the pieces that the edits of one node
     change, its record names those that it changes itself; like lines that go in, it stays where a comment switches
-    edits off.
+    edits off. `parted`: statements that share a line, and begin one when this edit is made.
     """
 
     where: Where
@@ -78,6 +78,7 @@ class Edit:
     constants: tuple[str, ...] = ()
     holes: tuple[ast.expr, ...] = ()
     apart: bool = False
+    parted: tuple[ast.stmt, ...] = ()
 
     @property
     def node(self) -> ast.expr | ast.stmt | ast.arg:

@@ -7,15 +7,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Edits that are applied together: `what` they make of a file, and what to do `instead` of them."""
+    """Edits that are applied together: `what` they make of a file, and what to do `instead` of them.
+
+    `code` is the finding where what was written does not hold by the rules of its theme.
+    """
 
     name: str
     what: str
     instead: str
+    code: str = "NPU992"
+
+    def taken_back(self, why: str) -> str:
+        """The message of the finding for edits that were taken back."""
+        return f"{self._taken_back}({why})"
+
+    def why_taken_back(self, message: str) -> str:
+        """Why edits were taken back by the message of a finding; empty when it says nothing of this group."""
+        head, _, why = message.partition(self._taken_back)
+        return why.strip("()") if not head else ""
+
+    @property
+    def _taken_back(self) -> str:
+        return f"taken back: everything that {self.what} "
 
 
 MANY_CARDS = Group("distributed", "made this file distributed", "make the script distributed by hand")
-MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand")
+MIXED_PRECISION = Group("amp", "gave this file mixed precision", "write the mixed precision by hand", "NPU743")
 TUNINGS = Group("tune", "tuned this file", "tune it by hand")
 #: In the order in which they are taken back when what was written does not hold: the last written first.
 GROUPS = (TUNINGS, MIXED_PRECISION, MANY_CARDS)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.edits.edit import Around, Beside, Edit, Extent
+from transplt.edits.parting import indent_of, indent_unit, joined_behind, joint_before, parted_for
 from transplt.finding import Level
 from transplt.text.lexer import lines_in_strings
 from transplt.text.source import Source
+
+#: What the record of a line end in the place of a `;` says.
+PARTED = "a line of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,37 +72,45 @@ def lead_of(source: Source, offset: int) -> str:
     return "" if ends else source.newline()
 
 
-def indent_of(source: Source, node: ast.stmt) -> str:
-    """What stands before a statement on its line."""
-    start = source.line_starts[node.lineno - 1]
-    return source.slice(start, start + node.col_offset)
+class _Lines:
+    """Where the lines of statements begin and end, when some statements that share one get lines of their own."""
+
+    def __init__(self, source: Source, parted: Collection[ast.stmt]) -> None:
+        self.source = source
+        self.joints = {id(node): joint for node in parted if (joint := joint_before(source, node)) is not None}
+
+    def start(self, node: ast.stmt) -> int:
+        """Where the line of a statement begins: its own offset, when it is the line that is parted there."""
+        joint = self.joints.get(id(node))
+        return joint.end if joint is not None else line_start(self.source, first_line(node))
+
+    def end(self, node: ast.stmt) -> int:
+        """Where the line behind a statement begins."""
+        behind = joined_behind(self.source, node) if self.joints else None
+        if behind is not None and (joint := self.joints.get(id(behind))) is not None:
+            return joint.end
+        return line_start(self.source, last_line(node) + 1)
+
+    def movable(self, start: int, end: int, in_strings: Collection[int]) -> list[int]:
+        """Where the lines in a range begin that get more indentation: none that is empty or begins inside a string."""
+        source, joints = self.source, self.joints.values()
+        found = [joint.end for joint in joints if start <= joint.end < end]
+        for line in range(source.position(start)[0], len(source.line_starts) + 1):
+            offset = line_start(source, line)
+            if offset >= end:
+                break
+            if offset < start or line in in_strings or not source.line_text(line).strip():
+                continue
+            if not any(joint.start < offset <= joint.end for joint in joints):
+                found.append(offset)
+        return found
 
 
-def indent_unit(source: Source, tree: ast.Module) -> str:
-    """One level of indentation as the file has it; four blanks when it has none."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.stmt) and isinstance(body, list) and body and body[0].lineno > node.lineno:
-            outer, inner = indent_of(source, node), indent_of(source, body[0])
-            if not inner.strip() and inner.startswith(outer) and inner != outer:
-                return inner[len(outer) :]
-    return "    "
-
-
-def owns_its_lines(source: Source, node: ast.stmt) -> bool:
-    """True when nothing but blanks stands before a statement, and nothing but a comment behind it."""
-    if indent_of(source, node).strip(" \t\f"):
-        return False
-    last = node.end_lineno or node.lineno
-    start = source.line_starts[last - 1] + (node.end_col_offset or 0)
-    end = source.line_starts[last] if last < len(source.line_starts) else len(source.utf8)
-    rest = source.slice(start, end).strip()
-    return not rest or rest.startswith("#")
-
-
-def whole_lines(source: Source, node: ast.stmt) -> Extent:
-    """The bytes of the lines of a statement, line ends included."""
-    return line_start(source, node.lineno), line_start(source, last_line(node) + 1)
+def own_lines(source: Source, node: ast.stmt) -> tuple[Extent, tuple[ast.stmt, ...]]:
+    """The bytes of the lines of a statement, line ends included; the statements whose line is parted for that."""
+    parted = tuple(parted_for(source, node, node, above=True, below=True))
+    lines = _Lines(source, parted)
+    return (lines.start(node), lines.end(node)), parted
 
 
 # --- lines that go in ------------------------------------------------------------------------------------------------
@@ -115,33 +127,60 @@ def around_statements(source: Source, tree: ast.Module, edits: Sequence[Edit]) -
         return []
     unit = indent_unit(source, tree)
     wraps = [(edit, edit.where) for edit in edits if isinstance(edit.where, Around)]
+    asked = _parted(source, edits)
+    lines = _Lines(source, [node for node, _ in asked])
     # (offset, group, order inside the group) sorts what goes in at one place
     found: list[tuple[tuple[int, int, int, int], Placed]] = []
     for edit in edits:
         if not isinstance(edit.where, Beside):
             continue
         node, below = edit.where.node, edit.where.below
-        first, last = first_line(node), last_line(node)
+        first, last = _span(source, node, node)
         if below:
-            depth = sum(_holds(wrap, first, last) and last < last_line(wrap.last) for _, wrap in wraps)
+            depth = sum(
+                _holds(source, wrap, first, last)
+                and (last < _ends(source, wrap.last) or first > _begins(source, wrap.last))
+                for _, wrap in wraps
+            )
         else:
-            depth = sum(_holds(wrap, first, last) and first_line(wrap.first) < first for _, wrap in wraps)
-        item = _beside(source, edit, edit.where, depth, unit)
+            depth = sum(_holds(source, wrap, first, last) and _begins(source, wrap.first) < first for _, wrap in wraps)
+        item = _beside(source, edit, edit.where, depth, unit, lines)
         found.append(((item.start, 0 if below else 1, -node.col_offset if below else 0, len(found)), item))
+    in_strings = lines_in_strings(source) if wraps else set()
     for index, (edit, wrap) in enumerate(wraps):
-        first, last = first_line(wrap.first), last_line(wrap.last)
+        first, last = _span(source, wrap.first, wrap.last)
         depth = sum(
-            other is not wrap and _holds(other, first, last) and (_lines(other) != _lines(wrap) or at < index)
+            other is not wrap
+            and _holds(source, other, first, last)
+            and (_span(source, other.first, other.last) != (first, last) or at < index)
             for at, (_, other) in enumerate(wraps)
         )
         text = f"{indent_of(source, wrap.first)}{unit * depth}{edit.new}{source.newline()}"
-        offset = line_start(source, first)
-        found.append(((offset, 2, first - last, depth), placed(edit, offset, text)))
-        for line in _movable_lines(source, first, last):
-            offset = line_start(source, line)
+        start, end = lines.start(wrap.first), lines.end(wrap.last)
+        found.append(((start, 2, -last, depth), placed(edit, start, text)))
+        for offset in lines.movable(start, end, in_strings):
             found.append(((offset, 3, 0, len(found)), placed(edit, offset, unit)))
+    for node, edit in asked:
+        joint = lines.joints[id(node)]
+        edit = replace(edit, message=PARTED)
+        found.append(((joint.start, 0, 0, len(found)), placed(edit, joint.start, source.newline(), joint.end)))
+        found.append(((joint.end, 4, 0, len(found)), placed(edit, joint.end, indent_of(source, node))))
     found.sort(key=lambda item: item[0])
     return [item for _, item in found]
+
+
+def _parted(source: Source, edits: Sequence[Edit]) -> list[tuple[ast.stmt, Edit]]:
+    """The statements whose line is parted in front of them, each with the first edit that needs it."""
+    found: dict[int, tuple[ast.stmt, Edit]] = {}
+    for edit in edits:
+        where, nodes = edit.where, list(edit.parted)
+        if isinstance(where, Beside):
+            nodes += parted_for(source, where.node, where.node, above=not where.below, below=where.below)
+        elif isinstance(where, Around):
+            nodes += parted_for(source, where.first, where.last, above=True, below=True)
+        for node in nodes:
+            found.setdefault(id(node), (node, edit))
+    return list(found.values())
 
 
 def _place(edit: Edit) -> Beside:
@@ -149,24 +188,40 @@ def _place(edit: Edit) -> Beside:
     return edit.where
 
 
-def _beside(source: Source, edit: Edit, place: Beside, depth: int, unit: str = "") -> Placed:
+def _beside(
+    source: Source, edit: Edit, place: Beside, depth: int, unit: str = "", parted: _Lines | None = None
+) -> Placed:
     node, newline = place.node, source.newline()
+    parted = parted or _Lines(source, ())
     indent = indent_of(source, node) + unit * depth
     lines = str(edit.new).split("\n", place.verbatim_from)
     text = "".join(f"{indent}{line}{newline}" if line else newline for line in lines)
     if not place.below:
-        first = first_line(node)
-        return placed(edit, line_start(source, first - (_comments(source, first) if place.above_comments else 0)), text)
-    offset = line_start(source, last_line(node) + 1)
+        offset = parted.start(node)
+        if place.above_comments and id(node) not in parted.joints:
+            first = first_line(node)
+            offset = line_start(source, first - _comments(source, first))
+        return placed(edit, offset, text)
+    offset = parted.end(node)
     return placed(edit, offset, lead_of(source, offset) + (newline if place.apart else "") + text)
 
 
-def _holds(wrap: Around, first: int, last: int) -> bool:
-    return first_line(wrap.first) <= first and last <= last_line(wrap.last)
+def _begins(source: Source, node: ast.stmt) -> int:
+    """The offset at which a statement begins, its decorators included."""
+    first = first_line(node)
+    return source.extent(node)[0] if first == node.lineno else line_start(source, first)
 
 
-def _lines(wrap: Around) -> tuple[int, int]:
-    return first_line(wrap.first), last_line(wrap.last)
+def _ends(source: Source, node: ast.stmt) -> int:
+    return source.extent(node)[1]
+
+
+def _span(source: Source, first: ast.stmt, last: ast.stmt) -> Extent:
+    return _begins(source, first), _ends(source, last)
+
+
+def _holds(source: Source, wrap: Around, first: int, last: int) -> bool:
+    return _begins(source, wrap.first) <= first and last <= _ends(source, wrap.last)
 
 
 def _comments(source: Source, line: int) -> int:
@@ -177,9 +232,3 @@ def _comments(source: Source, line: int) -> int:
     while line - count > 1 and source.line_text(line - count - 1).startswith(f"{indent}#"):
         count += 1
     return count
-
-
-def _movable_lines(source: Source, first: int, last: int) -> list[int]:
-    """The lines from `first` to `last` that get more indentation: none that is empty or begins inside a string."""
-    inside = lines_in_strings(source)
-    return [line for line in range(first, last + 1) if line not in inside and source.line_text(line).strip()]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
-from transplt.edits.lines import owns_its_lines, whole_lines
+from transplt.edits.lines import own_lines
+from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.trees.transform import New
@@ -77,8 +78,8 @@ class Writer:
     # --- lines -------------------------------------------------------------------------------------------------------
 
     def fits(self, *nodes: ast.stmt) -> bool:
-        """True when lines can go in around statements: they share their lines with no other."""
-        return all(owns_its_lines(self.work.source, node) for node in nodes)
+        """True when lines can go in around statements: they have lines of their own, or can get them."""
+        return all(can_part(self.work.source, node) for node in nodes)
 
     def before(
         self, node: ast.stmt, texts: Sequence[str], code: str, message: str, *, above_comments: bool = False
@@ -97,18 +98,30 @@ class Writer:
     def remove(self, node: ast.stmt, code: str, message: str, *, only: bool) -> None:
         """Take a statement out with its lines, or put `pass` in its place when a block holds it only."""
         source = self.work.source
-        self.take_out(source.extent(node) if only else whole_lines(source, node), code, message, "pass" if only else "")
+        extent, parted = (source.extent(node), ()) if only else own_lines(source, node)
+        self.take_out(extent, code, message, "pass" if only else "", parted=parted)
 
-    def take_out(self, extent: Extent, code: str, message: str, instead: str = "") -> None:
-        """Take whole lines out, or a statement for another one."""
-        self._lines(extent, instead, code, message)
+    def take_out(
+        self, extent: Extent, code: str, message: str, instead: str = "", *, parted: tuple[ast.stmt, ...] = ()
+    ) -> None:
+        """Take whole lines out, or a statement for another one; `parted` are statements that begin a line then."""
+        self._lines(extent, instead, code, message, parted)
 
     def imports(self, line: str) -> None:
         """An import statement that what was written needs."""
         self._lines(AtTop(), line, self.import_code, self.import_message)
 
-    def _lines(self, where: Extent | Beside | Around | AtTop, text: str, code: str, message: str) -> None:
-        self.found.append(Edit(where, code, message, text, self.level, group=self.group, asked=self.asked))
+    def _lines(
+        self,
+        where: Extent | Beside | Around | AtTop,
+        text: str,
+        code: str,
+        message: str,
+        parted: tuple[ast.stmt, ...] = (),
+    ) -> None:
+        self.found.append(
+            Edit(where, code, message, text, self.level, group=self.group, asked=self.asked, parted=parted)
+        )
 
     # --- what is said ------------------------------------------------------------------------------------------------
 

@@ -1,14 +1,12 @@
-"""Files of a project, parsed, and which of them one imports."""
+"""Files of a project, parsed once for all that read programs."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
-from transplt.project.facts import ProjectFacts
-from transplt.syntax.modules import import_base, module_name
+from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
@@ -74,28 +72,3 @@ def names_and_attributes(file: File) -> list[ast.Name | ast.Attribute]:
     """All names of a file, and behind them all attributes."""
     scan = file.scan
     return [node for groups in (scan.names, scan.attributes) for group in groups.values() for node in group]
-
-
-def imported_paths(file: File, project: ProjectFacts) -> list[str]:
-    """The files of the project that a file imports."""
-    return [path for target in _imported(file) for path in paths_of(project, target)]
-
-
-def paths_of(project: ProjectFacts, target: str) -> list[str]:
-    """The file of the project that a full name leads to, none for names of libraries."""
-    name = project.canonical(target)
-    while name:
-        if name in project.modules:
-            return [project.modules[name]]
-        name = name.rpartition(".")[0]
-    return []
-
-
-def _imported(file: File) -> Iterator[str]:
-    for node in file.scan.imports:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-            continue
-        base = import_base(file.path, node)
-        yield base
-        yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names if alias.name != "*")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, Slot, Value, scope_key
@@ -11,18 +12,11 @@ from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _OPTIMIZERS = ("torch.optim.", "apex.optimizers.", "timm.optim.", "transformers.", "bitsandbytes.optim.", "adabelief")
-_OPTIMIZER_WORDS = (
-    "adam",
-    "sgd",
-    "rmsprop",
-    "adagrad",
-    "lamb",
-    "lars",
-    "adadelta",
-    "optim",
-    "lion",
-    "radam",
-    "adafactor",
+#: Names of what makes an optimizer; `optimize_parameters` and `lambda` make none.
+_NAMED = re.compile(
+    r"adam|sgd|rmsprop|adagrad|adadelta|adafactor|"
+    r"optim(?!iz[ei](?!r)|ise|al)|(?:^|_|fused)(?:lamb|lars|lion)(?:_|\d|$)",
+    re.I,
 )
 
 
@@ -48,11 +42,11 @@ def find_models(program: Program, training: Training, targets: tuple[str, ...]) 
         for node in sorted(file.scan.attributes.get("parameters", ()), key=lambda item: (item.lineno, item.col_offset)):
             if not _optimized(program, file, node):
                 continue
-            base = _base(node.value)
+            base = base_of(node.value)
             slot = program.slot(file, base) if base is not None else None
             if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
                 continue
-            for origin in _origins(program, slot, set()):
+            for origin in origins_of(program, slot):
                 if not targets or is_named(spelled(origin), targets):
                     models.origins.setdefault(origin)
     for origin in models.origins or _called(models):
@@ -69,13 +63,13 @@ def _called(models: Models) -> list[Slot]:
     for file in program.files:
         for node in sorted(file.scan.attributes.get("parameters", ()), key=lambda item: (item.lineno, item.col_offset)):
             slot = program.slot(file, node.value)
-            for origin in _origins(program, slot, set()) if slot is not None else ():
+            for origin in origins_of(program, slot) if slot is not None else ():
                 asked.setdefault(origin)
     called: set[Slot] = set()
     for file, loop in models.training.regions:
         calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
         slots = [slot for func in calls if (slot := program.slot(file, func)) is not None]
-        called.update(origin for slot in slots for origin in _origins(program, slot, set()))
+        called.update(origin for slot in slots for origin in origins_of(program, slot))
     return [origin for origin in asked if origin in called]
 
 
@@ -89,7 +83,7 @@ def is_named(name: str, targets: tuple[str, ...]) -> bool:
     return name in targets or name.rpartition(".")[2] in targets
 
 
-def _base(node: ast.expr) -> ast.expr | None:
+def base_of(node: ast.expr) -> ast.expr | None:
     """`model` of `model.fc`, `self.model` of `self.model.encoder`."""
     while isinstance(node, ast.Attribute):
         if isinstance(node.value, ast.Name) and node.value.id == "self":
@@ -125,8 +119,12 @@ def is_optimizer(file: File, call: ast.Call) -> bool:
     name = file.names.qualified(call.func) or ""
     if name.startswith(_OPTIMIZERS):
         return not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
-    last = last_name(call.func)
-    return any(word in last.lower() for word in _OPTIMIZER_WORDS) and last not in ("zero_grad", "step")
+    return bool(_NAMED.search(last_name(call.func)))
+
+
+def origins_of(program: Program, slot: Slot) -> list[Slot]:
+    """The variables in which what a variable holds is made, of which it is handed the object."""
+    return _origins(program, slot, set())
 
 
 def _origins(program: Program, slot: Slot, seen: set[Slot]) -> list[Slot]:

@@ -9,15 +9,20 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from transplt.program.files import File, imported_paths, paths_of, read_file
+from transplt.program.files import File, read_file
+from transplt.program.imports import imports_of
 from transplt.project.facts import ProjectFacts
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.asks import last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A variable: (file, scope, name), or of the objects of a class: ("self", full name of the class, attribute).
 Slot = tuple[str, str, str]
 LOADERS = frozenset({"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"})
+
+#: Methods of modules that give back the module.
+_SAME_OBJECT = frozenset("to cuda npu cpu half float double bfloat16 train eval requires_grad_ apply".split())
 
 __all__ = [
     "LOADERS",
@@ -29,11 +34,10 @@ __all__ = [
     "build",
     "class_name",
     "enclosing_function",
-    "imported_paths",
     "is_static",
     "key_of",
-    "paths_of",
     "program_of",
+    "programs_around",
     "reached_functions",
     "read_file",
     "scope_key",
@@ -85,6 +89,9 @@ class Program:
 
     def class_of(self, file: File, node: ast.expr) -> str:
         """Full name of the class whose object a name is: `self`, or a variable made by calling the class."""
+        if isinstance(node, ast.Call):
+            made = self.named(file, _moved(node).func)
+            return class_name(self.owner[made], made) if isinstance(made, ast.ClassDef) else ""
         if not isinstance(node, ast.Name):
             return ""
         function = enclosing_function(node)
@@ -95,7 +102,7 @@ class Program:
         slot = self.slot(file, node)
         for value in self.values.get(slot, ()) if slot else ():
             if isinstance(value.node, ast.Call) and value.index is None:
-                made = self.named(value.file, value.node.func)
+                made = self.named(value.file, _moved(value.node).func)
                 if isinstance(made, ast.ClassDef):
                     return class_name(self.owner[made], made)
         return ""
@@ -133,7 +140,10 @@ class Program:
         found = self.named(file, func)
         if found is None and isinstance(func, ast.Attribute) and file.names.qualified(func) is None:
             cls = self.class_of(file, func.value) or self._class_in_slot(file, func.value)
-            return self.method(cls, func.attr) if cls else None
+            found = self.method(cls, func.attr) if cls else None
+        if found is None and isinstance(func, (ast.Name, ast.Attribute)) and file.names.qualified(func) is None:
+            cls = self.class_of(file, func) or self._class_in_slot(file, func)  # an object that can be called
+            found = self.method(cls, "__call__") if cls else None
         return found
 
     def named(self, file: File, func: ast.expr) -> ast.AST | None:
@@ -213,26 +223,23 @@ class Program:
                 yield node.value
 
 
-def build(files: dict[str, bytes], entry: str, project: ProjectFacts, own: File | None = None) -> Program:
+def build(entry: str, project: ProjectFacts, own: File | None = None) -> Program:
     """The program of the main file `entry`; `own` is a file that was parsed before, whose nodes are to be used."""
-    program = Program([], project)
-    pending, seen = [entry], {entry}
-    while pending:
-        path = pending.pop(0)
-        file = own if own is not None and own.path == path else read_file(path, files.get(path, b""))
-        if file is None:
-            continue
-        program.files.append(file)
-        for found in imported_paths(file, project):
-            if found not in seen and found in files:
-                seen.add(found)
-                pending.append(found)
-    _tables(program)
-    return program
+    files = []
+    for path in imports_of(project).reached(entry):
+        file = own if own is not None and own.path == path else read_file(path, project.sources.get(path, b""))
+        if file is not None:
+            files.append(file)
+    return program_of(files, project)
+
+
+def programs_around(project: ProjectFacts, own: File) -> list[Program]:
+    """The programs that hold a file, one for each main file that reaches it, its own first; with the file's nodes."""
+    return [build(entry, project, own) for entry in (own.path, *imports_of(project).entries(own.path))]
 
 
 def program_of(files: list[File], project: ProjectFacts) -> Program:
-    """The program of files that were read before, none of which is its main file."""
+    """The program of files that were read before; where it has a main file, that is the first."""
     program = Program(files, project)
     _tables(program)
     return program
@@ -287,6 +294,13 @@ def _stored(program: Program, file: File, item: ast.Subscript) -> None:
         program.entries.setdefault(slot, []).append((key_of(item.slice), Value(file, above.value)))
 
 
+def _moved(call: ast.Call) -> ast.Call:
+    """`Net()` of `Net().cuda()`: the call that makes the object."""
+    while last_name(call.func) in _SAME_OBJECT and isinstance(inner := getattr(call.func, "value", None), ast.Call):
+        call = inner
+    return call
+
+
 def key_of(node: ast.expr | None) -> int | str | None:
     """A key or index that is written out, else None."""
     value = node.value if isinstance(node, ast.Constant) else None
@@ -321,8 +335,11 @@ def stores_of(program: Program, wanted: Slot) -> list[tuple[File, ast.expr]]:
     return sorted(kept, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
 
 
-def reached_functions(program: Program) -> set[ast.AST]:
-    """The functions that the main file's code calls, by resolution where it works, else by name."""
+def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> set[ast.AST]:
+    """The functions that the main file's code calls, by resolution where it works, else by name.
+
+    `begin`: the statements of the main file's top level to begin with; all of them without it.
+    """
     by_name: dict[str, list[Function]] = {}
     for file in program.files:
         for function in file.scan.functions:
@@ -337,7 +354,7 @@ def reached_functions(program: Program) -> set[ast.AST]:
             holder = enclosing_function(call)
             if holder is not None:
                 calls.setdefault(id(holder), []).append((file, call))
-            elif file is main:
+            elif file is main and (begin is None or any(above in begin for above in chain(call))):
                 todo.append((file, call))
     while todo or pending:
         while todo:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.program import LOADERS, File, Program, enclosing_function, key_of
+from transplt.program.steps import backward_passes
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -43,10 +44,21 @@ class Training:
             return any(isinstance(node, FUNCTIONS) and node in self.functions for node in callee.body)
         if callee is not None:
             return callee in self.functions
+        if self._is_given_training(file, call):
+            return True
         if isinstance(call.func, ast.Attribute) and call.func.attr not in _MODEL_METHODS:
             if file.names.qualified(call.func) is not None:
                 return False
             return call.func.attr in self._method_names()
+        return False
+
+    def _is_given_training(self, file: File, call: ast.Call) -> bool:
+        """True for `optimizer.step(closure)`: what it is given trains."""
+        for argument in call.args:
+            if isinstance(argument, ast.Name):
+                found = file.names.lookup(argument.id, file.scan.scope_of(argument))
+                if found is not None and any(binding.node in self.functions for binding in found[1]):
+                    return True
         return False
 
     def _method_names(self) -> set[str]:
@@ -72,12 +84,9 @@ def find_training(program: Program) -> Training:
     """Look for what trains in all files of the program."""
     training = Training(program)
     for file in program.files:
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                function = enclosing_function(call)
-                if function is None or function.name != "backward":
-                    training.backwards.append((file, call))
-                    _enclosing(training, call)
+        for call in backward_passes(file):
+            training.backwards.append((file, call))
+            _enclosing(training, call)
     changed = True
     while changed:
         changed = False
@@ -198,7 +207,7 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
             return
         callee = program.callee(file, call)
         if isinstance(callee, FUNCTIONS):
-            for value in program.returns(callee):
+            for value in (*program.returns(callee), *_yielded_from(callee)):
                 visit(program.owner[callee], value, path, by_key)
         elif callee is None and getattr(call.func, "id", "") not in _SKIPPED:
             for argument in call.args:
@@ -209,6 +218,17 @@ def loaders_of(program: Program, file: File, node: ast.expr) -> list[Loader]:
 
     visit(file, node, ())
     return list(found.values())
+
+
+def _yielded_from(function: ast.AST) -> list[ast.expr]:
+    """What a generator goes through to yield its items."""
+    found = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.YieldFrom):
+            found.append(node.value)
+        elif isinstance(node, ast.For) and any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
+            found.append(node.iter)
+    return found
 
 
 def _same_key(key: object, wanted: object) -> bool:

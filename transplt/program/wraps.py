@@ -9,7 +9,7 @@ from transplt.program.files import names_and_attributes
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.program.training import lifted
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.asks import begins, block_of, call_of, ends
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _SETUPS = frozenset(
@@ -136,4 +136,4 @@ def before_wrap(file: File, node: ast.AST, wrap: Wrap) -> bool:
     """True for code that runs before the model is wrapped: above that line in the same function."""
     if file is not wrap.file or enclosing_function(node) is not enclosing_function(wrap.after):
         return False
-    return getattr(node, "lineno", 0) <= (wrap.after.end_lineno or wrap.after.lineno)
+    return begins(node) < ends(wrap.after)

@@ -45,6 +45,8 @@ class ModuleFacts:
     handles_npu: bool = False
     analysis: object = None
     text: bytes = b""  # of the whole file, for those who read programs
+    imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
+    guarded: bool = False  # it has `if __name__ == "__main__":`
 
 
 @dataclass(slots=True)
@@ -74,6 +76,8 @@ class ProjectFacts:
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
     analysis: object = None  # the sum of what files say to the analysis
     sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
+    imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
+    guarded: frozenset[str] = frozenset()  # paths of files with a main guard
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -84,13 +88,15 @@ class ProjectFacts:
             joined.modules.setdefault(item.module, item.path)
         joined.suffixes = _suffixes(joined.modules)
         joined.sources = {item.path: item.text for item in every if item.text}
+        joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
+        joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.packages = _packages(joined.modules)
         used: set[str] = set()
         defined: set[str] = set()
         for item in every:
             for local, target in item.imports:
                 joined.reexports[f"{item.module}.{local}"] = target
-            used.update(joined.canonical(name) for name in item.used_from)
+            used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
             defined.update(f"{item.module}.{name}" for name in item.defined)
             joined.parameters.update(dict(item.parameters))
         names_of: dict[str, list[str]] = {}
@@ -119,6 +125,17 @@ class ProjectFacts:
         if owner in self.instances:
             return f"s:{self.instances[owner]}.{name}"
         return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
+
+    def path_of(self, name: str) -> str:
+        """The file of the project that a full name leads to, empty for names of libraries."""
+        known = self.canonical(name)
+        while known and known not in self.modules:
+            known = known.rpartition(".")[0]
+        return self.modules[known] if known else ""
+
+    def _imports(self, item: ModuleFacts) -> tuple[str, ...]:
+        found = dict.fromkeys(map(self.path_of, item.imported))
+        return tuple(path for path in found if path in self.sources and path != item.path)
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""

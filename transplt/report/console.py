@@ -114,7 +114,18 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
         f"  CUDA tokens: {tokens.found} found, {tokens.converted} converted, {tokens.manual} manual, "
         f"{tokens.unknown} unknown, {tokens.ignored} ignored{prose} (comments apart: {tokens.comments})"
     )
+    if result.settings.entry and result.written == "all":
+        yield _launch(result)
     yield _residue(result)
+
+
+def _launch(result: RunResult) -> str:
+    name = result.reports.get("run_distributed_npu.sh")
+    if name is None:
+        return "  no launch script: the program was not made distributed (NPU332 says why)"
+    whole = any(finding.code == "NPU340" for finding in result.findings)
+    slow = "; every rank trains with all of the data: more cards are no faster (NPU340)" if whole else ""
+    return f"  to start it: bash {name} [--nproc N] [arguments of the script]{slow}"
 
 
 def _residue(result: RunResult) -> str:

@@ -30,7 +30,8 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
     while name in taken:
         name = f"transplt_{name}"
     spawns = any(finding.code == "NPU331" for finding in result.findings)
-    text = launch_script(result.settings.entry, spawns=spawns)
+    whole = any(finding.code == "NPU340" for finding in result.findings)
+    text = launch_script(result.settings.entry, spawns=spawns, whole=whole)
     return {name: write_file(str(folder), name, text.encode(), 0o755)}
 
 
@@ -40,10 +41,11 @@ def _facts() -> dict[str, dict[str, str]]:
     return table
 
 
-def launch_script(entry: str, *, spawns: bool = False) -> str:
+def launch_script(entry: str, *, spawns: bool = False, whole: bool = False) -> str:
     """The text of the launch script for `entry`, a path relative to the script.
 
-    `spawns`: the program starts its processes itself, so it is started once. Facts: rules/support/env_vars.json.
+    `spawns`: the program starts its processes itself, so it is started once. `whole`: every rank trains with all of
+    the data, so that more cards are no faster. Facts: rules/support/env_vars.json.
     """
     settings = []
     for name, value, meaning in _SETTINGS:
@@ -53,15 +55,19 @@ def launch_script(entry: str, *, spawns: bool = False) -> str:
     start = _SPAWNING if spawns else _TORCHRUN
     return _TEMPLATE.format(
         entry=shlex.quote(posixpath.normpath(entry)),
+        whole=_WHOLE if whole else "",
         settings="\n".join(settings),
         start=start,
         engine="python" if spawns else "torchrun",
     )
 
 
+_WHOLE = """\
+# Every rank trains with all of the data: more cards do not make it faster (transplt explain NPU340).
+"""
 _TEMPLATE = """\
 #!/usr/bin/env bash
-# Starts {entry} on the NPUs of this machine, one process for each, or on several machines.
+{whole}# Starts {entry} on the NPUs of this machine, one process for each, or on several machines.
 #
 #   bash run_distributed_npu.sh [--nproc N] [--logs DIR] [--dry-run] [--] [arguments of the script]
 #

@@ -70,7 +70,7 @@ def _program(plan: Plan, found: Inventory) -> Program:
                 continue  # said when it is migrated
     settings = replace(plan.settings, analysis=False)
     facts = join_facts((index_source(data, path, settings) for path, data in files.items()), settings)
-    return build(files, plan.settings.entry, facts)
+    return build(plan.settings.entry, facts)
 
 
 def _likely(program: Program) -> list[str]:

@@ -32,18 +32,9 @@ def work_through(
     The Python files among `told` say first what they hold; with none the project is not known. `step` is called once
     for each of these and for each wanted file.
     """
-    records: list[_Record] = []
-    unread: list[Finding] = []
     lost: dict[str, str] = {}
-
-    def keep(record: _Record | Unread) -> None:
-        if isinstance(record, Unread):
-            unread.append(unread_finding(record.path, record.why))
-        else:
-            records.append(record)
-
     if not wanted:
-        return records, unread
+        return [], []
     paths = {entry.path for entry in wanted}
     shares = share_out(told or wanted, jobs)
     with Pool(worker, jobs) as pool:
@@ -57,12 +48,40 @@ def work_through(
                     facts.append(fact)
             pool.set_project(join_facts(facts, worker.settings))
         going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
-        for entry, record in pool.run("finish", going):
-            step()
-            if isinstance(record, Died):
-                lost[entry.path] = record.why
-            else:
-                keep(record)
+        return _finished(worker, pool, wanted, going, lost, step)
+
+
+def work_again(worker: FileWorker[_Record], wanted: Sequence[Entry], jobs: int) -> tuple[list[_Record], list[Finding]]:
+    """The second pass alone, over files that `worker` has been through: it knows the project."""
+    with Pool(worker, jobs) as pool:
+        pool.set_project(worker.project)
+        return _finished(worker, pool, wanted, share_out(wanted, jobs), {}, lambda: None)
+
+
+def _finished(
+    worker: FileWorker[_Record],
+    pool: Pool,
+    wanted: Sequence[Entry],
+    shares: Sequence[Sequence[Entry]],
+    lost: dict[str, str],
+    step: Callable[[], None],
+) -> tuple[list[_Record], list[Finding]]:
+    """The second pass; `lost` are files of which a worker died, with the reason."""
+    records: list[_Record] = []
+    unread: list[Finding] = []
+
+    def keep(record: _Record | Unread) -> None:
+        if isinstance(record, Unread):
+            unread.append(unread_finding(record.path, record.why))
+        else:
+            records.append(record)
+
+    for entry, record in pool.run("finish", shares):
+        step()
+        if isinstance(record, Died):
+            lost[entry.path] = record.why
+        else:
+            keep(record)
     for entry in wanted:
         if entry.path in lost:
             keep(worker.copy(entry, lost[entry.path]))

@@ -15,14 +15,17 @@ from transplt.run.worker import MigratedFile
 from transplt.text.frames import decoded, frames
 
 
-def to_output(root: str, file: MigratedFile, *, out: str, patches: bool = False) -> FileRecord:
+def to_output(
+    root: str, file: MigratedFile, *, out: str, patches: bool = False, again: bool = False, keep_data: bool = False
+) -> FileRecord:
     """Writes a file of the tree `root` into the folder `out`; nothing where that is empty.
 
-    With `patches` the record holds the unified diff of a changed file and the lines around what is left. OSError when
-    a large file cannot be read, WriteError when something cannot be written.
+    With `patches` the record holds the unified diff of a changed file and the lines around what is left, with
+    `keep_data` the bytes of a changed Python file. `again`: the file was written before. OSError when a large file
+    cannot be read, WriteError when something cannot be written.
     """
     entry, result = file.entry, file.result
-    if out and result.status is Status.INTERNAL:
+    if out and (again or result.status is Status.INTERNAL):
         # A worker that died may have begun to write it.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{out}/{entry.path}")
@@ -45,6 +48,7 @@ def to_output(root: str, file: MigratedFile, *, out: str, patches: bool = False)
         prose=file.prose,
         support=result.support,
         patch=unified_diff(entry.path, file.data, result.data, result.findings) if patches and python else b"",
+        data=result.data if keep_data and python and result.changed else b"",
         lines=_lines_around(file.data, result) if patches and file.kind is not FileKind.BINARY else (),
     )
 

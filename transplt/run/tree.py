@@ -127,9 +127,13 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
         taken = {entry.path for entry in found.files} | set(found.links) | {path for path, _ in found.folders}
     result, reports = write_reports(result, stage.folder, taken, page)
     if plan.settings.entry and not report_only:
-        from transplt.run.launch import write_launch
+        from transplt.run.launch import LAUNCH, write_launch
+        from transplt.run.whole import is_started_on_many_cards
 
-        reports |= write_launch(result, stage.folder, taken)
+        if is_started_on_many_cards(result.findings):
+            launch = write_launch(result, stage.folder, taken)
+            reports |= launch
+            result = replace(result, reports={**result.reports, LAUNCH: next(iter(launch))})
     (stage.folder / MANIFEST).parent.mkdir(mode=0o755, exist_ok=True)
     if report_only:
         kept = replace(result, files=(), links=(), large=())
@@ -155,11 +159,16 @@ def _worked_through(
     survey: bool = False,
 ) -> RunResult:
     """The files read and migrated, and written into the folder `out` unless it is empty."""
-    keep: Callable[[str, MigratedFile], FileRecord] = partial(to_output, out=out, patches=patches)
+    many = bool(plan.settings.entry) and not survey
+    keep: Callable[[str, MigratedFile], FileRecord] = partial(to_output, out=out, patches=patches, keep_data=many)
     worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single)
     jobs = default_jobs(found.files) if plan.options.jobs is None else plan.options.jobs
     step = steps(progress, found.files, found.files)
     records, unread = work_through(worker, found.files, found.files, jobs, step)
+    if many:
+        from transplt.run.whole import whole_or_left
+
+        records = whole_or_left(worker, found.files, records, jobs, out)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")

@@ -43,7 +43,17 @@ def dotted(node: ast.AST) -> list[ast.expr]:
 
 def by_place(nodes: Iterable[_Placed]) -> list[_Placed]:
     """Nodes in the order in which they begin in the source."""
-    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+    return sorted(nodes, key=begins)
+
+
+def begins(node: ast.AST) -> tuple[int, int]:
+    """The line and the column at which a node begins: of two that share a line one comes before the other too."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def ends(node: ast.AST) -> tuple[int, int]:
+    """The line and the column behind a node."""
+    return getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
 
 
 def string_of(node: ast.AST | None) -> str | None:
@@ -131,6 +141,11 @@ def is_main_guard(node: ast.stmt) -> bool:
     return names and any(isinstance(side, ast.Constant) and side.value == "__main__" for side in both)
 
 
+def has_main_guard(tree: ast.Module) -> bool:
+    """True for a file that does something where it is started, and not where it is imported."""
+    return any(is_main_guard(node) for node in tree.body)
+
+
 def block_of(node: ast.stmt) -> list[ast.stmt]:
     """The statements among which one stands."""
     return place_in_block(node)[0]
@@ -152,3 +167,18 @@ def is_property(node: ast.AST) -> bool:
         return False
     lasts = [last_name(decorator) for decorator in node.decorator_list]
     return any("property" in last or last in ("setter", "getter") for last in lasts)
+
+
+def variable(node: ast.AST) -> str:
+    """`x`, `self.x`, and the same of `x[0]`, `x.y.z` and `x.append`; empty for what is no variable."""
+    while isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+            return f"self.{node.attr}"
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def class_of_method(function: ast.AST | None) -> ast.ClassDef | None:
+    """The class whose method a function is."""
+    above = parent(function) if function is not None else None
+    return above if isinstance(above, ast.ClassDef) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 
 def module_name(path: str) -> str:
@@ -21,3 +22,17 @@ def import_base(path: str, node: ast.ImportFrom) -> str:
     package = module_name(path).split(".") if path.endswith("__init__.py") else module_name(path).split(".")[:-1]
     kept = package[: len(package) - (node.level - 1)] if node.level > 1 else package
     return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def imported_names(path: str, nodes: Iterable[ast.Import | ast.ImportFrom]) -> tuple[str, ...]:
+    """Full names that import statements of a file name, by place: modules, and what is taken from them
+    (`m.*` for all of it)."""
+    found: dict[str, None] = {}
+    for node in sorted(nodes, key=lambda item: (item.lineno, item.col_offset)):
+        if isinstance(node, ast.Import):
+            found.update((alias.name, None) for alias in node.names)
+            continue
+        base = import_base(path, node)
+        found[base] = None
+        found.update((f"{base}.{each.name}" if base else each.name, None) for each in node.names)
+    return tuple(found)

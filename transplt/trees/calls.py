@@ -136,6 +136,13 @@ def without_first(node: cst.CSTNode) -> cst.CSTNode:
     return call.with_changes(args=call.args[1:])
 
 
+def without_last(node: cst.CSTNode) -> cst.CSTNode:
+    """A call without its last argument, and without a comma behind the one that is last then."""
+    call = cst.ensure_type(node, cst.Call)
+    last = call.args[-2].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return call.with_changes(args=[*call.args[:-2], last])
+
+
 def only_argument(node: cst.CSTNode) -> cst.CSTNode:
     """The first argument of a call in place of the call."""
     return cst.ensure_type(node, cst.Call).args[0].value

@@ -111,9 +111,9 @@ def and_also(condition: str) -> Transform:
     return transform
 
 
-def only_if(condition: str) -> Transform:
-    """`x if condition else None` in place of `x`."""
-    return lambda node: cst.parse_expression(f"{code(node)} if {condition} else None")
+def only_if(condition: str, other: str = "None") -> Transform:
+    """`x if condition else None` in place of `x`, or another value than None."""
+    return lambda node: cst.parse_expression(f"{code(node)} if {condition} else {other}")
 
 
 def _method(node: cst.CSTNode) -> cst.Attribute:

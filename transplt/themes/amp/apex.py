@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.lines import indent_of
+from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.files import own_file
 from transplt.program.models import find_models
-from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
+from transplt.program.program import File, Program, enclosing_function, programs_around, reached_functions, text_of
+from transplt.program.steps import backward_passes
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
@@ -25,11 +26,10 @@ from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
 from transplt.themes.amp.apex_place import Initialization
-from transplt.themes.amp.apex_program import Apex, Clip, backwards_of, read_apex
+from transplt.themes.amp.apex_program import Apex, Clip, read_apex
 from transplt.themes.amp.apex_replacements import replace_kernels
 from transplt.themes.amp.flag import follow
 from transplt.themes.amp.inline import name_loss
-from transplt.themes.amp.mains import programs_around
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.trees.calls import without_any_argument
@@ -59,7 +59,7 @@ def _plan(writer: Writer) -> None:
     """Write the part of a program that stands in this file; nothing when any part of it cannot be written."""
     work = writer.work
     own = own_file(work)
-    trains = b".backward(" in work.source.utf8 and backwards_of(Program([own], work.project), own)
+    trains = b".backward(" in work.source.utf8 and backward_passes(own)
     if not trains and not _relevant(work):
         return
     programs = programs_around(work.project, own)
@@ -100,7 +100,7 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
         place = apex.place
         if (refused := _switched_off(apex, settings)) is not None:
             return refused
-        if settings.entry and (refused := _many_refused(apex, settings)) is not None:
+        if settings.entry and not settings.refusal and (refused := _many_refused(apex, settings)) is not None:
             return refused
         if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
             return refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import begins, call_of
 from transplt.syntax.scan import FUNCTIONS, statement
 
 #: Methods of a model that put it on a device.
@@ -51,7 +51,7 @@ def on_card(program: Program, slot: Slot, seen: set[Slot]) -> bool:
             above = program.slot(file, node)
             if above is None:
                 continue
-            if any(item.lineno < node.lineno for item in moves(program, file, above, enclosing_function(node))):
+            if any(begins(item) < begins(node) for item in moves(program, file, above, enclosing_function(node))):
                 return True
             if on_card(program, above, seen):
                 return True

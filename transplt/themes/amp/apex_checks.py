@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.lines import owns_its_lines
+from transplt.edits.parting import can_part
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.syntax.asks import by_place
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.asks import begins, by_place, ends
+from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.reading import zeroes
@@ -65,10 +65,10 @@ class Refused(Exception):
 
 
 def check_lines(file: File, node: ast.stmt) -> None:
-    """Lines can go in around a statement that shares its own with no other."""
-    if not owns_its_lines(file.source, node):
+    """Lines can go in around a statement, whose line is parted when it shares it."""
+    if not can_part(file.source, node):
         do = "write the statements on lines of their own and run transplt again"
-        raise Refused(file, node, "this line holds several statements", do)
+        raise Refused(file, node, "the statements of this line cannot be put on lines of their own", do)
 
 
 def check_file(program: Program, file: File, place: Initialization, level: str) -> None:
@@ -133,7 +133,7 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
         if not isinstance(above, ast.Attribute) or not above.attr.endswith("_") or above.attr == "zero_":
             continue
         function = enclosing_function(node)
-        early = file is place.file and node.lineno <= place.after.lineno
+        early = file is place.file and begins(node) < ends(place.after)
         if not any(one.file is file and enclosing_function(one.call) is function for one in passes) or early:
             continue
         names = {at.id for at in ast.walk(node) if isinstance(at, ast.Name)}
@@ -162,6 +162,9 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Initializat
         return
     if inside and func.attr in _OF_TENSORS:
         return
+    stored = statement(call)
+    if isinstance(stored, ast.Assign) and any(program.slot(file, item) in place.held for item in stored.targets):
+        return  # `model = model.Net()`: a module of this name makes it
     raise Refused(
         file, call,
         f"{text_of(file, func)}(...) runs a part of the model, and O2 casts only what the model itself is given",

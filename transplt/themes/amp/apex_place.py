@@ -11,17 +11,16 @@ from transplt.program.program import (
     Function,
     Program,
     Slot,
-    Value,
     enclosing_function,
     stores_of,
     text_of,
 )
 from transplt.program.training import find_training, lifted, loops_around
-from transplt.syntax.asks import block_of
+from transplt.program.values import origins, parameter_of
+from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
-from transplt.themes.amp.reading import parameter_of
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
@@ -45,39 +44,22 @@ class Initialization:
 
 def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
     """The variable in which what an expression holds was made, through parameters and other names; None if unsure."""
-    slot = program.slot(file, node)
-    return _origin(program, slot, set()) if slot is not None else None
-
-
-def _origin(program: Program, slot: Slot, seen: set[Slot]) -> Slot | None:
-    if slot in seen:
+    found = origins(program, file, node, _named, set())
+    slot = next(iter(found)) if len(found) == 1 else None
+    if slot is None or parameter_of(program, slot) is not None:
         return None
-    seen.add(slot)
-    values = [value for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
-    if parameter_of(program, slot) is None and any(not _is_name(value) for value in values):
-        return slot
-    found: set[Slot] = set()
-    for value in values:
-        if not _is_name(value):
-            continue
-        above = program.slot(value.file, value.node)
-        if above == slot:
-            continue
-        origin = _origin(program, above, seen) if above is not None else None
-        if origin is None:
-            return None
-        found.add(origin)
-    return found.pop() if len(found) == 1 else None
+    values = [value.node for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
+    return slot if any(_named(value) is None for value in values) else None
 
 
-def _is_name(value: Value) -> bool:
-    return value.index is None and isinstance(value.node, (ast.Name, ast.Attribute))
+def _named(node: ast.expr) -> ast.expr | None:
+    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
 def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Trouble:
     """The one place for some optimizers, or why there is none."""
-    stores = [item for origin in optimizers for item in stores_of(program, origin)]
-    if not stores or {origin for origin in optimizers if not stores_of(program, origin)}:
+    stores = [item for origin in optimizers for item in _made(program, origin)]
+    if not stores or {origin for origin in optimizers if not _made(program, origin)}:
         return None, None, "where the optimizer is made cannot be seen", ""
     file, first = stores[0]
     function = enclosing_function(first)
@@ -86,7 +68,7 @@ def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Tro
     place = Initialization(file, statement(first))
     bases: dict[Slot, ast.expr] = {}
     for origin in optimizers:
-        made = [node for _, node in stores_of(program, origin)]
+        made = [node for _, node in _made(program, origin)]
         place.optimizers.append(text_of(file, made[0]))
         for node in made:
             found = _models(program, file, statement(node), origin)
@@ -105,6 +87,12 @@ def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Tro
         place.held[slot] = slot
         _spread(program, place, slot)
     return _settle(program, place, stores, bases, function)
+
+
+def _made(program: Program, slot: Slot) -> list[tuple[File, ast.expr]]:
+    """Where a variable is given a model or an optimizer: not by `optimizer = None` ahead of a branch that makes it."""
+    every = stores_of(program, slot)
+    return [item for item in every if not isinstance(getattr(statement(item[1]), "value", None), ast.Constant)]
 
 
 def _settle(
@@ -134,7 +122,7 @@ def _settle(
         setups += moved
         setups += [
             statement(node)
-            for at, node in stores_of(program, slot)
+            for at, node in _made(program, slot)
             if at is file and enclosing_function(node) is function and statement(node) not in wraps
         ]
         if not moved and not on_card(program, slot, set()):
@@ -161,7 +149,7 @@ def _settle(
     sites = program.call_sites.get(_called(function), []) if function is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
         return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
-    for item in sorted(wraps, key=lambda node: node.lineno):
+    for item in sorted(wraps, key=begins):
         index = lifted(item, block)
         if index is not None and index <= last:
             if not movable(program, file, block, index, last):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
-from transplt.syntax.asks import by_place, keyword_of
+from transplt.program.steps import backward_passes
+from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
-from transplt.themes.amp.reading import class_of_method, is_closure, optimizer_stepped
 from transplt.themes.amp.steps import Step, step_of
 
 CLIPS = frozenset(
@@ -46,21 +47,6 @@ class Apex:
     loose: str = ""  # why gradients cannot be kept in one tensor (combine_grad)
 
 
-def backwards_of(program: Program, file: File) -> list[ast.Call]:
-    """The calls `loss.backward(...)` of a file, by place."""
-    found = []
-    for call in file.scan.calls:
-        func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr != "backward":
-            continue
-        function = enclosing_function(call)
-        own = function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function)
-        inherited = isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super"
-        if not own and not inherited and getattr(func.value, "id", "") != "ctx":
-            found.append(call)
-    return by_place(found)
-
-
 def read_apex(program: Program, level: str) -> Apex | Problem | None:
     """How a program gets apex; None for one that reaches no training."""
     reached = reached_functions(program)
@@ -68,7 +54,7 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
     passes = [
         (file, call)
         for file in program.files
-        for call in backwards_of(program, file)
+        for call in backward_passes(file)
         if (function := enclosing_function(call)) in reached or (function is None and file is main)
     ]
     if not passes:
@@ -168,17 +154,17 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             raise Refused(file, step.call, "the optimizers are in a list", _BY_HAND)
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    marks = [(item.lineno, None) for item in backwards_of(program, file) if enclosing_function(item) is function]
-    events: list[tuple[int, Step | None]] = sorted(
-        [*marks, *((step.call.lineno, step) for step in steps)], key=lambda item: item[0]
+    marks = [(ends(item), None) for item in backward_passes(file) if enclosing_function(item) is function]
+    events: list[tuple[tuple[int, int], Step | None]] = sorted(
+        [*marks, *((ends(step.call), step) for step in steps)], key=lambda item: item[0]
     )
     found: list[ast.expr] = []
-    for line, event in events:
-        if line <= call.lineno and event is None:
+    for place, event in events:
+        if place <= ends(call) and event is None:
             found = []
-        elif line > call.lineno and event is not None:
+        elif place > ends(call) and event is not None:
             found.append(event.optimizer)
-        elif line > call.lineno and found:
+        elif place > ends(call) and found:
             break
     if not found:
         raise Refused(file, call, "no step of an optimizer follows this backward pass", _BY_HAND)
@@ -194,7 +180,7 @@ def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]
         if call.args or call.keywords:
             raise Refused(file, call, *_CLOSURE)
         found.append(step_of(call, optimizer))
-    return sorted(found, key=lambda step: (step.call.lineno, step.call.col_offset))
+    return sorted(found, key=lambda step: begins(step.call))
 
 
 def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
@@ -209,6 +195,11 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
             optimizer = _optimizer_of(program, file, given, call, place)
             if given is not None and optimizer and (file.path, id(enclosing_function(call))) in training:
                 apex.clips.append(Clip(file, call, given, optimizer))
+            elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, behind=True)):
+                raise Refused(
+                    file, call, f"gradients are clipped here behind the step of {late}, which has used them already",
+                    "clip between the backward pass and the step, or run transplt with --opt-level O1",
+                )  # fmt: skip
             elif level == "O2":
                 raise Refused(
                     file, call, "which optimizer updates the parameters that are clipped here cannot be seen",
@@ -216,8 +207,13 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
                 )  # fmt: skip
 
 
-def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Initialization) -> str:
-    """The spelling of the optimizer that updates exactly the parameters `model.parameters()`."""
+def _optimizer_of(
+    program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Initialization, *, behind: bool = False
+) -> str:
+    """The spelling of the optimizer that updates exactly the parameters `model.parameters()`, and steps below the call.
+
+    With `behind` that of one that has taken its step above it.
+    """
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.func.attr != "parameters":
         return ""
     base: ast.expr = given.func.value
@@ -229,6 +225,6 @@ def _optimizer_of(program: Program, file: File, given: ast.expr | None, call: as
     if len(owner) != 1:
         return ""
     for step in _steps(program, file, enclosing_function(call)):
-        if origin_of(program, file, step.optimizer) == owner[0] and step.call.lineno > call.lineno:
+        if origin_of(program, file, step.optimizer) == owner[0] and (begins(step.call) < begins(call)) == behind:
             return text_of(file, step.optimizer)
     return ""

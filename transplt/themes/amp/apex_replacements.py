@@ -45,8 +45,20 @@ def replace_kernels(writer: Writer, *, fuse: bool = True) -> None:
         elif full in _LAYER_NORMS:
             _layer_norm(writer, call, done)
     drop_unused(writer, done, CODE)
+    _said_no_more(writer, done)
     if fuse and any(name == "fused-optimizer" for name, _ in work.settings.tune):
         _fuse(writer)
+
+
+def _said_no_more(writer: Writer, done: list[ast.expr]) -> None:
+    """What needs CUDA and was replaced wherever the file names it is nothing that is left."""
+    work = writer.work
+    names = {work.names.qualified(func) or "" for func in done}
+    named: list[ast.Name | ast.Attribute] = [node for every in work.scan.names.values() for node in every]
+    named += [node for every in work.scan.attributes.values() for node in every]
+    kept = {work.names.qualified(node) for node in named if isinstance(node.ctx, ast.Load) and node not in done}
+    gone = tuple(f"{name} " for name in names - kept)
+    work.withdraw_notes(lambda note: note.code == "NPU510" and note.message.startswith(gone or ("\n",)))
 
 
 def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) -> None:

@@ -1,115 +1,131 @@
 """The state of mixed precision in checkpoints: beside the optimizer's, and read only where a checkpoint has it.
 
-What is saved, under which key and where that may be, is what `scaler_checkpoints` and `apex_checkpoints` say.
+A checkpoint without it loads as before; the scale starts anew then. What is saved, and how it is spelled at a place,
+is what `scaler_checkpoints` and `apex_checkpoints` say.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from transplt.edits.lines import indent_unit
+from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
+from transplt.program.checkpoints import Holder, Loaded, Saved, free_key, states_loaded, states_saved
 from transplt.program.program import File, Program, text_of
-from transplt.syntax.asks import by_place, call_of
-from transplt.syntax.scan import parent, statement
-from transplt.themes.amp.reading import is_optimizer_object
+from transplt.syntax.scan import statement
 from transplt.trees.calls import followed_by
 from transplt.trees.displays import entry_behind
-
-#: Where the state of an optimizer goes: a row of a dict display, an argument of `dict(...)`, an entry of a dict that
-#: a statement of its own gives a value.
-Holder = ast.Dict | ast.keyword | ast.Subscript
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What goes into checkpoints, and what the records of it say."""
+    """What goes into checkpoints, and what the records of it say. It goes by the first of the keys that is free.
 
-    key: str
+    Several of a kind go by their own names.
+    """
+
+    keys: tuple[str, ...]
     code: str
     saved: str
     loaded: str
+    what: str  # in "the optimizer's state is saved here without ..."
+    left: str  # the code of what is left to a person
 
 
-def uses(program: Program, file: File, method: str) -> list[ast.Call]:
-    """The calls of a method of optimizers, by place."""
-    found = []
-    for node in file.scan.attributes.get(method, ()):
-        call = call_of(node)
-        if call is not None and is_optimizer_object(program, file, node.value):
-            found.append(call)
-    return by_place(found)
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How the object whose state it is goes by at a place, and the flag it follows there; `why` it is not written.
+
+    `apart`: there are several of them, and each goes into the checkpoint under its own name.
+    """
+
+    names: tuple[str, ...]
+    apart: bool = False
+    flag: str = ""
+    why: str = ""
+    help: str = ""
 
 
-def is_copied(file: File, call: ast.Call) -> bool:
-    """True for `copy.deepcopy(optimizer.state_dict())`: that is kept for a while, not saved."""
-    above = parent(call)
-    return isinstance(above, ast.Call) and text_of(file, above.func).endswith("copy")
+def write_states(
+    writer: Writer, program: Program, file: File, state: State, spelled: Callable[[ast.Call], Spelling]
+) -> bool:
+    """Save and load a state where the file does so with that of an optimizer; False where it does neither."""
+    saved, loaded = states_saved(program, file), states_loaded(program, file)
+    for item in saved:
+        at = spelled(item.call)
+        keys = keys_of(program, file, state, at)
+        if at.why or item.holder is None or not _has_room(writer, item):
+            why = at.why or f"the optimizer's state is saved here without {state.what}"
+            rows = ", ".join(f'"{key}": {name}.state_dict()' for key, name in keys.items())
+            writer.left(item.call, why, f"save {rows} beside it{at.help}", state.left)
+        else:
+            follows = f" if {at.flag} else None" if at.flag else ""
+            texts = {key: f"{name}.state_dict(){follows}" for key, name in keys.items()}
+            _save(writer, file, state, item.holder, item.call, texts)
+    for each in loaded:
+        at = spelled(each.call)
+        keys = keys_of(program, file, state, at)
+        if at.why or each.given is None or not writer.fits(statement(each.call)):
+            why = at.why or f"the optimizer's state is loaded here without {state.what}"
+            calls = ", ".join(f'{name}.load_state_dict(checkpoint["{key}"])' for key, name in keys.items())
+            writer.left(each.call, why, f"if the checkpoint has it, {calls}{at.help}", state.left)
+        else:
+            _load(writer, file, state, each, each.given, keys, at.flag)
+    return bool(saved or loaded)
 
 
-def holder_of(writer: Writer, call: ast.Call) -> Holder | None:
-    """Where a state is put; None where another one cannot be put beside it."""
-    above, stored = parent(call), statement(call)
-    if isinstance(above, ast.Dict):
-        return above
-    if isinstance(above, ast.keyword):
-        func = getattr(parent(above), "func", None)
-        return above if isinstance(func, ast.Name) and func.id == "dict" else None
-    if isinstance(stored, ast.Assign) and stored.value is call and writer.fits(stored):
-        target = stored.targets[0]
-        return target if isinstance(target, ast.Subscript) else None
-    return None
+def keys_of(program: Program, file: File, state: State, at: Spelling) -> dict[str, str]:
+    """The objects whose states go into the checkpoints of a file, by their keys."""
+    if not at.apart:
+        return {free_key(program.project, file, state.keys): at.names[0]}
+    found: dict[str, str] = {}
+    for name in at.names:
+        key = name.rpartition(".")[2]
+        found[free_key(program.project, file, (key, f"{key}_state"))] = name
+    return found
 
 
-def has_key(holder: Holder, state: State) -> bool:
-    """True for a dict display that has the key of a state already."""
-    return isinstance(holder, ast.Dict) and any(getattr(key, "value", "") == state.key for key in holder.keys)
+def _has_room(writer: Writer, item: Saved) -> bool:
+    return not isinstance(item.holder, ast.Subscript) or writer.fits(statement(item.call))
 
 
-def save(writer: Writer, file: File, state: State, holder: Holder, value: ast.expr, text: str) -> None:
-    """Put `text` beside the state of an optimizer, which is `value` in its holder."""
-    if isinstance(holder, ast.Dict):
-        key = holder.keys[holder.values.index(value)]
-        row = entry_behind(f"{_quoted(file, key, state)}: {text}", _between_rows(file, key))
-        writer.rewrite(value, state.code, state.saved, row, apart=True)
-    elif isinstance(holder, ast.keyword):
-        writer.rewrite(value, state.code, state.saved, followed_by(f"{state.key}={text}"), apart=True)
-    else:
-        line = f"{text_of(file, holder.value)}[{_quoted(file, holder.slice, state)}] = {text}"
-        writer.after(statement(value), [line], state.code, state.saved)
-
-
-def checkpoint_of(writer: Writer, call: ast.Call) -> ast.Subscript | None:
-    """`checkpoint["optimizer"]` of `optimizer.load_state_dict(checkpoint["optimizer"])` on lines of its own."""
-    stored, given = statement(call), call.args[0] if call.args else None
-    if (
-        isinstance(stored, ast.Expr)
-        and stored.value is call
-        and isinstance(given, ast.Subscript)
-        and isinstance(given.value, (ast.Name, ast.Attribute))
-        and isinstance(given.slice, ast.Constant)
-        and writer.fits(stored)
-    ):
-        return given
-    return None
-
-
-def load(
-    writer: Writer, file: File, state: State, call: ast.Call, given: ast.Subscript, name: str, flag: str = ""
+def _save(
+    writer: Writer, file: File, state: State, holder: Holder, value: ast.Call, texts: Mapping[str, str]
 ) -> None:
-    """Load a state of `name` behind that of an optimizer; with a flag only if that is set where the program runs."""
-    base, key = text_of(file, given.value), _quoted(file, given.slice, state)
-    test = f"{flag} and {base}.get({key})" if flag else f"{key} in {base}"
-    unit = indent_unit(writer.work.source, writer.work.scan.tree)
-    lines = [f"if {test}:", f"{unit}{name}.load_state_dict({base}[{key}])"]
-    writer.after(statement(call), lines, state.code, state.loaded)
+    """Put `texts`, by their keys, beside the state of an optimizer, which is `value` in its holder."""
+    if isinstance(holder, ast.Dict):
+        beside = holder.keys[holder.values.index(value)]
+        between = _between_rows(file, beside)
+        rows = between.join(f"{_quoted(file, beside, key)}: {text}" for key, text in texts.items())
+        writer.rewrite(value, state.code, state.saved, entry_behind(rows, between), apart=True)
+    elif isinstance(holder, ast.keyword):
+        rows = ", ".join(f"{key}={text}" for key, text in texts.items())
+        writer.rewrite(value, state.code, state.saved, followed_by(rows), apart=True)
+    else:
+        base = text_of(file, holder.value)
+        lines = [f"{base}[{_quoted(file, holder.slice, key)}] = {text}" for key, text in texts.items()]
+        writer.after(statement(value), lines, state.code, state.saved)
 
 
-def _quoted(file: File, beside: ast.expr | None, state: State) -> str:
-    """The key of a state in the quotes of another key."""
+def _load(
+    writer: Writer, file: File, state: State, item: Loaded, given: ast.Subscript, keys: Mapping[str, str], flag: str
+) -> None:
+    """Load states behind that of an optimizer; with a flag only if that is set where the program runs."""
+    base, unit = text_of(file, given.value), indent_unit(writer.work.source, writer.work.scan.tree)
+    lines = []
+    for key, name in keys.items():
+        quoted = _quoted(file, given.slice, key)
+        test = f"{flag} and {base}.get({quoted})" if flag else f"{quoted} in {base}"
+        lines += [f"if {test}:", f"{unit}{name}.load_state_dict({base}[{quoted}])"]
+    writer.after(statement(item.call), lines, state.code, state.loaded)
+
+
+def _quoted(file: File, beside: ast.expr | None, key: str) -> str:
+    """A key in the quotes of another key."""
     quote = "'" if beside is not None and text_of(file, beside).startswith("'") else '"'
-    return f"{quote}{state.key}{quote}"
+    return f"{quote}{key}{quote}"
 
 
 def _between_rows(file: File, key: ast.expr | None) -> str:

@@ -11,10 +11,10 @@ import re
 
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import block_of, by_place, last_name
+from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.float_only import is_float_only
-from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, variable, writes
+from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads, runs_network, writes
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.spelling import Spelling
 
@@ -23,7 +23,14 @@ _HARMLESS = frozenset(
     "argmax max topk argsort shape size dim data detach cpu ndim sigmoid softmax log_softmax float view reshape"
     " squeeze unsqueeze permute transpose contiguous item".split()
 )
-_METRICS = re.compile(r"accuracy|^acc|argmax|topk|^max$|softmax|^len$|^print$|correct", re.I)
+#: What is left of an output behind these is the same in half precision, but for ties.
+_ENDS = frozenset({"argmax", "argsort", "shape", "size", "dim", "ndim"})
+#: These give numbers and where they stand.
+_BOTH = frozenset({"max", "topk"})
+_SOFT = frozenset({"softmax", "log_softmax", "sigmoid"})
+_METRICS = re.compile(r"accuracy|^acc|argmax|^len$|^print$|correct", re.I)
+#: What compares an output with a number.
+_THRESHOLDS = frozenset("gt lt ge le round where masked_fill greater less bool threshold histc bucketize".split())
 
 
 def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> list[list[ast.stmt]]:
@@ -46,7 +53,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
         taken |= {id(at) for item in region for at in ast.walk(item)}
         if not all(writer.fits(item) for item in (region[0], region[-1])):
             continue
-        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, region):
+        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, call, region):
             continue
         message = "evaluation under autocast, as in training"
         writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
@@ -107,10 +114,12 @@ def _is_unsafe(unit: Unit, region: list[ast.stmt]) -> bool:
     )
 
 
-def _harmless(unit: Unit, region: list[ast.stmt]) -> bool:
+def _harmless(unit: Unit, call: ast.Call, region: list[ast.stmt]) -> bool:
     """True when what leaves a region in half precision is used for nothing that needs float32."""
     first = region[0]
     if isinstance(first, ast.Return):
+        return False
+    if _compared(call, first):
         return False
     outputs = writes(first) if isinstance(first, ast.Assign) else set()
     inside = {id(at) for item in region for at in ast.walk(item)}
@@ -122,11 +131,25 @@ def _harmless(unit: Unit, region: list[ast.stmt]) -> bool:
             and isinstance(at.ctx, ast.Load)
             and at.id in outputs
             and id(at) not in inside
-            and at.lineno > first.lineno
+            and begins(at) >= ends(first)
             and not _harmless_use(at)
         ):
             return False
     return all(not name.startswith("self.") for name in outputs)
+
+
+def _compared(call: ast.Call, stmt: ast.stmt) -> bool:
+    """True for an output that the statement itself compares with a number: a mask of it would hang on the precision."""
+    at: ast.AST = call
+    while at is not stmt:
+        above = parent(at)
+        name = last_name(at.func) if isinstance(at, ast.Call) else getattr(above, "attr", "")
+        if name in _ENDS:
+            return False
+        if isinstance(above, ast.Compare) or (isinstance(at, ast.Call) and name in _THRESHOLDS):
+            return True
+        at = above
+    return False
 
 
 def _harmless_use(node: ast.Name) -> bool:
@@ -136,13 +159,35 @@ def _harmless_use(node: ast.Name) -> bool:
         if isinstance(above, ast.Attribute):
             if above.attr not in _HARMLESS:
                 return False
-            if above.attr in ("argmax", "max", "topk", "argsort", "shape", "size", "dim", "ndim", "float"):
+            if above.attr in _ENDS:
                 return True
+            if above.attr in _BOTH:
+                return _takes_places(parent(above))
             at = above
-        elif above.__class__ in (ast.Subscript, ast.Call) and at in (
-            getattr(above, "value", None),
-            getattr(above, "func", None),
-        ):
+        elif isinstance(above, ast.Call) and above.func is not at:
+            name = last_name(above.func)
+            if name in _BOTH:
+                return _takes_places(above)
+            if name not in _SOFT:
+                return bool(_METRICS.search(name))
+            at = above
+        elif (isinstance(above, ast.Subscript) and above.value is at) or isinstance(above, ast.Call):
             at = above
         else:
-            return isinstance(above, ast.Call) and bool(_METRICS.search(last_name(above.func)))
+            return False
+
+
+def _takes_places(call: ast.AST) -> bool:
+    """True where only the second of what `max` and `topk` give is used: `_, predicted = torch.max(outputs, 1)`."""
+    above = parent(call)
+    if isinstance(above, ast.Subscript):
+        return isinstance(above.slice, ast.Constant) and above.slice.value == 1
+    if isinstance(above, ast.Attribute):
+        return above.attr == "indices"
+    target = above.targets[0] if isinstance(above, ast.Assign) else None
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[0], ast.Name):
+        return False
+    name = target.elts[0]
+    scope = next(at for at in chain(call) if isinstance(at, (*FUNCTIONS, ast.Module)))
+    used = (at for at in ast.walk(scope) if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load))
+    return name.id == "_" or not any(at.id == name.id for at in used)

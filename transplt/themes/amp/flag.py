@@ -11,17 +11,16 @@ from dataclasses import dataclass
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.lines import owns_its_lines
+from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.program.files import own_file
-from transplt.program.program import File, Program, enclosing_function, reached_functions, text_of
+from transplt.program.program import File, Program, enclosing_function, programs_around, reached_functions, text_of
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
-from transplt.syntax.asks import block_of
+from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_program import Apex, read_apex
 from transplt.themes.amp.float_only import unsafe_under_autocast
-from transplt.themes.amp.mains import programs_around
 from transplt.themes.amp.parsed_options import PARSERS, reads_options, visible
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit, units_of
@@ -111,7 +110,7 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
         and isinstance(item.value.func, ast.Attribute)
         and item.value.func.attr == "add_argument"
         and program.slot(file, item.value.func.value) == slot
-        and item.lineno < stored.lineno
+        and begins(item) < begins(stored)
     ]
     quote = '"'
     if options:
@@ -121,8 +120,8 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
             quote = "'"
     if "transplt:" in file.source.line_text((options[-1] if options else stored).lineno):
         return NoFlag("a comment keeps the option out of the parser", file, call)
-    if not owns_its_lines(file.source, options[-1] if options else stored):
-        return NoFlag("the parser's line holds several statements", file, call)
+    if not can_part(file.source, options[-1] if options else stored):
+        return NoFlag("the statements of the parser's line cannot be put on lines of their own", file, call)
     return Flag(file, text_of(file, base), options[-1] if options else None, stored, quote)
 
 
@@ -204,6 +203,4 @@ def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
 def _flagged(unit: Unit, settings: Settings) -> list[ast.stmt]:
     """The statements beside which the code of a unit reads the flag."""
     found = [region[0] for region in unit.regions] or [statement(unit.first)]
-    if settings.amp_dtype == "float16" and unit.home is not None:
-        found += [*unit.home.after, *([unit.home.above] if unit.home.above is not None else [])]
-    return found
+    return [*found, *(unit.making if settings.amp_dtype == "float16" else ())]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Program
+from transplt.program.values import values_of
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.amp.reading import in_functions, values_of
+from transplt.themes.amp.reading import in_functions
 from transplt.themes.amp.shape import Unit, calls_in_regions
 
 #: torch raises for these under autocast (torch/_prims_common and the list "Prefer binary_cross_entropy_with_logits").

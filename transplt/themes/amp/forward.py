@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program.program import File, Program
-from transplt.syntax.asks import block_of
+from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.reading import own_nodes, reads, runs_network, writes
 
@@ -36,7 +36,7 @@ def forward_regions(
     regions: list[list[ast.stmt]] = []
     for block, indices in wanted.values():
         regions += _runs(program, file, block, indices, barriers, known)
-    regions.sort(key=lambda region: region[0].lineno)
+    regions.sort(key=lambda region: begins(region[0]))
     return regions, missing
 
 
@@ -52,7 +52,7 @@ def with_inline(regions: list[list[ast.stmt]], losses: list[ast.expr], barriers:
             found.append([stmt])
         else:
             found[found.index(region)] = block[block.index(region[0]) : end + 1]
-    return sorted(found, key=lambda item: item[0].lineno)
+    return sorted(found, key=lambda item: begins(item[0]))
 
 
 def is_compute(program: Program, file: File, node: ast.AST, known: set[str]) -> bool:

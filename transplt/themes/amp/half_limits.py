@@ -9,11 +9,12 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import call_of, is_dotted
-from transplt.themes.amp.reading import networks, own_nodes, runs_network, variable
+from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
+from transplt.themes.amp.reading import networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.theme import wanted, writer_for
+from transplt.themes.tunings.values import scripted
 from transplt.trees.expressions import between, method_called
 
 fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="amp:native")
@@ -56,7 +57,7 @@ def _fit(writer: Writer) -> None:
         source = writer.work.source
         tensor, written_number = (source.slice(*source.extent(node)) for node in (call.func.value, value))
         inner, end = ("max", "min") if number < 0 else ("min", "max")
-        if _is_float(value) and is_dotted(call.func.value):
+        if _is_float(value) and is_dotted(call.func.value) and not scripted(writer.work, call):
             fitted = between(f"{inner}(", f", {writer.torch}.finfo({tensor}.dtype).{end})")
             writer.change(value, "NPU740", f"{written_number} does not fit float16", fitted)
             continue
@@ -99,7 +100,7 @@ def write_arrays(writer: Writer, unit: Unit, regions: list[list[ast.stmt]]) -> N
                     outputs.add(target.id)
         function = enclosing_function(region[0])
         for node in file.scan.attributes.get("numpy", ()):
-            later = enclosing_function(node) is function and node.lineno > region[0].lineno
+            later = enclosing_function(node) is function and begins(node) >= ends(region[0])
             if later and _root(node.value) in outputs and call_of(node) is not None:
                 message = "NumPy has no bfloat16: the output becomes float32"
                 writer.rewrite(node.value, "NPU740", message, method_called("float"), apart=True)

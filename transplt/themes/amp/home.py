@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transplt.program.imports import imports_of
+from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
 from transplt.program.training import lifted, loops_around
-from transplt.syntax.asks import block_of, call_of
+from transplt.syntax.asks import begins, block_of, by_place, call_of, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
-from transplt.themes.amp.connected import importers
-from transplt.themes.amp.reading import class_of_method, is_optimizer_object, variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +32,20 @@ class Home:
     hands: tuple[tuple[ast.Call, ast.expr], ...] = ()
 
 
-def find_home(program: Program, file: File, optimizers: list[ast.expr]) -> Home | str:
-    """The home beside some optimizers of one function or class, or why there is none."""
+def find_home(program: Program, file: File, optimizers: list[ast.expr], uses: Sequence[ast.AST] = ()) -> Home | str:
+    """The home beside some optimizers of one function or class, or why there is none; `uses` are further places that
+    need what is made there.
+    """
     function = enclosing_function(optimizers[0])
     cls = class_of_method(function)
     names = {variable(_source(node)) for node in optimizers}
     if all(name.startswith("self.") for name in names):
-        return _in_class(program, file, cls, names) or _in_module(file, function)
+        return _in_class(program, file, cls, names, [*optimizers, *uses]) or _in_module(file, function)
     if any(name.startswith("self.") or not name for name in names) or any(
         not isinstance(_source(node), (ast.Name, ast.Subscript)) for node in optimizers
     ):
         return "what holds the optimizer cannot be seen"
-    found = _beside(program, file, [_source(node) for node in optimizers], 0)
+    found = _beside(program, file, [_source(node) for node in optimizers], [*optimizers, *uses], 0)
     if found is None or (found.takes and _passed_around(program, file, found)):
         return _in_module(file, function)
     return found
@@ -64,8 +67,10 @@ def _source(node: ast.expr) -> ast.expr:
     return node
 
 
-def _in_class(program: Program, file: File, cls: ast.ClassDef | None, names: set[str]) -> Home | None:
-    """Behind the last statement that makes the optimizers in one method; None when a class above or below does too."""
+def _in_class(
+    program: Program, file: File, cls: ast.ClassDef | None, names: set[str], uses: Sequence[ast.AST]
+) -> Home | None:
+    """Behind the statements that make the optimizers in one method; None when a class above or below does too."""
     if cls is None:
         return None
     stores = [
@@ -80,14 +85,15 @@ def _in_class(program: Program, file: File, cls: ast.ClassDef | None, names: set
         return None
     if _made_below(program, file, cls, {name.partition(".")[2] for name in names}):
         return None
-    last = _last_of([statement(store) for store in stores])
+    made = [[statement(store) for store in stores if variable(store) == name] for name in sorted(names)]
+    last = _in_time(file, made, uses)
     return Home("attribute", (last,)) if last is not None else None
 
 
 def _made_below(program: Program, file: File, cls: ast.ClassDef, attributes: set[str]) -> bool:
     """True when a class that may be derived from this one makes the optimizers itself."""
     project = program.project
-    every = [(path, project.sources[path]) for path in importers(project, file.path)]
+    every = [(path, project.sources[path]) for path in imports_of(project).above(file.path)]
     for path, data in [(file.path, file.source.encode(file.source.utf8)), *every]:
         if not any(f"self.{name}".encode() in data for name in attributes):
             continue
@@ -105,7 +111,9 @@ def _inside(node: ast.AST, cls: ast.ClassDef) -> bool:
     return any(above is cls for above in chain(node))
 
 
-def _beside(program: Program, file: File, optimizers: list[ast.expr], depth: int) -> Home | None:
+def _beside(
+    program: Program, file: File, optimizers: list[ast.expr], uses: Sequence[ast.AST], depth: int
+) -> Home | None:
     """The home in the scope that binds the optimizers, through the callers when they are parameters."""
     found = []
     for node in optimizers:
@@ -126,35 +134,72 @@ def _beside(program: Program, file: File, optimizers: list[ast.expr], depth: int
         return _through_callers(program, file, function, parameters, depth) if isinstance(function, FUNCTIONS) else None
     if kinds != {"assign"}:
         return None
-    return _behind(bindings, optimizers[0])
+    return _behind(file, found[0][0].node, [every for _, every in found], uses)
 
 
-def _behind(bindings: list[Binding], use: ast.expr) -> Home | None:
-    made = [binding.node for binding in bindings]
-    if any(isinstance(parent(node), (ast.For, ast.AsyncFor, ast.comprehension)) for node in made):
+def _behind(file: File, scope: ast.AST, bindings: list[list[Binding]], uses: Sequence[ast.AST]) -> Home | None:
+    made = [[binding.node for binding in every] for every in bindings]
+    nodes = [node for every in made for node in every]
+    if any(isinstance(parent(node), (ast.For, ast.AsyncFor, ast.comprehension)) for node in nodes):
         return None
-    last = _last_of([statement(node) for node in made])
+    if any((enclosing_function(node) or file.scan.tree) is not scope for node in nodes):
+        return None  # a function makes it with `global`: a variable there would be its own
+    last = _in_time(file, [[statement(node) for node in every] for every in made], uses)
     if last is None:
         return None
-    if enclosing_function(last) is enclosing_function(use):
-        around = loops_around(last)
-        if around and loops_around(use) and around[0] is loops_around(use)[0]:
+    function = enclosing_function(last)
+    around = loops_around(last)
+    for use in uses:
+        if enclosing_function(use) is function and around and loops_around(use) and around[0] is loops_around(use)[0]:
             return None  # a new optimizer for each step
     return Home("local", (last,))
 
 
-def _last_of(stores: list[ast.stmt]) -> ast.stmt | None:
-    """The last of some statements, lifted to the block that holds them all; None when no block does."""
+def _in_time(file: File, made: list[list[ast.stmt]], uses: Sequence[ast.AST]) -> ast.stmt | None:
+    """The statement behind which all optimizers are made, and nothing has used one yet; None where there is none.
+
+    `made` are the statements that make each of them. Of several that are made one after the other, it is the last;
+    one that is made anew after the training has begun goes on with what was there.
+    """
+    stores = by_place(store for every in made for store in every)
+    function = enclosing_function(stores[0])
+    here = [use for use in uses if enclosing_function(use) is function]
     block = block_of(stores[0])
-    while True:
-        places = [lifted(store, block) for store in stores]
-        known = [place for place in places if place is not None]
-        if len(known) == len(places):
-            return block[max(known)]
+    needed = [*here, *(min(every, key=begins) for every in made)]
+    while (apart := any(lifted(node, block) is None for node in needed)) or (not here and _is_branch(block)):
         above = parent(block[0])
+        while not isinstance(above, (ast.stmt, ast.Module)):
+            above = parent(above)  # an except clause, a case
         if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
             return None
+        if not here and _may_train(file, [above], elsewhere=True):
+            if apart or any(lifted(store, block) is None for store in stores):
+                return None
+            break
         block = block_of(above)
+    places = sorted({index for store in stores if (index := lifted(store, block)) is not None})
+    end = min((index for use in here if (index := lifted(use, block)) is not None), default=len(block))
+    last = None
+    for place in places:
+        if place >= end or (last is not None and _may_train(file, block[last + 1 : place + 1], len(here) < len(uses))):
+            break
+        last = place
+    return block[last] if last is not None else None
+
+
+def _is_branch(block: list[ast.stmt]) -> bool:
+    return isinstance(parent(block[0]), (ast.If, ast.Try, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.match_case))
+
+
+def _may_train(file: File, statements: list[ast.stmt], elsewhere: bool) -> bool:
+    """True for statements that may run code `elsewhere`: a function of the file."""
+    names = {function.name for function in file.scan.functions} if elsewhere else set()
+    return any(
+        isinstance(at, (ast.Name, ast.Attribute)) and (at.id if isinstance(at, ast.Name) else at.attr) in names
+        for item in statements
+        if not isinstance(item, (*FUNCTIONS, ast.ClassDef))
+        for at in ast.walk(item)
+    )
 
 
 def _through_callers(
@@ -182,7 +227,8 @@ def _through_callers(
         arguments = [given.get(arg.arg) for arg in parameters]
         if not all(isinstance(item, ast.Name) for item in arguments):
             return None
-        home = _beside(program, file, [item for item in arguments if item is not None], depth + 1)
+        handed = [item for item in arguments if item is not None]
+        home = _beside(program, file, handed, [call], depth + 1)
         if home is None:
             return None
         homes.append(home)
@@ -197,7 +243,7 @@ def _through_callers(
     more = {(id(item[0]), id(item[1])): item for home in homes for item in home.hands}
     return Home(
         "local",
-        tuple(sorted(after.values(), key=lambda item: item.lineno)),
+        tuple(by_place(after.values())),
         takes=((function, last), *takes.values()),
         hands=(*hands, *more.values()),
     )

@@ -10,6 +10,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.program.cards import puts_on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.evaluation import write_evaluation
@@ -17,6 +18,9 @@ from transplt.themes.amp.float_only import unsafe_under_autocast
 from transplt.themes.amp.half_limits import write_arrays
 from transplt.themes.amp.home import Home
 from transplt.themes.amp.inline import name_loss
+from transplt.themes.amp.parts import Part
+from transplt.themes.amp.precision import gradients_off
+from transplt.themes.amp.reading import makes_models
 from transplt.themes.amp.recognise import already, sharded
 from transplt.themes.amp.scaler_checkpoints import write_checkpoints
 from transplt.themes.amp.shape import Backward, Problem, Unit, find_units
@@ -36,12 +40,14 @@ _SCALER = "a GradScaler, which lives as long as the optimizer"
 class Names:
     """New names, and the functions (None for the module) that each is used in: two functions may use the same.
 
-    `handed` are the scalers that calls hand over, behind which argument.
+    `handed` are the scalers that calls hand over, behind which argument; `above` are those that are variables of the
+    file, by the statement that they go above.
     """
 
     scalers: dict[tuple[object, ...], str] = field(default_factory=dict)
     used: dict[str, list[ast.AST | None]] = field(default_factory=dict)
     handed: dict[ast.expr, list[str]] = field(default_factory=dict)
+    above: dict[ast.stmt, list[str]] = field(default_factory=dict)
 
     def name(self, writer: Writer, wanted: tuple[str, ...], places: Sequence[ast.AST | None]) -> str:
         """The first name that is free, or that stands in other functions only."""
@@ -73,27 +79,40 @@ def _write(writer: Writer, units: list[Unit]) -> None:
             "NPU743",
         )
         return
+    program = units[0].program
+    if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+        writer.left(
+            units[0].first,
+            "no mixed precision here: nothing in sight puts anything of this program on a card",
+            'move the model and its data there, model.to("npu"), and run transplt again',
+            "NPU743",
+        )
+        return
     # Asking the writer for the name of torch imports it: nothing is to change where nothing is written.
     spelling = spelling_of("torch", writer.work.settings, units[0].program, units[0].file)
     names = Names()
-    done: list[tuple[Unit, str]] = []
+    done: list[tuple[Part, str]] = []
+    written: list[Unit] = []
     for unit in units:
         problem = next((item for item in _problems(writer, spelling, unit)), None)
         if problem is not None:
             writer.left(problem.node, f"no mixed precision here: {problem.why}", problem.do, "NPU743")
             continue
         spelling = replace(spelling, torch=writer.torch)
-        scaler = _make(writer, spelling, unit, names) if spelling.scales else ""
-        _unit(writer, spelling, unit, scaler, names)
-        done.append((unit, scaler))
+        made = [(part, _make(writer, spelling, part, names) if spelling.scales else "") for part in unit.parts]
+        _unit(writer, spelling, unit, made, names)
+        done += made
+        written.append(unit)
     for argument, scalers in names.handed.items():
         writer.rewrite(argument, "NPU741", "the scaler is handed over", followed_by(", ".join(scalers)), apart=True)
-    if done:
-        regions = write_evaluation(writer, spelling, [unit for unit, _ in done])
+    for node, lines in names.above.items():
+        _above(writer, node, lines)
+    if written:
+        regions = write_evaluation(writer, spelling, written)
         if spelling.scales:
             write_checkpoints(writer, done)
         else:
-            write_arrays(writer, units[0], [*regions, *(region for unit, _ in done for region in unit.regions)])
+            write_arrays(writer, units[0], [*regions, *(region for unit in written for region in unit.regions)])
 
 
 def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
@@ -115,16 +134,15 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     lines += [statement(item.call) for item in unit.backwards]
     if spelling.scales:
         lines += [
-            *unit.updates,
-            *unit.exits,
+            *(item for part in unit.parts for item in (*part.updates, *part.exits)),
             *(read.before for read in unit.reads),
-            *(unit.home.after if unit.home else ()),
+            *(item for part in unit.parts if part.home for item in part.home.after),
         ]
         lines += [statement(step.call) for step in unit.steps]
     crowded = next((item for item in lines if not writer.fits(item)), None)
     if crowded is not None:
         do = "write the statements on lines of their own and run transplt again"
-        found.append(Problem(crowded, "this line holds several statements", do))
+        found.append(Problem(crowded, "the statements of this line cannot be put on lines of their own", do))
     blind = next((item for item in _flagged(spelling, unit) if spelling.enabled(item) is None), None)
     if blind is not None:
         do = "hand the options over to this code, or leave --amp-flag out"
@@ -134,31 +152,36 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
 
 def _flagged(spelling: Spelling, unit: Unit) -> list[ast.stmt]:
     """The statements beside which the flag is written."""
-    found = [region[0] for region in unit.regions]
-    if spelling.scales and unit.home is not None:
-        found += [*unit.home.after, *([unit.home.above] if unit.home.above is not None else [])]
-    return found
+    return [*(region[0] for region in unit.regions), *(unit.making if spelling.scales else ())]
 
 
-def _unit(writer: Writer, spelling: Spelling, unit: Unit, scaler: str, names: Names) -> None:
+def _unit(writer: Writer, spelling: Spelling, unit: Unit, made: list[tuple[Part, str]], names: Names) -> None:
     for region in unit.regions:
-        writer.wrap(region, spelling.autocast(region[0]), "NPU740", CAST)
+        cached = not gradients_off(unit.program, unit.file, region)
+        writer.wrap(region, spelling.autocast(region[0], cached=cached), "NPU740", CAST)
+    scalers = {id(call): scaler for part, scaler in made for call in part.backwards}
     for backward in unit.backwards:
+        scaler = scalers.get(id(backward.call), "")
         if backward.inline:
             _inline(writer, backward, scaler, names)
         elif scaler:
             _change(writer, backward.call, "the loss is scaled for its backward pass", scaled_by(scaler))
-    if not scaler:
-        return
-    for read in unit.reads:
-        text = f"{scaler}.unscale_({text_of(unit.file, read.optimizer)})"
-        writer.before(read.before, [text], "NPU741", "gradients are unscaled before they are clipped or read")
-    for step in unit.steps:
+    for read in unit.reads if spelling.scales else ():
+        text = text_of(unit.file, read.optimizer)
+        scaler = next(scaler for part, scaler in made if text in part.texts)
+        lines = [f"{scaler}.unscale_({text})"]
+        writer.before(read.before, lines, "NPU741", "gradients are unscaled before they are clipped or read")
+    for part, scaler in made if spelling.scales else ():
+        _part(writer, part, scaler)
+
+
+def _part(writer: Writer, part: Part, scaler: str) -> None:
+    for step in part.steps:
         message = "the scaler takes the step, and skips it after an overflow"
         _change(writer, step.call, message, handed_to(f"{scaler}.step"))
-    for way in unit.exits:
+    for way in part.exits:
         writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is adapted where an iteration ends early")
-    for last in unit.updates:
+    for last in part.updates:
         writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is adapted after the steps of an iteration")
 
 
@@ -179,20 +202,21 @@ def _inline(writer: Writer, backward: Backward, scaler: str, names: Names) -> No
     writer.after(stmt, [f"{loss}{rest}"], code, "the backward pass of the loss", verbatim_from=0)
 
 
-def _make(writer: Writer, spelling: Spelling, unit: Unit, names: Names) -> str:
-    """The scaler's name in the unit; the scaler is made and handed over where that was not done for another unit."""
-    home = unit.home
+def _make(writer: Writer, spelling: Spelling, part: Part, names: Names) -> str:
+    """The scaler's name in a part; the scaler is made and handed over where that was not done for another one."""
+    home = part.home
     assert home is not None
-    key: tuple[object, ...] = (home.kind, *(id(item) for item in home.after))
+    mark = "" if home.after else " ".join(sorted(part.texts))
+    key: tuple[object, ...] = (home.kind, part.mark or mark, *(id(item) for item in home.after))
     known = names.scalers
     if key in known:
         name = known[key]
     else:
-        name = known[key] = _name(writer, unit, home, names)
+        name = known[key] = _name(writer, part, home, names)
         for after in home.after:
             writer.after(after, [f"{name} = {spelling.scaler(after)}"], "NPU741", _SCALER)
         if home.above is not None:
-            _above(writer, home.above, f"{name} = {spelling.scaler(home.above)}")
+            names.above.setdefault(home.above, []).append(f"{name} = {spelling.scaler(home.above)}")
     for function, arg in home.takes:
         if (id(function), name) not in known:
             known[(id(function), name)] = name
@@ -206,21 +230,24 @@ def _make(writer: Writer, spelling: Spelling, unit: Unit, names: Names) -> str:
     return name
 
 
-def _name(writer: Writer, unit: Unit, home: Home, names: Names) -> str:
+def _name(writer: Writer, part: Part, home: Home, names: Names) -> str:
+    wanted = ("scaler", "grad_scaler", "npu_scaler")
+    if part.mark not in ("", "0"):
+        wanted = (f"scaler_{part.mark}", f"grad_scaler_{part.mark}", f"npu_scaler_{part.mark}")
     if home.kind == "attribute":
-        known = {node.attr for node in unit.file.scan.stores} | {item.name for item in unit.file.scan.functions}
-        return next(f"self.{name}" for name in ("scaler", "grad_scaler", "npu_scaler") if name not in known)
+        known = {node.attr for node in part.file.scan.stores} | {item.name for item in part.file.scan.functions}
+        return next(f"self.{name}" for name in wanted if name not in known)
     places = [enclosing_function(after) for after in home.after] if home.kind == "local" else [None]
-    return names.name(writer, ("scaler", "grad_scaler"), [*places, *(function for function, _ in home.takes)])
+    return names.name(writer, wanted[:2], [*places, *(function for function, _ in home.takes)])
 
 
-def _above(writer: Writer, node: ast.stmt, text: str) -> None:
-    """A variable of the file, above a function or class at module level."""
+def _above(writer: Writer, node: ast.stmt, lines: list[str]) -> None:
+    """Variables of the file, above a function or class at module level."""
     body = writer.work.scan.tree.body
     index = body.index(node)
     before = body[index - 1] if index else None
     if before is None or not writer.fits(before):
-        writer.before(node, [text, "", ""], "NPU741", _SCALER)
+        writer.before(node, [*lines, "", ""], "NPU741", _SCALER)
         return
     blank = ["", ""] if isinstance(before, (*FUNCTIONS, ast.ClassDef)) else [""]
-    writer.after(before, [*blank, text], "NPU741", _SCALER)
+    writer.after(before, [*blank, *lines], "NPU741", _SCALER)

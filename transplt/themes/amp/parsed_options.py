@@ -15,9 +15,10 @@ from transplt.program.program import (
     is_static,
     scope_key,
 )
+from transplt.program.values import parameter_of
+from transplt.syntax.asks import begins
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding
-from transplt.themes.amp.reading import parameter_of
 
 PARSERS = frozenset({"argparse.ArgumentParser"})
 
@@ -83,7 +84,7 @@ def _set_before(bindings: list[Binding], node: ast.AST) -> bool:
         if binding.kind != "assign":
             return False
         stored = statement(binding.node)
-        if stored.lineno >= getattr(node, "lineno", 0) or parent(stored) not in [node, *chain(node)]:
+        if begins(stored) >= begins(node) or parent(stored) not in [node, *chain(node)]:
             return False
     return bool(bindings)
 
@@ -101,7 +102,7 @@ def _global_is_there(program: Program, file: File, function: Function, name: str
             return True
     sites = program.call_sites.get(function, [])
     return bool(sites) and all(
-        at is file and enclosing_function(call) is None and call.lineno > stored.lineno for at, call in sites
+        at is file and enclosing_function(call) is None and begins(call) > begins(stored) for at, call in sites
     )
 
 
@@ -122,7 +123,7 @@ def _early(program: Program, slot: Slot, node: ast.AST) -> bool:
                 holder = enclosing_function(store)
                 if holder is None or holder.name != "__init__" or not isinstance(parent(statement(store)), FUNCTIONS):
                     return False
-                if holder is function and store.lineno >= getattr(node, "lineno", 0):
+                if holder is function and begins(store) >= begins(node):
                     return False
     return True
 

@@ -9,9 +9,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from transplt.program.models import is_optimizer
-from transplt.program.program import File, Function, Program, Slot, scope_key, text_of
-from transplt.syntax.asks import call_of, last_name
+from transplt.program.program import File, Function, Program
+from transplt.program.values import values_of
+from transplt.syntax.asks import call_of, class_of_method, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Callable objects that prepare data or write logs: they run no network.
@@ -25,8 +25,6 @@ _HOUSEKEEPING = frozenset(
     " zero_grad requires_grad_ apply double float half register_buffer buffers share_memory compile type size dim"
     " item tolist numpy detach clone keys values items get append extend add update reset join no_sync".split()
 )
-_OPTIMIZER = re.compile(r"opt(?!ion|s$|\.)", re.I)
-_NO_OPTIMIZER = re.compile(r"sched|^lr_|option|profil|env", re.I)
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -37,15 +35,6 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield at
         if at is node or not isinstance(at, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             pending.extend(ast.iter_child_nodes(at))
-
-
-def variable(node: ast.AST) -> str:
-    """`x`, `self.x`, and the same of `x[0]`, `x.y.z` and `x.append`; empty for what is no variable."""
-    while isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-            return f"self.{node.attr}"
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def reads(node: ast.AST) -> set[str]:
@@ -68,12 +57,6 @@ def writes(node: ast.stmt) -> set[str]:
             if name in ("append", "extend", "insert", "update") or (name.endswith("_") and name[0] != "_"):
                 found.add(variable(at.value.func.value))
     return found - {"", "self", "cls"}
-
-
-def class_of_method(function: ast.AST | None) -> ast.ClassDef | None:
-    """The class whose method a function is."""
-    above = parent(function) if function is not None else None
-    return above if isinstance(above, ast.ClassDef) else None
 
 
 def networks(file: File) -> set[str]:
@@ -120,8 +103,15 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
             return False
         if isinstance(func.value, ast.Name) and func.value.id == "self":
             return last not in _HOUSEKEEPING
-        return variable(func.value) in known and last not in _HOUSEKEEPING
+        return last not in _HOUSEKEEPING and (variable(func.value) in known or _of_a_network(program, last))
     return isinstance(func, ast.Subscript) and variable(func) != ""
+
+
+def _of_a_network(program: Program, name: str) -> bool:
+    """True for a method of a class of the program that has a `forward`: what it is called on cannot be followed."""
+    return any(
+        f"{cls}.{name}" in program.functions and f"{cls}.forward" in program.functions for cls in program.classes
+    )
 
 
 def _body_runs(program: Program, function: ast.AST, depth: int) -> bool:
@@ -169,69 +159,15 @@ def in_functions(program: Program, file: File, node: ast.AST, depth: int = 0) ->
                 yield from in_functions(program, program.owner[function], function, depth + 1)
 
 
-def parameter_of(program: Program, slot: Slot) -> Function | None:
-    """The function whose parameter a variable is."""
-    file = next((file for file in program.files if file.path == slot[0]), None)
-    for scope in file.scan.scopes.values() if file is not None else ():
-        if scope_key(scope) == slot[1] and isinstance(scope.node, FUNCTIONS):
-            return scope.node if any(b.kind == "param" for b in scope.bindings.get(slot[2], ())) else None
-    return None
-
-
-def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
-    """What a variable was given in the program, through other variables."""
-    found: list[tuple[File, ast.expr]] = []
-    pending = [(file, node)]
-    seen: set[int] = set()
-    while pending and len(seen) < 50:
-        at, expression = pending.pop()
-        if id(expression) in seen:
-            continue
-        seen.add(id(expression))
-        if not isinstance(expression, (ast.Name, ast.Attribute)):
-            found.append((at, expression))
-            continue
-        slot = program.slot(at, expression)
-        for value in program.values.get(slot, ()) if slot else ():
-            if value.index is None:
-                pending.append((value.file, value.node))
-    return found
-
-
-def optimizer_stepped(program: Program, file: File, call: ast.Call) -> ast.expr | None:
-    """The optimizer whose `step` a call is, None for any other call."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "step":
-        return None
-    return func.value if is_optimizer_object(program, file, func.value) else None
-
-
-def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
-    """True for a variable that holds an optimizer: by its values, else by its name."""
-    made = [value for value in values_of(program, file, node) if isinstance(value[1], ast.Call)]
-    if any(isinstance(value, ast.Call) and is_optimizer(at, value) for at, value in made):
-        return True
-    text = text_of(file, node)
-    last = node.attr if isinstance(node, ast.Attribute) else variable(node)
-    if _NO_OPTIMIZER.search(last):
-        return False
-    if _OPTIMIZER.search(last):
-        return True
-    called = {
-        name
-        for name in ("zero_grad", "step", "parameters")
-        if any(text_of(file, other.value) == text for other in file.scan.attributes.get(name, ()))
-    }
-    return called == {"zero_grad", "step"}
-
-
-def is_closure(program: Program, file: File, function: Function) -> bool:
-    """True for a function that is given to an optimizer's step."""
-    for use in file.scan.names.get(function.name, ()):
-        call = parent(use)
-        func = call.func if isinstance(call, ast.Call) and use in call.args else None
-        if isinstance(func, ast.Attribute) and func.attr == "step":
-            return is_optimizer_object(program, file, func.value)
+def makes_models(program: Program) -> bool:
+    """True for a program that makes a model whose parameters it asks for: how it comes to a card is in sight, then."""
+    for file in program.files:
+        for node in file.scan.attributes.get("parameters", ()):
+            for at, value in values_of(program, file, node.value):
+                made = program.callee(at, value) if isinstance(value, ast.Call) else None
+                full = (at.names.qualified(value.func) or "") if isinstance(value, ast.Call) else ""
+                if isinstance(made, ast.ClassDef) or full.startswith("torch.nn."):
+                    return True
     return False
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.program.files import read_file
+from transplt.program.frameworks import PRECISION, taken_over
+from transplt.program.imports import imports_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
-from transplt.themes.amp.connected import importers, reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +28,11 @@ class Precision:
     where: str = ""
 
 
-#: First and last part of full names around a star -> (what it is called, where precision is set).
-_NAMES = {
-    "torch.*autocast": ("torch's autocast", ""),
-    "torch.*GradScaler": ("torch's GradScaler", ""),
-    "torch_npu.*autocast": ("torch_npu's autocast", ""),
-    "torch_npu.*GradScaler": ("torch_npu's GradScaler", ""),
-    "apex.*initialize": ("apex.amp", "opt_level of amp.initialize"),
-    "apex.*scale_loss": ("apex.amp", "opt_level of amp.initialize"),
-    "apex.fp16_utils*FP16_Optimizer": ("apex's FP16_Optimizer", "static_loss_scale or dynamic_loss_scale of it"),
-    "deepspeed.*initialize": (
-        "DeepSpeed",
-        '"fp16": {"enabled": true} or "bf16": {"enabled": true} of the DeepSpeed configuration',
-    ),
-    "accelerate.*Accelerator": (
-        "accelerate",
-        "mixed_precision of Accelerator(...), of `accelerate config` or of `accelerate launch`",
-    ),
-    "pytorch_lightning.*Trainer": ("Lightning", 'precision="16-mixed" or "bf16-mixed" of Trainer'),
-    "lightning.*Trainer": ("Lightning", 'precision="16-mixed" or "bf16-mixed" of Trainer'),
-    "lightning.*Fabric": ("Lightning Fabric", 'precision="16-mixed" or "bf16-mixed" of Fabric'),
-    "transformers.*Trainer": ("the Trainer of transformers", "fp16 or bf16 of TrainingArguments"),
-    "transformers.*TrainingArguments": ("the Trainer of transformers", "fp16 or bf16 of TrainingArguments"),
-    "trl.*Trainer": ("a Trainer of trl", "fp16 or bf16 of its configuration"),
-    "mmengine.*Runner": ("mmengine", 'type="AmpOptimWrapper" and dtype of optim_wrapper in the configuration'),
-    "mmcv.*Fp16OptimizerHook": ("mmcv", "the fp16 setting of the configuration"),
-    "fastai.*to_fp16": ("fastai", "Learner.to_fp16()"),
-    "catalyst.*Runner": ("catalyst", "fp16 or amp of the engine"),
-    "composer.*Trainer": ("Composer", "precision of Trainer"),
-    "ignite.engine.*create_supervised_trainer": ("ignite", "amp_mode of create_supervised_trainer"),
-    "torch.set_default_dtype": ("torch.set_default_dtype", "the call of torch.set_default_dtype"),
-    "torch.distributed.fsdp.*MixedPrecision": ("FSDP", "the MixedPrecision policy of FSDP"),
-    "torch.distributed.fsdp.*MixedPrecisionPolicy": ("FSDP", "the MixedPrecisionPolicy of fully_shard"),
-    "torch.distributed._composable.fsdp.*MixedPrecisionPolicy": ("FSDP", "the MixedPrecisionPolicy of fully_shard"),
-}
-#: Bases of classes that bring a training loop with them.
-_BASES = ("LightningModule", "LightningDataModule")
+#: Files without any of these bring no mixed precision.
 _WORDS = re.compile(
-    rb"autocast|GradScaler|\bamp\b|apex|deepspeed|accelerate|lightning|transformers|\btrl\b|mmengine|mmcv|fastai"
-    rb"|catalyst|composer|ignite|set_default_dtype|MixedPrecision|\.half\(|\.bfloat16\(|torch\.(?:half|float16|bfloat16)"
+    rb"autocast|GradScaler|\bamp\b|apex|deepspeed|accelerate|[lL]ightning|transformers|\btrl\b|mmengine|mmcv|fastai"
+    rb"|catalyst|composer|ignite|colossalai|megatron|set_default_dtype|MixedPrecision"
+    rb"|\.half\(|\.bfloat16\(|torch\.(?:half|float16|bfloat16)"
 )
 _SHARDS = re.compile(
     rb"FullyShardedDataParallel|fully_shard|torch\.distributed\.(?:fsdp|_composable|_?tensor|pipelin|rpc)\b"
@@ -87,7 +54,7 @@ def _already(work: Work) -> Precision | None:
     if own is not None:
         return own
     project, path = work.project, work.scan.path
-    for other in (*reached(project, path), *importers(project, path)):
+    for other in imports_of(project).around(path):
         data = project.sources[other]
         if not _WORDS.search(data):
             continue
@@ -103,8 +70,7 @@ def sharded(work: Work) -> str:
     project, path = work.project, work.scan.path
     if _SHARDS.search(work.source.utf8):
         return path
-    others = (*reached(project, path), *importers(project, path))
-    return next((other for other in others if _SHARDS.search(project.sources[other])), "")
+    return next((other for other in imports_of(project).around(path) if _SHARDS.search(project.sources[other])), "")
 
 
 def found_in(seen: Scan, names: Names) -> Precision | None:
@@ -114,21 +80,14 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
     found: list[Precision] = []
     for call in seen.calls:
         full = names.qualified(call.func)
-        entry = _entry(full) if full is not None else None
-        if entry is not None and not _float32(call) and not (entry[0] == "torch.set_default_dtype" and not _low(call)):
-            found.append(Precision(seen.path, call, *entry))
+        brought = _of(seen.path, call, full)
+        if brought and not _float32(call) and not (full == "torch.set_default_dtype" and not _low(call)):
+            found += brought
         elif isinstance(call.func, ast.Attribute) and (_is_half(call) or _to_half(call, names)):
             found.append(Precision(seen.path, call, f"`.{call.func.attr}()`", "the casts in the code"))
     for node in seen.classes:
-        for base in node.bases:
-            full = names.qualified(base) or ""
-            if full.rpartition(".")[2] in _BASES:
-                found.append(Precision(seen.path, base, *_NAMES["lightning.*Trainer"]))
-            elif (entry := _entry(full)) is not None:
-                found.append(Precision(seen.path, base, *entry))
-        for decorator in node.decorator_list:
-            if (entry := _entry(names.qualified(decorator) or "")) is not None:
-                found.append(Precision(seen.path, decorator, *entry))
+        for base in (*node.bases, *node.decorator_list):
+            found += _of(seen.path, base, names.qualified(base))
     for function in seen.functions:
         for decorator in function.decorator_list:
             func = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -139,17 +98,9 @@ def found_in(seen: Scan, names: Names) -> Precision | None:
     )
 
 
-def _entry(full: str) -> tuple[str, str] | None:
-    for form, said in _NAMES.items():
-        head, star, last = form.partition("*")
-        if not star:
-            if full == head:
-                return said
-            continue
-        tail = full[len(head) :].split(".")[-1] if full.startswith(head) else ""
-        if tail == last or (last == "Trainer" and tail.endswith("Trainer")):
-            return said
-    return None
+def _of(path: str, node: ast.expr, full: str | None) -> list[Precision]:
+    framework = taken_over(PRECISION, full or "")
+    return [] if framework is None else [Precision(path, node, framework.called, framework.precision_set_by)]
 
 
 def _float32(call: ast.Call) -> bool:

@@ -1,7 +1,4 @@
-"""The scaler's state in checkpoints: beside the optimizer's, and read only where a checkpoint has it.
-
-A checkpoint without it loads as before; the scale starts anew then.
-"""
+"""The scaler's state in checkpoints."""
 
 from __future__ import annotations
 
@@ -9,69 +6,66 @@ import ast
 import re
 
 from transplt.edits.writer import Writer
-from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.scan import parent, statement
-from transplt.themes.amp.checkpoints import (
-    State,
-    checkpoint_of,
-    has_key,
-    holder_of,
-    is_copied,
-    load,
-    save,
-    uses,
-)
+from transplt.program.program import enclosing_function
+from transplt.syntax.asks import begins, class_of_method, ends
+from transplt.themes.amp.checkpoints import Spelling, State, keys_of, write_states
 from transplt.themes.amp.home import Home
-from transplt.themes.amp.reading import class_of_method
-from transplt.themes.amp.shape import Unit
+from transplt.themes.amp.parts import Part
 
 STATE = State(
-    "scaler",
+    ("scaler", "grad_scaler"),
     "NPU744",
     saved="the checkpoint keeps the scaler's state",
     loaded="the scaler goes on where it was, if the checkpoint has its state",
+    what="the scaler's",
+    left="NPU744",
 )
+_HIDDEN = "checkpoints without the scaler's state: the scaler cannot be seen here"
 #: Files that keep optimizers' states, whatever these are called there.
 _KEEPS = re.compile(rb"\bopt\w*(?:\[[^\]\n]*\])?\.state_dict\(|in self\.optimizers\b")
 
 
-def write_checkpoints(writer: Writer, done: list[tuple[Unit, str]]) -> None:
+def write_checkpoints(writer: Writer, done: list[tuple[Part, str]]) -> None:
     """Save and load the scalers of the units that got one."""
-    unit = done[0][0]
-    scan = unit.file.scan
-    kept = False
-    saved: set[int] = set()
-    for node in uses(unit.program, unit.file, "state_dict"):
-        kept = True
-        _save(writer, done, node, saved)
-    for node in uses(unit.program, unit.file, "load_state_dict"):
-        kept = True
-        _load(writer, done, node)
-    if kept or not scan.calls:
+    unit, first = done[0]
+
+    def spelled(call: ast.Call) -> Spelling:
+        seen = _scalers_at(done, call)
+        if seen is not None:
+            return seen
+        return Spelling((first,), why=_HIDDEN, help="; the scaler has to be made before, or handed to this code")
+
+    if write_states(writer, unit.program, unit.file, STATE, spelled) or not unit.file.scan.calls:
         return
     for other in unit.program.files:
         text = other.source.utf8
         if other is not unit.file and b"torch.save(" in text and _KEEPS.search(text):
-            scaler = done[0][1]
+            key = next(iter(keys_of(unit.program, unit.file, STATE, Spelling((first,), apart=bool(unit.mark)))))
             writer.left(
                 unit.first,
                 f"checkpoints with the optimizer's state are written in {other.path}, without the scaler's",
-                f'save "{STATE.key}": {scaler}.state_dict() there too, and load it where a checkpoint has it: '
-                f'if "{STATE.key}" in checkpoint: {scaler}.load_state_dict(checkpoint["{STATE.key}"])',
+                f'save "{key}": {first}.state_dict() there too, and load it where a checkpoint has it: '
+                f'if "{key}" in checkpoint: {first}.load_state_dict(checkpoint["{key}"])',
                 STATE.code,
             )
             return
 
 
-def _scaler_at(done: list[tuple[Unit, str]], node: ast.Call) -> str:
-    """The scaler that can be seen where an optimizer's state is saved or loaded; empty when there is none."""
-    for unit, scaler in done:
-        if unit.home is not None and _sees(unit, unit.home, node):
-            return scaler
-    return ""
+def _scalers_at(done: list[tuple[Part, str]], node: ast.Call) -> Spelling | None:
+    """The scalers that can be seen where an optimizer's state is saved or loaded; None where there is none.
+
+    They are those of one piece of training code: one, or several that go by their names.
+    """
+    seen = [(part, scaler) for part, scaler in done if part.home is not None and _sees(part, part.home, node)]
+    if not seen:
+        return None
+    first, scaler = seen[0]
+    if not first.mark:
+        return Spelling((scaler,))
+    return Spelling(tuple(scaler for part, scaler in seen if part.scope is first.scope), apart=True)
 
 
-def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
+def _sees(unit: Part, home: Home, node: ast.AST) -> bool:
     if home.kind == "module":
         return True
     function = enclosing_function(node)
@@ -87,59 +81,4 @@ def _sees(unit: Unit, home: Home, node: ast.AST) -> bool:
 
 def _later(home: Home, node: ast.AST, function: ast.AST | None) -> bool:
     """False for code above the place where the scaler is made, in the same function."""
-    return all(
-        enclosing_function(after) is not function or getattr(node, "lineno", 0) > (after.end_lineno or 0)
-        for after in home.after
-    )
-
-
-def _save(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call, saved: set[int]) -> None:
-    unit, file = done[0][0], done[0][0].file
-    if is_copied(file, node):
-        return
-    scaler, holder = _scaler_at(done, node), holder_of(writer, node)
-    if holder is None or not scaler:
-        name = scaler or done[0][1]
-        writer.left(
-            node,
-            "the optimizer's state is saved here without the scaler's",
-            f"save {name}.state_dict() beside it" + ("" if scaler else "; the scaler has to be handed to this code"),
-            STATE.code,
-        )
-        return
-    value: ast.expr = node
-    if isinstance(holder, ast.Dict):
-        if id(holder) in saved or has_key(holder, STATE):
-            return
-        saved.add(id(holder))
-        optimizers = uses(unit.program, file, "state_dict")
-        value = [row for row in holder.values if row in optimizers][-1]
-    save(writer, file, STATE, holder, value, f"{scaler}.state_dict()")
-
-
-def _load(writer: Writer, done: list[tuple[Unit, str]], node: ast.Call) -> None:
-    file, scaler, given = done[0][0].file, _scaler_at(done, node), checkpoint_of(writer, node)
-    if scaler and given is not None and isinstance(getattr(given.slice, "value", None), str):
-        if not _loads_already(done, statement(node), text_of(file, given.value)):
-            load(writer, file, STATE, node, given, scaler)
-        return
-    name = scaler or done[0][1]
-    writer.left(
-        node,
-        "the optimizer's state is loaded here without the scaler's",
-        f'if the checkpoint has it, {name}.load_state_dict(checkpoint["{STATE.key}"])'
-        + ("" if scaler else "; the scaler has to be made before, and seen here"),
-        STATE.code,
-    )
-
-
-def _loads_already(done: list[tuple[Unit, str]], stored: ast.stmt, base: str) -> bool:
-    """True when a later optimizer of the same checkpoint is loaded in the same block: the scaler follows that."""
-    file = done[0][0].file
-    block = getattr(parent(stored), "body", [])
-    for call in uses(done[0][0].program, file, "load_state_dict"):
-        other = statement(call)
-        given = call.args[0] if call.args else None
-        if other in block and stored in block and other.lineno > stored.lineno and isinstance(given, ast.Subscript):
-            return text_of(file, given.value) == base
-    return False
+    return all(enclosing_function(after) is not function or begins(node) >= ends(after) for after in home.after)

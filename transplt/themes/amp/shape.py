@@ -6,8 +6,7 @@
 - `regions`: neighbouring statements from the forward pass to the loss, which are to stand under autocast; one that
   ends in `criterion(model(x), y).backward()` has the backward pass in its last statement (`inline`);
 - `reads`: statements before which gradients have to be unscaled (clipping, reading of `.grad`), with the optimizer;
-- `updates`: the statements behind which an iteration has no step left; `exits`: the ways out of it before that;
-- `home`: where something that lives as long as the optimizer is made (`transplt.themes.amp.home`);
+- `parts`: what one scaler serves, with the places where it is made and updated (`transplt.themes.amp.parts`);
 - `problems`: why nothing may be written here; a unit with a problem gets nothing at all.
 
 Nothing is written here. A problem with `scaling` speaks against scaled losses only: autocast alone may be written.
@@ -21,23 +20,18 @@ from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
 from transplt.program.files import own_file
+from transplt.program.imports import imports_of
+from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, build, enclosing_function, text_of
-from transplt.syntax.asks import by_place
+from transplt.program.steps import backward_passes
+from transplt.program.values import values_of
+from transplt.syntax.asks import by_place, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.amp.connected import entry_of
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
-from transplt.themes.amp.home import Home, find_home
-from transplt.themes.amp.reading import (
-    class_of_method,
-    in_functions,
-    is_closure,
-    made_by_class,
-    networks,
-    optimizer_stepped,
-    own_nodes,
-    values_of,
-    variable,
-)
+from transplt.themes.amp.home import find_home
+from transplt.themes.amp.parts import Part, parts_of
+from transplt.themes.amp.precision import calls_under, needs_digits
+from transplt.themes.amp.reading import in_functions, made_by_class, networks, own_nodes
 from transplt.themes.amp.steps import (
     Read,
     Step,
@@ -80,15 +74,14 @@ class Unit:
     steps: list[Step] = field(default_factory=list)
     regions: list[list[ast.stmt]] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
-    updates: list[ast.stmt] = field(default_factory=list)
-    exits: list[ast.stmt] = field(default_factory=list)
-    home: Home | None = None
+    parts: list[Part] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
-    def optimizers(self) -> list[ast.expr]:
-        """The optimizers that take steps, each spelling once."""
-        return list({text_of(self.file, step.optimizer): step.optimizer for step in self.steps}.values())
+    def making(self) -> list[ast.stmt]:
+        """The statements beside which its scalers are made."""
+        homes = [part.home for part in self.parts if part.home is not None]
+        return [item for home in homes for item in (*home.after, home.above) if item is not None]
 
     @property
     def first(self) -> ast.Call:
@@ -107,36 +100,18 @@ _EXAMPLES = "https://pytorch.org/docs/stable/notes/amp_examples.html"
 def find_units(work: Work) -> list[Unit]:
     """The training code of the file on the bench, by place."""
     own = own_file(work)
-    files = dict(work.project.sources) or {own.path: work.source.encode(work.source.utf8)}
-    program = build(files, entry_of(work.project, own.path), work.project, own)
-    if own not in program.files:
-        program = build(files, own.path, work.project, own)
-    return units_of(program, own)
+    return units_of(build(imports_of(work.project).entry(own.path), work.project, own), own)
 
 
 def units_of(program: Program, own: File) -> list[Unit]:
     """The training code of one file of a program, by place."""
     found: dict[int, list[ast.Call]] = {}
     scopes: dict[int, ast.AST] = {}
-    for call in by_place(own.scan.calls):
-        if _is_backward(own, call):
-            scope = _unit_scope(program, own, call)
-            scopes[id(scope)] = scope
-            found.setdefault(id(scope), []).append(call)
+    for call in backward_passes(own):
+        scope = _unit_scope(program, own, call)
+        scopes[id(scope)] = scope
+        found.setdefault(id(scope), []).append(call)
     return [_unit(program, own, scopes[key], calls) for key, calls in found.items()]
-
-
-def _is_backward(file: File, call: ast.Call) -> bool:
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "backward":
-        return False
-    function = enclosing_function(call)
-    name = variable(func.value)
-    if function is not None and function.name in ("backward", "jvp", "vjp") and class_of_method(function) is not None:
-        return False
-    if isinstance(func.value, ast.Call) and getattr(func.value.func, "id", "") == "super":
-        return False
-    return name not in ("ctx",)
 
 
 def _works_out(node: ast.AST) -> bool:
@@ -202,8 +177,13 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
         )  # fmt: skip
     if any(not problem.scaling for problem in unit.problems):
         return unit
+    unit.parts = parts_of(program, file, scope, [item.call for item in unit.backwards], unit.steps)
     _check_scaling(unit)
     _check_gradients(unit)
+    for region in unit.regions:
+        if (digits := needs_digits(program, file, region)) is not None:
+            _problem(unit, digits[0] or unit.first, digits[1], digits[2])
+            return unit
     inside = {id(at) for region in unit.regions for item in region for at in ast.walk(item)}
     for one in unit.scopes:
         own = [step for step in unit.steps if (enclosing_function(step.call) or file.scan.tree) is one]
@@ -217,12 +197,29 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
                 "gradients that no optimizer has by scaler.get_scale()",
                 scaling=True,
             )  # fmt: skip
-    unit.updates, late = last_steps(unit.steps, [item.call for item in unit.backwards])
+    for part in unit.parts:
+        _complete(unit, part)
+    return unit
+
+
+def _complete(unit: Unit, part: Part) -> None:
+    """Where the scaler of a part is made and updated."""
+    part.updates, late = last_steps(part.steps, part.backwards)
     if late is not None:
         _between(unit, late)
-    _find_exits(unit)
-    if unit.steps and not unit.problems:
-        home = find_home(program, file, [step.optimizer for step in unit.steps])
+    texts = part.texts
+    reads = [read.before for read in unit.reads if text_of(unit.file, read.optimizer) in texts]
+    for scope in unit.scopes:
+        found, unsure = exits(scope, [*(step.stmt for step in part.steps), *reads], part.updates)
+        part.exits += found
+        if unsure is not None:
+            _problem(
+                unit, unsure, "an iteration may end here after a step or clipping, and before its last step",
+                "call scaler.update() before it where scaler.step or scaler.unscale_ has run",
+                scaling=True,
+            )  # fmt: skip
+    if part.steps and not unit.problems:
+        home = find_home(unit.program, unit.file, [step.optimizer for step in part.steps], part.backwards)
         if isinstance(home, str):
             _problem(
                 unit, unit.first, home,
@@ -231,21 +228,7 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
                 scaling=True,
             )  # fmt: skip
         else:
-            unit.home = home
-    return unit
-
-
-def _find_exits(unit: Unit) -> None:
-    opened = [*(step.stmt for step in unit.steps), *(read.before for read in unit.reads)]
-    for scope in unit.scopes:
-        found, unsure = exits(scope, opened, unit.updates)
-        unit.exits += found
-        if unsure is not None:
-            _problem(
-                unit, unsure, "an iteration may end here after a step or clipping, and before its last step",
-                "call scaler.update() before it where scaler.step or scaler.unscale_ has run",
-                scaling=True,
-            )  # fmt: skip
+            part.home = home
 
 
 def _nodes(unit: Unit) -> Iterable[ast.AST]:
@@ -346,9 +329,10 @@ def _check_scaling(unit: Unit) -> None:
             "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
             scaling=True,
         )  # fmt: skip
-    step = crossing(unit.steps, [item.call for item in unit.backwards])
-    if step is not None:
-        _between(unit, step.call)
+    for part in unit.parts:
+        step = crossing(part.steps, part.backwards)
+        if step is not None:
+            _between(unit, step.call)
 
 
 def _between(unit: Unit, node: ast.expr | ast.stmt) -> None:
@@ -365,7 +349,8 @@ def _check_gradients(unit: Unit) -> None:
         why = "half-precision products of sparse tensors are not known to work on NPUs"
         _problem(unit, unit.first, why, "leave this training in float32")
     every = [(unit.file, node) for node in _nodes(unit) if isinstance(node, ast.Call)]
-    for file, call in [*every, *calls_in_regions(unit)]:
+    under = calls_under(unit.program, unit.file, [item for region in unit.regions for item in region])
+    for file, call in [*every, *under]:
         name = file.names.qualified(call.func) or ""
         if name.startswith(_DERIVATIVES):
             _problem(

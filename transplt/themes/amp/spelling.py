@@ -25,9 +25,10 @@ class Spelling:
         """True when losses are scaled: float16 needs it, bfloat16 has the range of float32."""
         return self.settings.amp_dtype == "float16"
 
-    def autocast(self, node: ast.AST) -> str:
-        """The header of the block around a forward pass."""
+    def autocast(self, node: ast.AST, *, cached: bool = True) -> str:
+        """The header of the block around a forward pass; not `cached`: a part of it runs without gradients."""
         flag = f", enabled={self.enabled(node)}" if self.enabled(node) else ""
+        flag += "" if cached else ", cache_enabled=False"
         return f'with {self.torch}.autocast("npu", dtype={self.torch}.{self.settings.amp_dtype}{flag}):'
 
     def scaler(self, node: ast.AST) -> str:

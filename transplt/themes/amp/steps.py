@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import lifted, loops_around
-from transplt.syntax.asks import block_of, call_of, last_name
+from transplt.syntax.asks import begins, block_of, call_of, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.reading import in_functions, own_nodes, zeroes
 
@@ -60,7 +60,7 @@ def last_steps(steps: list[Step], backwards: list[ast.Call]) -> tuple[list[ast.s
     late: list[ast.stmt] = []
     for group in groups.values():
         found += _last(group, backwards, late)
-    return sorted(found, key=lambda node: node.lineno), late[0] if late else None
+    return sorted(found, key=begins), late[0] if late else None
 
 
 def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) -> list[ast.stmt]:
@@ -75,8 +75,8 @@ def _last(group: list[Step], backwards: list[ast.Call], late: list[ast.stmt]) ->
         return [block[max(places)]]
     if _twice(group):
         for before, at in pairwise(sorted(set(places))):
-            start, end = block[before].end_lineno or 0, block[at].end_lineno or 0
-            if not any(start < call.lineno <= end for call in backwards):
+            start, end = ends(block[before]), ends(block[at])
+            if not any(start <= begins(call) < end for call in backwards):
                 late.append(block[at])
     found: list[ast.stmt] = []
     for place in sorted(set(places)):
@@ -121,17 +121,17 @@ def exits(scope: ast.AST, opened: list[ast.stmt], updates: list[ast.stmt]) -> tu
         before = [
             stmt
             for stmt in opened
-            if stmt.lineno < node.lineno
+            if begins(stmt) < begins(node)
             and enclosing_function(stmt) is enclosing_function(node)
             and all(loop in loops_around(stmt) for loop in loops)
             and not _excludes(stmt, node)
-            and not any(stmt.lineno <= (done.end_lineno or 0) < node.lineno for done in updates)
+            and not any(begins(stmt) < ends(done) <= begins(node) for done in updates)
         ]
         if before and not any(lifted(node, block_of(stmt)) is not None for stmt in before):
             return [], node
         if before:
             found.append(node)
-    return sorted(found, key=lambda node: node.lineno), None
+    return sorted(found, key=begins), None
 
 
 def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
@@ -148,7 +148,7 @@ def crossing(steps: list[Step], backwards: list[ast.Call]) -> Step | None:
                 continue
             loop = inner[len(inner) - len(around) - 1]
             outer = [call for call in backwards if loops_around(call) == around]
-            if any(call.lineno < loop.lineno < step.call.lineno for call in outer):
+            if any(begins(call) < begins(loop) < begins(step.call) for call in outer):
                 return step
     return None
 
@@ -180,7 +180,7 @@ def gradient_reads(
         places = found.get(id(step), [])
         if not places:
             continue
-        first, node = min(places, key=lambda item: item[0].lineno)
+        first, node = min(places, key=lambda item: begins(item[0]))
         before = statement(node) if len(places) == 1 and not _repeats(node, first) else first
         reads.append(Read(before, step.optimizer, node))
     return reads, lost
@@ -210,12 +210,12 @@ def _scaled_still(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -
         if above.attr in ("sign", "sign_"):
             return False
         above = parent(above)
-    line = getattr(node, "lineno", 0)
+    place = begins(node)
     function = enclosing_function(node)
     every = (*backwards, *(step.call for step in steps))
     calls = [call for call in every if enclosing_function(call) is function]
-    before = [call for call in calls if call.lineno < line]
-    return bool(before) and max(before, key=lambda call: call.lineno) in backwards
+    before = [call for call in calls if begins(call) < place]
+    return bool(before) and max(before, key=begins) in backwards
 
 
 def _repeats(node: ast.AST, top: ast.stmt) -> bool:
@@ -266,12 +266,12 @@ def _unread(node: ast.Attribute) -> bool:
 
 def _steps_after(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) -> list[Step]:
     """The steps behind a node, up to the next backward pass, without those of other branches."""
-    line = getattr(node, "lineno", 0)
+    place = begins(node)
     return [
         step
         for step in steps
-        if step.call.lineno >= line
-        and not any(line < call.lineno < step.call.lineno for call in backwards)
+        if begins(step.call) >= place
+        and not any(place < begins(call) < begins(step.call) for call in backwards)
         and not _excludes(node, step.stmt)
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Found
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
@@ -15,6 +15,7 @@ from transplt.program.program import File, Program, Slot
 from transplt.program.training import Training
 from transplt.program.wraps import Wrap
 from transplt.themes.distributed.start import Start
+from transplt.themes.distributed.verdict import Verdict, runs_elsewhere
 
 #: The code of what a person has to do unless a page of its own speaks of it.
 LEFT = "NPU332"
@@ -29,6 +30,9 @@ class Bench(Writer):
     start: Start
     models: Models
     wraps: dict[Slot, Wrap]
+    verdict: Verdict
+    shared: bool = False  # other scripts run code of this file, too
+    average: str = ""  # the name of the function that averages gradients
 
     @property
     def program(self) -> Program:
@@ -44,6 +48,18 @@ class Bench(Writer):
         """Say what a person has to do for the script to run on many cards."""
         Writer.left(self, node, message, help_, code, effort)
 
+    def withdraw(self, node: ast.expr) -> None:
+        """Take back the edits inside of an expression that is written elsewhere, with them in it."""
+        start, end = self.file.source.extent(node)
+
+        def inside(edit: Found) -> bool:
+            return isinstance(edit, Edit) and edit.rewrites and start <= self.file.source.extent(edit.node)[0] < end
+
+        self.work.withdraw_edits(inside)
+        self.found = [found for found in self.found if not inside(found)]
+        for inner in ast.walk(node):
+            self.work.taken.add(id(inner))
+
     @property
     def dist(self) -> str:
         """The name of torch.distributed in this file; it is imported when it was not."""
@@ -52,7 +68,39 @@ class Bench(Writer):
     @property
     def rank_0(self) -> str:
         """The condition that holds in one process only."""
-        return f"{self.dist}.get_rank() == 0"
+        return self._rank("==")
+
+    @property
+    def not_rank_0(self) -> str:
+        """The condition that holds in all processes but the first."""
+        return self._rank("!=")
+
+    def _rank(self, how: str) -> str:
+        if self.shared:  # other scripts have no process group
+            return f'{self.standard("os")}.environ.get("RANK", "0") {how} "0"'
+        return f"{self.dist}.get_rank() {how} 0"
+
+    def together(self, lines: list[str]) -> list[str]:
+        """Lines that need the process group; where other scripts run them, too, only if there is one."""
+        return [f"if {self.dist}.is_initialized():", *(f"    {line}" for line in lines)] if self.shared else lines
+
+    def mean(self, name: str, value: str) -> list[str]:
+        """Lines that give `name` the mean of a tensor over the ranks."""
+        joint = [f"{self.dist}.all_reduce({name})", f"{name} /= {self.dist}.get_world_size()"]
+        return [f"{name} = {value}.detach().clone()", *self.together(joint)]
+
+    def alone_first(self, lines: list[str], why: str) -> list[str]:
+        """Lines that rank 0 runs before the others do."""
+        before, after = self.first_rank(why)
+        return [*before, *lines, *after]
+
+    def first_rank(self, why: str) -> tuple[list[str], list[str]]:
+        """What stands in front of and behind that which rank 0 does before the others."""
+        there = f"{self.dist}.is_initialized() and " if self.shared else ""
+        return (
+            [f"if {there}{self.dist}.get_rank() != 0:", f"    {self.dist}.barrier()  # {why}"],
+            [f"if {there}{self.dist}.get_rank() == 0:", f"    {self.dist}.barrier()"],
+        )
 
     @property
     def parallel(self) -> str:
@@ -65,10 +113,14 @@ class Bench(Writer):
         return self.object("torch.utils.data.distributed", "DistributedSampler")
 
 
-def put_on_bench(work: Work, file: File, start: Start, models: Models, wraps: dict[Slot, Wrap]) -> Bench:
+def put_on_bench(
+    work: Work, file: File, start: Start, models: Models, wraps: dict[Slot, Wrap], verdict: Verdict
+) -> Bench:
     """The bench of a file, kept for the second look at it."""
     names = (MANY_CARDS.name, "NPU333", "imports for several processes")
-    bench = work.between_visits[_KEY] = Bench(work, *names, file=file, start=start, models=models, wraps=wraps)
+    shared = runs_elsewhere(models.program, file)
+    bench = Bench(work, *names, file=file, start=start, models=models, wraps=wraps, verdict=verdict, shared=shared)
+    work.between_visits[_KEY] = bench
     return bench
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Edit, Found
+from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
 from transplt.program.program import LOADERS, File, Program, Value, text_of
 from transplt.program.training import Loader, Loop, Training
@@ -14,6 +14,8 @@ from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import downloads
 from transplt.trees.loaders import with_sampler
 
+#: The code of data that is not shared out.
+WHOLE = "NPU340"
 _CODE = "NPU339"
 _MESSAGE = "each rank gets its share of the data; batch_size stays that of one card, so the global batch is W times it"
 
@@ -55,7 +57,7 @@ def write_samplers(bench: Bench) -> set[int]:
         if loader.file is not bench.file:
             continue
         if problem:
-            bench.left(loader.call, *problem, code="NPU340")
+            _whole(bench, loader.call, *problem)
         else:
             _shard(bench, loader)
     unclear = unclear_loaders(bench.program, bench.training)
@@ -63,24 +65,29 @@ def write_samplers(bench: Bench) -> set[int]:
         _no_loader(bench)
     for loader in unclear:
         if loader.file is bench.file:
-            bench.left(
+            _whole(
+                bench,
                 loader.call,
                 "this loader may be the one to train with, but no loop in sight trains with it",
                 "if it is, give it sampler=DistributedSampler(dataset), not shuffle, and call sampler.set_epoch(epoch)",
-                code="NPU340",
             )
     return shuffled
+
+
+def _whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
+    """Say that each rank goes through all of the data: right, and no faster than one card."""
+    bench.remark(node, WHOLE, f"{why}: every rank trains with all of the data, and more cards are no faster", help_)
 
 
 def _no_loader(bench: Bench) -> None:
     for file, call in bench.training.backwards:
         loop = next((node for node in chain(call) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))), None)
         if file is bench.file and loop is not None:
-            bench.left(
+            _whole(
+                bench,
                 loop_head(loop),
-                "the data of this loop comes from no DataLoader in sight, so every rank trains with all of it",
+                "the data of this loop comes from no DataLoader in sight",
                 "take a share on each rank: data[dist.get_rank()::dist.get_world_size()], of one length on all ranks",
-                code="NPU340",
             )
             return
 
@@ -96,7 +103,7 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
         value = keyword_of(call, name) or (call.args[index] if len(call.args) > index else None)
         if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
             return (
-                f"this loader has a {name} of its own, so every rank would see all of the data",
+                f"this loader has a {name} of its own",
                 f"make the {name} draw the share of the rank: dist.get_rank() of dist.get_world_size()",
             )
     dataset = _dataset(call)
@@ -104,7 +111,7 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
         return ("the dataset of this loader cannot be seen", "give it sampler=DistributedSampler(dataset)")
     if _is_iterable(program, loader.file, dataset):
         return (
-            "an IterableDataset takes no sampler, so every rank would see all of the data",
+            "an IterableDataset takes no sampler",
             "let __iter__ yield its share: itertools.islice(samples, dist.get_rank(), None, dist.get_world_size())",
         )
     if len(call.args) > 3:
@@ -209,15 +216,18 @@ def _shard(bench: Bench, loader: Loader) -> None:
     replace_dataset = ""
     if not simple:
         if enclosing_lambda(call) or not bench.fits(stored):
-            bench.left(
+            _whole(
+                bench,
                 call,
                 "the dataset of this loader has no name yet, and the sampler needs it too",
                 "give the dataset a name and run transplt again",
-                code="NPU340",
             )
             return
         replace_dataset = name = _dataset_name(bench, stored)
     given = "" if shuffle == "True" else f", shuffle={shuffle}"
+    if bench.shared:  # other scripts have no process group that could tell
+        environ = f"{bench.standard('os')}.environ"
+        name += f', int({environ}.get("WORLD_SIZE", 1)), int({environ}.get("RANK", 0))'
     sampler = f"{bench.sampler}({name}{given})"
     bench.change(call, _CODE, _MESSAGE, with_sampler(sampler, replace_dataset))
     if replace_dataset:
@@ -255,35 +265,21 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
     source = bench.file.source
     text = rendered(source, dataset, [edit for edit in bench.edits if edit.rewrites])
     lead = f"{name} = "
-    shift = (stored.col_offset + len(lead)) - dataset.col_offset
+    column = len(indent_of(source, stored))
+    shift = (column + len(lead)) - dataset.col_offset
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    indent = " " * stored.col_offset
+    indent = " " * column
     shown = [lead + lines[0]]
     for line in lines[1:]:
         bare = line.lstrip(" ")
         blanks = len(line) - len(bare)
         blanks += shift if blanks >= dataset.col_offset else 0  # what is aligned with the call stays aligned
-        column = " " * blanks + bare
-        shown.append(column[len(indent) :] if column.startswith(indent) else bare)
+        moved = " " * blanks + bare
+        shown.append(moved[len(indent) :] if moved.startswith(indent) else bare)
     if downloads(dataset):
-        dist = bench.dist
-        shown = [
-            f"if {dist}.get_rank() != 0:",
-            f"    {dist}.barrier()  # rank 0 downloads first",
-            *shown,
-            f"if {bench.rank_0}:",
-            f"    {dist}.barrier()",
-        ]
+        shown = bench.alone_first(shown, "rank 0 downloads first")
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
-    start, end = source.extent(dataset)
-
-    def inside(edit: Found) -> bool:
-        return isinstance(edit, Edit) and edit.rewrites and start <= source.extent(edit.node)[0] < end
-
-    bench.work.withdraw_edits(inside)
-    bench.found = [found for found in bench.found if not inside(found)]
-    for inner in ast.walk(dataset):
-        bench.work.taken.add(id(inner))
+    bench.withdraw(dataset)
 
 
 def loop_head(loop: Loop) -> ast.expr:

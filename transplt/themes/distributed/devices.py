@@ -8,7 +8,7 @@ import re
 from transplt.syntax.asks import block_of
 from transplt.syntax.scan import parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.trees.calls import without_first
+from transplt.trees.calls import without_first, without_last
 from transplt.trees.literals import words_in_literal
 from transplt.trees.transform import refusing
 
@@ -23,17 +23,36 @@ def claim(bench: Bench) -> None:
         found = _NUMBERED.fullmatch(str(node.value))
         if found is None or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
             continue
-        if found[1] != "0":
-            bench.left(
-                node, f"every rank would use card {found[1]} here", "write 'npu': the card of the rank", code="NPU335"
-            )
-        elif not isinstance(parent(node), ast.Compare) and not _is_default(node):
+        if not isinstance(parent(node), ast.Compare) and not _is_default(node):
             plain = "cuda:0" in bench.work.text(node)
             new = words_in_literal({"cuda:0": "npu"}) if plain else refusing("not a plain string")
             bench.change(node, _CODE, "'cuda:0' -> 'npu', the card of the rank", new, writes_npu=True)
+    for each in ast.walk(bench.file.scan.tree):
+        if not isinstance(each, (ast.JoinedStr, ast.BinOp, ast.Call)) or isinstance(parent(each), ast.Compare):
+            continue
+        if (part := _counted(each)) is not None:
+            bench.work.taken.add(id(part))
+            bench.change(each, _CODE, "a card by its number -> 'npu', the card of the rank", '"npu"', writes_npu=True)
     for call in bench.file.scan.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
             _moved(bench, call)
+        elif bench.file.names.qualified(call.func) == "torch.device" and len(call.args) == 2:
+            bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last)
+
+
+def _counted(node: ast.JoinedStr | ast.BinOp | ast.Call) -> ast.expr | None:
+    """The text of `f"cuda:{n}"`, `"cuda:" + str(n)`, `"cuda:%d" % n` and `"cuda:{}".format(n)`."""
+    if isinstance(node, ast.JoinedStr):
+        text, rest = (node.values[0], len(node.values) == 2) if node.values else (None, False)
+    elif isinstance(node, ast.BinOp):
+        text, rest = node.left, isinstance(node.op, (ast.Add, ast.Mod))
+    else:
+        func = node.func
+        named = isinstance(func, ast.Attribute) and func.attr == "format"
+        text, rest = (func.value, True) if named and isinstance(func, ast.Attribute) else (None, False)
+    if not rest or not isinstance(text, ast.Constant):
+        return None
+    return text if text.value in ("cuda:", "cuda:%d", "cuda:%s", "cuda:{}", "cuda:{:d}") else None
 
 
 def _is_default(node: ast.Constant) -> bool:
@@ -43,21 +62,10 @@ def _is_default(node: ast.Constant) -> bool:
 
 
 def _moved(bench: Bench, call: ast.Call) -> None:
-    """`.cuda(0)`: without the number; another number is a finding."""
-    assert isinstance(call.func, ast.Attribute)
-    if (
-        len(call.args) != 1
-        or bench.file.names.qualified(call.func) is not None
-        or not isinstance(call.args[0], ast.Constant)
-    ):
-        return
-    number = call.args[0].value
-    if number == 0 and type(number) is int:
-        bench.change(call, _CODE, ".cuda(0) -> .npu(), the card of the rank", without_first)
-    elif type(number) is int:
-        bench.left(
-            call, f"every rank would use card {number} here", "write .npu(): the card of the rank", code="NPU335"
-        )
+    """`.cuda(0)`, `.cuda(args.gpu)`: without what says which card."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    if len(call.args) == 1 and not starred and not (bench.file.names.qualified(call.func) or "").startswith("torch."):
+        bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)
 
 
 def write_devices(bench: Bench) -> None:

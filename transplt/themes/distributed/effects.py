@@ -5,27 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.edits.rewrite import rendered
+from transplt.program.acting import acts
 from transplt.program.files import names_and_attributes
 from transplt.program.program import enclosing_function, reached_functions, text_of
-from transplt.syntax.asks import block_of, keyword_of, last_name
+from transplt.syntax.asks import begins, block_of, by_place, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.once import FETCHES, WRITES, happens_once, opens_to_write
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.trees.expressions import and_also, only_if
 
 _CODE = "NPU343"
 _MESSAGE = "once, by rank 0"
-_FULL = frozenset(
-    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump "
-    "os.remove os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move "
-    "torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
-)
-_LAST = frozenset(
-    "save_image savefig add_scalar add_scalars add_image add_images add_figure add_graph add_histogram "
-    "add_text add_hparams add_embedding add_video add_audio set_postfix set_description".split()
-)
-_WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
-_LOG = frozenset("debug info warning error critical log exception".split())
 _TQDM = frozenset(
     {"tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange", "tqdm.notebook.tqdm", "tqdm.std.tqdm"}
 )
@@ -36,9 +28,6 @@ _WRITERS = frozenset(
         "tensorboardX.SummaryWriter",
     }
 )
-_FETCHES = frozenset(
-    "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
-)
 _ELSEWHERE = ("Dataset", "Module", "Function", "Sampler", "Loss")
 
 
@@ -48,7 +37,7 @@ class Effects:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.reached = reached_functions(bench.program)
-        self.averaged: set[int] = set()  # ids of statements whose lines belong to the mean of a loss
+        self.averaged: set[int] = set()  # ids of statements in front of which all ranks take the mean of a loss
 
     def runs_after_start(self, node: ast.AST) -> bool:
         """True for code that the program runs once the process group is there."""
@@ -57,9 +46,9 @@ class Effects:
         if function is None:
             if file is not start.file or start.function is not None:
                 return False
-            return start.first.lineno <= getattr(node, "lineno", 0)
+            return begins(start.first) <= begins(node)
         if function is start.function:
-            return start.first.lineno <= getattr(node, "lineno", 0)
+            return begins(start.first) <= begins(node)
         outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
         if not any(above in self.reached for above in outer):
             return False
@@ -77,6 +66,7 @@ class Effects:
         self._folders()
         _wait_for_files(self)
         done: set[int] = set()
+        self._files()
         for block in self._write_blocks():
             self._guard(block, done)
         for call in sorted(self.bench.file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
@@ -96,39 +86,33 @@ class Effects:
         """True for `with open(path, "w") as f:` whose body only writes."""
         for item in node.items:
             call = item.context_expr
-            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "open":
+            if not isinstance(call, ast.Call) or not opens_to_write(call):
                 return False
-            mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
-            if not isinstance(mode, ast.Constant) or not set(str(mode.value)) & set("wax"):
-                return False
-        return self.runs_after_start(node) and all(_only_writes(inner) for inner in node.body)
+        if not self.runs_after_start(node) or not all(_only_writes(inner) for inner in node.body):
+            return False
+        written = [call for inner in node.body for call in ast.walk(inner) if isinstance(call, ast.Call)]
+        return not any(acts(self.bench.models, self.bench.file, each) for call in written for each in call.args)
 
     def _is_effect(self, call: ast.Call) -> bool:
-        name = self.bench.file.names.qualified(call.func) or ""
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        plain = isinstance(call.func, ast.Name) and call.func.id == "print"
-        known = plain or name in _FULL or last in _LAST
-        if not known and owner is not None:
-            spelled = last_name(owner).lower()
-            known = (
-                (last in _LOG and ("log" in spelled))
-                or ("writer" in spelled and last in ("close", "flush") and self._is_writer(owner))
-                or (last in ("write",) and spelled in ("tqdm", "f_log", "logfile", "log_file"))
-            )
+        known = happens_once(self.bench.file, call)
+        if not known and owner is not None and "writer" in last_name(owner).lower():
+            known = last_name(call.func) in ("close", "flush") and self._is_writer(owner)
         return known and self.runs_after_start(call)
 
     def _guard(self, block: list[ast.stmt], done: set[int]) -> None:
         """Put each run of neighbouring effects of a block under one condition."""
         run: list[ast.stmt] = []
         for node in [*block, None]:
-            if node is not None and self._guardable(node):
+            fits = node is not None and self._guardable(node)
+            apart = id(node) in self.averaged or (fits and bool(self._acting(node)))
+            if not fits or apart:  # a mean, or what has an effect of its own, stands in front of the condition
+                if run and id(run[0]) not in done:
+                    done.update(id(item) for item in run)
+                    self._under(block, run)
+                run = []
+            if node is not None and fits:
                 run.append(node)
-                continue
-            if run and id(run[0]) not in done:
-                done.update(id(item) for item in run)
-                self._under(block, run)
-            run = []
 
     def _guardable(self, node: ast.stmt) -> bool:
         if isinstance(node, ast.With):
@@ -143,10 +127,11 @@ class Effects:
         if not bench.fits(*run):
             bench.left(
                 run[0],
-                "every rank does this, and the line holds several statements",
+                "every rank does this, and the line cannot be parted",
                 f"put it under `if {bench.rank_0}:`",
             )
             return
+        self._hoist(run)
         self._run_bare(run)
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
@@ -158,6 +143,27 @@ class Effects:
 
     def _is_elif(self, node: ast.If) -> bool:
         return self.bench.file.source.line_text(node.lineno).lstrip().startswith("elif")
+
+    def _acting(self, node: ast.stmt | None) -> list[ast.expr]:
+        """The arguments of a print that do more than give a value: all ranks have to do that."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call):
+            return []
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return [each for each in given if acts(self.bench.models, self.bench.file, each)]
+
+    def _hoist(self, run: list[ast.stmt]) -> None:
+        """Give what acts a name in front of the condition."""
+        bench = self.bench
+        for argument in self._acting(run[0]):
+            text = rendered(bench.file.source, argument, [edit for edit in bench.edits if edit.rewrites])
+            if "\n" in text or isinstance(argument, ast.Starred):
+                text = " ".join(line.strip() for line in text.splitlines())
+            name = bench.new_name("value", "shown_value")
+            bench.withdraw(argument)
+            bench.before(run[0], [f"{name} = {text}"], _CODE, "all ranks do this, rank 0 alone shows it")
+            bench.rewrite(argument, _CODE, "what all ranks have done", name)
+            self.averaged.add(id(run[0]))
 
     def _run_bare(self, run: list[ast.stmt]) -> None:
         """A wrapped model that runs in one process would wait for the others: the bare one runs there."""
@@ -175,7 +181,7 @@ class Effects:
             name = bench.file.names.qualified(call.func)
             if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
                 bench.change(
-                    call, _CODE, "one progress bar, of rank 0", with_keyword("disable", f"{bench.dist}.get_rank() != 0")
+                    call, _CODE, "one progress bar, of rank 0", with_keyword("disable", bench.not_rank_0)
                 )
 
     def _writers(self) -> None:
@@ -197,6 +203,18 @@ class Effects:
             for node in names_and_attributes(bench.file) if slot is not None else ():
                 if bench.program.slot(bench.file, node) == slot:
                     self._use_of_writer(node)
+
+    def _files(self) -> None:
+        """A file that is written here and there: the other ranks write into nothing."""
+        bench = self.bench
+        for call in bench.file.scan.calls:
+            if not opens_to_write(call) or not self.runs_after_start(call):
+                continue
+            node = statement(call)
+            if isinstance(node, ast.With) and self._guardable(node):
+                continue
+            nothing = f"{bench.standard('os')}.devnull"
+            bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.rank_0, nothing))
 
     def _use_of_writer(self, node: ast.Name | ast.Attribute) -> None:
         above = parent(node)
@@ -249,7 +267,7 @@ class Effects:
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)
-            elif name in _FETCHES and self.runs_after_start(call):
+            elif name in FETCHES and self.runs_after_start(call):
                 bench.left(
                     call,
                     "every rank downloads this at once",
@@ -264,7 +282,7 @@ class Effects:
             for call in bench.file.scan.calls
             if _downloads(call) and id(call) not in bench.work.taken and self.runs_after_start(call)
         }
-        ordered = sorted(nodes.values(), key=lambda node: node.lineno)
+        ordered = by_place(nodes.values())
         while ordered:
             run = [ordered.pop(0)]
             block = block_of(run[0])
@@ -278,19 +296,9 @@ class Effects:
                     code="NPU344",
                 )
                 continue
-            dist = bench.dist
-            bench.before(
-                run[0],
-                [f"if {dist}.get_rank() != 0:", f"    {dist}.barrier()  # rank 0 downloads first"],
-                _CODE,
-                "rank 0 downloads first",
-            )
-            bench.after(
-                run[-1],
-                [f"if {bench.rank_0}:", f"    {dist}.barrier()"],
-                _CODE,
-                "the others find what rank 0 downloaded",
-            )
+            before, after = bench.first_rank("rank 0 downloads first")
+            bench.before(run[0], before, _CODE, "rank 0 downloads first")
+            bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
 
 
 def _wait_for_files(effects: Effects) -> None:
@@ -304,7 +312,7 @@ def _wait_for_files(effects: Effects) -> None:
         while isinstance(above := parent(node), (ast.With, ast.Try)):
             node = above
         same = [loop for loop in loops if enclosing_function(loop) is enclosing_function(call)]
-        if not any((loop.end_lineno or 0) < node.lineno for loop in same):
+        if not any(ends(loop) <= begins(node) for loop in same):
             continue
         if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.fits(node):
             bench.left(
@@ -314,7 +322,8 @@ def _wait_for_files(effects: Effects) -> None:
                 code="NPU344",
             )
             continue
-        bench.before(node, [f"{bench.dist}.barrier()  # rank 0 has written it"], _CODE, "the others wait for rank 0")
+        lines = bench.together([f"{bench.dist}.barrier()  # rank 0 has written it"])
+        bench.before(node, lines, _CODE, "the others wait for rank 0")
 
 
 def downloads(node: ast.AST) -> bool:
@@ -338,7 +347,7 @@ def _only_writes(node: ast.stmt) -> bool:
         return all(_only_writes(inner) for inner in [*node.body, *node.orelse])
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
-    return last_name(node.value.func) in _WRITES
+    return last_name(node.value.func) in WRITES
 
 
 def _calls(node: ast.expr) -> bool:

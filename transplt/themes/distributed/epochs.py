@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.rewrite import rendered
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loop, loaders_of
-from transplt.syntax.scan import FUNCTIONS, chain
+from transplt.program.training import Loader, Loop, loaders_of
+from transplt.syntax.scan import FUNCTIONS, chain, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.data import loop_head, plain_attribute
+from transplt.themes.distributed.data import enclosing_lambda, loop_head, plain_attribute
 
 _EPOCHS = ("epoch", "ep", "epoch_idx", "i_epoch", "epoch_i", "current_epoch", "epoch_num", "e")
 
@@ -20,18 +21,29 @@ def write_epochs(bench: Bench, shuffled: set[int]) -> None:
     for file, loop, loaders in training.loops:
         if file is not bench.file or not any(id(loader.call) in shuffled for loader in loaders):
             continue
-        name = loader_name(bench, loop)
+        name = loader_name(bench, loop) or _named_loader(bench, loop, loaders)
         if name is None:
             if not any(
                 id(inner) != id(loop) and at is file and _inside(inner, loop) for at, inner, _ in training.loops
             ):
-                bench.left(
-                    loop_head(loop),
-                    "the sampler of the loader has to be told the epoch, and the loader has no name here",
-                    "call sampler.set_epoch(epoch) at the beginning of each epoch",
-                )
+                _tell_where_it_begins(bench, loop, loaders)
             continue
         _tell_epoch(bench, loop, name, done)
+
+
+def _named_loader(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> str | None:
+    """A name for the loader that is made in the header of a loop, with which its sampler can be told the epoch."""
+    call = loaders[0].call
+    if len(loaders) > 1 or isinstance(loop, ast.While) or not any(inner is call for inner in ast.walk(loop.iter)):
+        return None
+    if not bench.fits(loop) or enclosing_lambda(call):
+        return None
+    text = rendered(bench.file.source, call, [edit for edit in bench.edits if edit.rewrites])
+    bench.withdraw(call)
+    name = bench.new_name("train_loader", "loader_of_rank")
+    bench.before(loop, [f"{name} = {text}"], "NPU341", "the loader gets a name")
+    bench.rewrite(call, "NPU341", "the loader by its name", name)
+    return name
 
 
 def _inside(node: ast.AST, loop: ast.AST) -> bool:
@@ -61,7 +73,7 @@ def _without_progress(bench: Bench, node: ast.expr) -> str:
     values = bench.program.values.get(slot, []) if slot else []
     if len(values) == 1 and isinstance(values[0].node, ast.Call) and values[0].file is bench.file:
         call = values[0].node
-        if bench.program.callee(bench.file, call) is None and call.args:
+        if not isinstance(bench.program.callee(bench.file, call), FUNCTIONS) and call.args:
             inner = call.args[0]
             if isinstance(inner, (ast.Name, ast.Attribute)) and loaders_of(bench.program, bench.file, inner):
                 return text_of(bench.file, inner)
@@ -79,9 +91,10 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]])
         if isinstance(above, (ast.For, ast.AsyncFor)):
             epoch = _counter(bench, above)
             if epoch:
-                if (id(above), name) not in done and bench.fits(above.body[0]):
+                place = loop if _made_in(bench, above, name) else above.body[0]
+                if (id(above), name) not in done and bench.fits(place):
                     done.add((id(above), name))
-                    _put(bench, above.body[0], name, epoch)
+                    _put(bench, place, name, epoch)
                 return
         if isinstance(above, ast.While):
             counted = next(
@@ -109,12 +122,51 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]])
         if stored and every[:1] == ["self"] and bench.fits(loop):
             _put(bench, loop, name, f"self.{sorted(stored)[0]}")
             return
-    bench.left(
+    if bench.fits(loop):
+        _put(bench, loop, name, _next_epoch(name))
+        return
+    _untold(bench, loop)
+
+
+def _next_epoch(name: str) -> str:
+    """The sampler counts where the program does not."""
+    return f"{name}.sampler.epoch + 1"
+
+
+def _tell_where_it_begins(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> None:
+    """Before each `iter(loader)` and each loop of a generator over the loader that a loop reads by `next`."""
+    wanted = {id(loader.call) for loader in loaders}
+    begins = [call.args[0] for call in bench.file.scan.calls if getattr(call.func, "id", "") == "iter" and call.args]
+    for function in bench.file.scan.functions:
+        for node in ast.walk(function):
+            yields = isinstance(node, ast.For) and any(isinstance(inner, ast.Yield) for inner in ast.walk(node))
+            if yields and isinstance(node, ast.For) and loop not in chain(node):
+                begins.append(node.iter)
+    told = False
+    for each in begins:
+        node = statement(each)
+        same = wanted & {id(loader.call) for loader in loaders_of(bench.program, bench.file, each)}
+        if same and plain_attribute(each) and bench.fits(node):
+            name = text_of(bench.file, each)
+            _put(bench, node, name, _next_epoch(name))
+            told = True
+    if not told:
+        _untold(bench, loop)
+
+
+def _untold(bench: Bench, loop: Loop) -> None:
+    bench.remark(
         loop_head(loop),
-        f"{name}.sampler has to be told the epoch, and none is counted here",
-        f"call {name}.sampler.set_epoch(epoch) at the beginning of each epoch; without it every epoch has one order",
-        code="NPU342",
+        "NPU342",
+        "the sampler of this loop's loader is told no epoch: each pass over the data has one order",
+        "call sampler.set_epoch(epoch) at the beginning of each epoch",
     )
+
+
+def _made_in(bench: Bench, loop: Loop, name: str) -> bool:
+    """True for a loader that is made anew in each epoch."""
+    nodes = [node for node in ast.walk(loop) if isinstance(node, (ast.Name, ast.Attribute))]
+    return any(isinstance(node.ctx, ast.Store) and text_of(bench.file, node) == name for node in nodes)
 
 
 def _at_call_sites(bench: Bench, function: ast.AST, loop: Loop, name: str, done: set[tuple[int, str]]) -> bool:
@@ -174,4 +226,5 @@ def _counter(bench: Bench, loop: ast.For | ast.AsyncFor) -> str:
 
 
 def _put(bench: Bench, node: ast.stmt, name: str, epoch: str) -> None:
-    bench.before(node, [f"{name}.sampler.set_epoch({epoch})"], "NPU341", "the sampler is told the epoch")
+    lines = bench.together([f"{name}.sampler.set_epoch({epoch})"])
+    bench.before(node, lines, "NPU341", "the sampler is told the epoch")

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.finding import Level
-from transplt.program.files import own_file
+from transplt.finding import Effort, Level
+from transplt.program.files import File, own_file
 from transplt.program.models import find_models
-from transplt.program.program import build
+from transplt.program.program import Program, build, text_of
+from transplt.program.ranks import divided
 from transplt.program.training import Training, find_training
 from transplt.program.wraps import find_wrap
 from transplt.themes.distributed.bench import LEFT, hand_over, put_on_bench
 from transplt.themes.distributed.devices import claim
 from transplt.themes.distributed.recognise import Setup, setups
 from transplt.themes.distributed.start import find_start
+from transplt.themes.distributed.verdict import Refusal, judge
 from transplt.themes.distributed.wrapping import claim_data_parallel
 
+_REFUSED = "this script was not made distributed"
 fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 
 
@@ -26,12 +29,16 @@ fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 def first_look(work: Work, tree: ast.Module) -> Finds:
     """Take the file on the bench, if the main file reaches it."""
     own = own_file(work)
-    files = work.project.sources or {own.path: work.source.encode(work.source.utf8)}
-    program = build(dict(files), work.settings.entry, work.project, own)
+    if why := work.settings.refusal:
+        if own.path == work.settings.entry and tree.body:
+            yield _left_whole(work, tree, why)
+        return
+    program = build(work.settings.entry, work.project, own)
     if own not in program.files:
         return
     if found := setups(program):
         yield from _explained(work, [setup for setup in found if setup.file is own])
+        yield from _divided(work, program, own)
         return
     start, training = find_start(program), find_training(program)
     if start is None or not training.backwards:
@@ -40,7 +47,11 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         return
     models = find_models(program, training, work.settings.targets)
     wraps = {origin: wrap for origin in models.origins if (wrap := find_wrap(models, origin)) is not None}
-    bench = put_on_bench(work, own, start, models, wraps)
+    verdict = judge(models, wraps, work.settings.targets)
+    if verdict.refusals:
+        yield from _refused(work, own, program, verdict.refusals)
+        return
+    bench = put_on_bench(work, own, start, models, {} if verdict.averaging else wraps, verdict)
     claim(bench)
     claim_data_parallel(bench)
     yield from hand_over(bench)
@@ -59,6 +70,31 @@ def _explained(work: Work, found: list[Setup]) -> Finds:
         )
 
 
+def _divided(work: Work, program: Program, own: File) -> Finds:
+    """Collectives of the user's own that not every rank reaches."""
+    for each in divided(program):
+        if each.file is own:
+            yield work.note(
+                each.call,
+                "NPU350",
+                f"a collective that not every rank reaches: {each.what}, under `{text_of(own, each.test)}`",
+                help="call it on all ranks, and keep under the condition what only one of them does with the result",
+                effort=Effort.MEDIUM,
+            )
+
+
+def _refused(work: Work, own: File, program: Program, refusals: list[Refusal]) -> Finds:
+    """Say in each file what stands in the way there, and in the main file that something does."""
+    main = program.files[0]
+    for refusal in refusals:
+        if refusal.file is own:
+            yield work.note(refusal.node, refusal.code, f"{_REFUSED}: {refusal.why}", help=refusal.help)
+    if own is main and not any(refusal.file is own for refusal in refusals):
+        first = refusals[0]
+        why = f"{first.why} ({first.file.path}, line {first.node.lineno})"
+        yield _left_whole(work, main.scan.tree, why, first.help)
+
+
 def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     if not tree.body:
         return
@@ -67,9 +103,9 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
         if not training.backwards
         else "the main file calls nothing that trains"
     )
-    yield work.note(
-        tree.body[-1],
-        LEFT,
-        f"this script was not made distributed: {why}",
-        help="give -m the file that trains, or make the process group and wrap the model by hand",
-    )
+    do = "give -m the file that trains, or make the process group and wrap the model by hand"
+    yield _left_whole(work, tree, why, do)
+
+
+def _left_whole(work: Work, tree: ast.Module, why: str, do: str = "make the script distributed by hand") -> Note:
+    return work.note(tree.body[-1], LEFT, f"{_REFUSED}: {why}", help=do)

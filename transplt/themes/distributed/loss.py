@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.training import Loop, lifted, loops_around
-from transplt.syntax.asks import block_of, call_of, keyword_of, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
 from transplt.themes.distributed.epochs import loader_name
@@ -15,26 +16,8 @@ from transplt.themes.distributed.epochs import loader_name
 
 def write_means(bench: Bench, effects: Effects) -> None:
     """Before a loss is read in a training loop, or below it, all ranks take the mean of it."""
-    done: set[int] = set()
-    for region, names in _losses(bench):
-        for loop in (region, *(above for above in chain(region) if isinstance(above, (ast.For, ast.While)))):
-            if enclosing_function(loop) is not enclosing_function(region):
-                break
-            found = [node for name in names for node in bench.file.scan.names.get(name, ()) if loop in chain(node)]
-            readers = [
-                node
-                for node in found
-                if id(node) not in done and _is_read(node) and enclosing_function(node) is enclosing_function(region)
-            ]
-            if loop is not region:
-                readers = [node for node in readers if node.lineno > (region.end_lineno or 0)]
-            done.update(id(node) for node in readers)
-            if readers:
-                _average(bench, effects, loop.body, sorted(readers, key=_place), loop)
-
-
-def _place(node: ast.expr) -> tuple[int, int]:
-    return (node.lineno, node.col_offset)
+    for loop, readers in loss_readers(bench.training, bench.file):
+        _average(bench, effects, loop.body, readers)
 
 
 def write_counts(bench: Bench) -> None:
@@ -77,52 +60,17 @@ def _in_training(bench: Bench, call: ast.Call) -> bool:
     return any(bench.training.in_region(file, site) for file, site in bench.program.call_sites.get(function, ()))
 
 
-def _losses(bench: Bench) -> list[tuple[Loop, set[str]]]:
-    """(innermost loop, names of its losses)."""
-    found: dict[int, tuple[Loop, set[str]]] = {}
-    for file, call in bench.training.backwards:
-        loop = next(iter(loops_around(call)), None)
-        if file is not bench.file or loop is None:
-            continue
-        assert isinstance(call.func, ast.Attribute)
-        names = {node.id for node in ast.walk(call.func.value) if isinstance(node, ast.Name)}
-        if isinstance(call.func.value, ast.Call):
-            inner = call.func.value.args
-            names = {node.id for argument in inner for node in ast.walk(argument) if isinstance(node, ast.Name)}
-        found.setdefault(id(loop), (loop, set()))[1].update(names)
-    return [(loop, _related(loop, names)) for loop, names in found.values()]
-
-
-def _related(loop: Loop, names: set[str]) -> set[str]:
-    """Also the sums that losses make, and the losses of which a sum is made."""
-    sums: list[tuple[str, set[str]]] = []
-    for node in ast.walk(loop):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
-            continue
-        inside = list(ast.walk(node.value))
-        if isinstance(node.targets[0], ast.Name) and not any(isinstance(n, (ast.Call, ast.Compare)) for n in inside):
-            sums.append((node.targets[0].id, {n.id for n in inside if isinstance(n, ast.Name)}))
-    for _ in range(len(sums) + 1):
-        for name, parts in sums:
-            if name in names:
-                names = names | parts
-            elif parts & names:
-                names = names | {name}
-    return names
-
-
-def _is_read(node: ast.Name) -> bool:
-    """`loss.item()`, `float(loss)`: the number is taken out."""
-    if not isinstance(node.ctx, ast.Load):
-        return False
-    above = parent(node)
-    if isinstance(above, ast.Attribute):
-        return above.attr == "item" and call_of(above) is not None
-    return isinstance(above, ast.Call) and getattr(above.func, "id", "") == "float" and node in above.args
-
-
-def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: list[ast.Name], loop: Loop) -> None:
+def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: list[ast.Name]) -> None:
     """Average before the first reader of a block; readers in conditions of their own are averaged there."""
+    apart = [node for node in readers if id(node) not in bench.verdict.varying.same]
+    if apart:
+        bench.remark(
+            apart[0],
+            "NPU346",
+            f"{apart[0].id} is that of one rank here",
+            "the condition may differ between ranks, so the ranks cannot take the mean inside of it",
+        )
+        readers = [node for node in readers if node not in apart]
     here = [node for node in readers if _direct(node, block)]
     rest = [node for node in readers if node not in here]
     if here:
@@ -141,15 +89,7 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
             inside = [node for node in nodes if lifted(node, branch) is not None]
             if not inside:
                 continue
-            if isinstance(holder, ast.If) and not _same_everywhere(holder.test, loop):
-                bench.remark(
-                    inside[0],
-                    "NPU346",
-                    f"{inside[0].id} is that of one rank here",
-                    "the condition may differ between ranks, so the ranks cannot take the mean inside of it",
-                )
-                continue
-            _average(bench, effects, branch, inside, loop)
+            _average(bench, effects, branch, inside)
 
 
 def _branches(node: ast.stmt) -> list[list[ast.stmt]]:
@@ -170,49 +110,22 @@ def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
     return not isinstance(holder, (*FUNCTIONS, ast.ClassDef))
 
 
-def _same_everywhere(test: ast.expr, loop: Loop) -> bool:
-    """True for a condition that all ranks decide alike: counters, constants, arguments."""
-    counted = (
-        {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-        if not isinstance(loop, ast.While)
-        else set()
-    )
-    counted |= {
-        n.target.id
-        for n in ast.walk(loop)
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and isinstance(n.value, ast.Constant)
-    }
-    assigned = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    for node in ast.walk(test):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") != "len":
-            return False
-        if isinstance(node, ast.Name) and node.id in assigned and node.id not in counted:
-            return False
-    return True
-
-
 def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[ast.Name]) -> None:
     if not bench.fits(before):
         bench.remark(
             readers[0], "NPU346", f"{readers[0].id} is that of one rank here", "take the mean over the ranks by hand"
         )
         return
-    dist = bench.dist
-    lines = []
+    lines: list[str] = []
     means: dict[str, str] = {}
     for node in readers:
         if node.id not in means:
             mean = means[node.id] = bench.free_name(f"mean_{node.id}")
-            lines += [
-                f"{mean} = {node.id}.detach().clone()",
-                f"{dist}.all_reduce({mean})",
-                f"{mean} /= {dist}.get_world_size()",
-            ]
+            lines += bench.mean(mean, node.id)
         mean = means[node.id]
         bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", mean)
     bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")
-    for item in block_of(before):
-        effects.averaged.add(id(item))
+    effects.averaged.add(id(before))
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------

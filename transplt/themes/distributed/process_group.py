@@ -6,10 +6,11 @@ import ast
 
 from transplt.syntax.scan import parent
 from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.seeds import shared_seed
 
 
 def write_start(bench: Bench) -> None:
-    """Put the lines into the main file; a place that shares its line with other statements is left to the user."""
+    """Put the lines into the main file; a place whose line cannot be parted is left to the user."""
     start = bench.start
     if bench.file is not start.file:
         return
@@ -17,7 +18,7 @@ def write_start(bench: Bench) -> None:
     if not bench.fits(start.first, *ends):
         bench.left(
             start.first,
-            "the process group has to be made here, and this line holds several statements",
+            "the process group has to be made here, and this line cannot be parted",
             "write the statements on lines of their own and run transplt again",
         )
         return
@@ -26,6 +27,7 @@ def write_start(bench: Bench) -> None:
         f'{torch}.npu.set_device(int({os_}.environ["LOCAL_RANK"]))',
         f'{dist}.init_process_group(backend="hccl")',
     ]
+    lines += shared_seed(bench)
     ending = f"{dist}.destroy_process_group()"
     if start.last is None:
         lines.append(f"{bench.standard('atexit')}.register({dist}.destroy_process_group)")

@@ -6,13 +6,15 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.program.program import LOADERS, File, Function, Program
+from transplt.program.program import LOADERS, File, Function, Program, reached_functions
 from transplt.syntax.asks import is_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS
+from transplt.themes.distributed.once import happens_once, opens_to_write
 
 _TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
 #: Functions of the program that are run before the process group is there, unless they touch a card.
 _SETTING_UP = re.compile(r"arg|pars|opt|conf|setting|seed|logg|setup|init")
+_FOLDERS = frozenset({"makedirs", "mkdir", "SummaryWriter", "tqdm", "trange"})
 _EXITS = frozenset({"exit", "quit", "_exit", "SystemExit"})
 
 
@@ -40,6 +42,7 @@ def find_start(program: Program) -> Start | None:
     touching = _Touching(program)
     first = next((node for node in body if node is not main and touching.any(file, node)), None)
     if first is not None:
+        first = _before_effects(program, body, first)
         if main is None:
             return _ended(file, first, body)
         assert isinstance(main, ast.If)
@@ -50,9 +53,11 @@ def find_start(program: Program) -> Start | None:
     inside = next((node for node in main.body if touching.any(file, node)), None)
     if inside is None:
         return None
+    inside = _before_effects(program, main.body, inside)
     function = _entered(program, file, inside)
     if function is not None:
         within = next((node for node in function.body if touching.any(file, node)), function.body[0])
+        within = _before_effects(program, function.body, within)
         return Start(file, within, None, function=function)
     return _ended(file, inside, main.body)
 
@@ -65,6 +70,26 @@ def _ended(file: File, first: ast.stmt, body: list[ast.stmt], *, guard: bool = F
             return Start(file, first, None, guard=guard)
         return Start(file, first, last, last_exits=True, guard=guard)
     return Start(file, first, last, guard=guard)
+
+
+def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> ast.stmt:
+    """The first statement that calls a function which prints or writes: it asks for the rank then."""
+    file = program.files[0]
+    for node in body[: body.index(first)]:
+        if any(isinstance(inner, ast.Call) and _keeps_writing(file, inner) for inner in ast.walk(node)):
+            return node
+        for function in reached_functions(program, [node]):
+            owner = program.owner[function]
+            calls = [inner for inner in ast.walk(function) if isinstance(inner, ast.Call)]
+            if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
+                return node
+    return first
+
+
+def _keeps_writing(file: File, call: ast.Call) -> bool:
+    """True for a call that opens what one rank alone is to write."""
+    known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
+    return known or opens_to_write(call)
 
 
 def _is_definition(node: ast.stmt) -> bool:

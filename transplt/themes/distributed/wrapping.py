@@ -24,17 +24,22 @@ def claim_data_parallel(bench: Bench) -> None:
     """DataParallel around the models of this file, before other codemods move what it is given."""
     for wrap in bench.wraps.values():
         if wrap.file is bench.file and wrap.in_place:
-            _turn(bench, wrap.parallel[0], buffers_apart(bench.models, wrap.origin))
+            _turn(bench, wrap.parallel[0], _options(bench, wrap))
         elif wrap.file is bench.file:
             _unwrap(bench, wrap.parallel)
 
 
-def _turn(bench: Bench, call: ast.Call, apart: bool) -> None:
+def _options(bench: Bench, wrap: Wrap) -> str:
+    """What the wrapper of a model is told besides the card."""
+    apart = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
+    return apart + (", find_unused_parameters=True" if wrap.origin in bench.verdict.unused else "")
+
+
+def _turn(bench: Bench, call: ast.Call, options: str) -> None:
     """`nn.DataParallel(model)` becomes the wrapper in its place, around the model on its card."""
     above = parent(call)
     moved = call_of(above) if isinstance(above, ast.Attribute) and above.attr == "cuda" else None
-    buffers = ", broadcast_buffers=False" if apart else ""
-    around = f"device_ids=[{bench.torch}.npu.current_device()]{buffers}"
+    around = f"device_ids=[{bench.torch}.npu.current_device()]{options}"
     name = bench.parallel
     bench.work.take(call.func)
     outer = moved if moved is not None and not moved.args else call
@@ -108,6 +113,12 @@ def write_models(bench: Bench) -> None:
                 f"{origin[2]} = DistributedDataParallel({origin[2]}, device_ids=[torch.npu.current_device()])",
                 code="NPU338",
             )
+    remark_rates(bench)
+
+
+def remark_rates(bench: Bench) -> None:
+    """Say what the batch of all cards means for the learning rate of each optimizer."""
+    own = bench.file
     for made in own.scan.attributes.get("parameters", ()):
         holder = next(
             (above for above in chain(made) if isinstance(above, ast.Call) and is_optimizer(own, above)), None
@@ -123,14 +134,14 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     if not bench.fits(wrap.after):
         bench.left(
             wrap.after,
-            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line holds several statements",
+            f"{wrap.name} has to be wrapped in DistributedDataParallel here, and this line cannot be parted",
             "write the statements on lines of their own and run transplt again",
         )
         return
-    apart = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
-    torch = bench.torch
-    text = f"{wrap.name} = {bench.parallel}({wrap.name}, device_ids=[{torch}.npu.current_device()]{apart})"
-    bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel")
+    options, torch = _options(bench, wrap), bench.torch
+    text = f"{wrap.name} = {bench.parallel}({wrap.name}, device_ids=[{torch}.npu.current_device()]{options})"
+    why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
+    bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")
 
 
 def write_asked(bench: Bench) -> None:

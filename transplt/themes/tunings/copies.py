@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File
-from transplt.syntax.asks import by_place, keyword_of, last_name
+from transplt.syntax.asks import by_place, keyword_of, last_name, string_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain, parent, statement
 
@@ -109,7 +109,9 @@ def is_device(names: Names, given: ast.expr) -> bool:
 
 
 def _names_cpu(call: ast.Call) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == "cpu"
+    """True for `torch.device("cpu")` in each of its spellings: `type=`, `device=`, `"cpu:0"`."""
+    given = call.args[0] if call.args else keyword_of(call, "type") or keyword_of(call, "device")
+    return (string_of(given) or "").partition(":")[0] == "cpu"
 
 
 def _stored(node: ast.AST) -> bool:

@@ -14,6 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
+from transplt.program.values import uses
 from transplt.rules.versions import versions_of
 from transplt.syntax.asks import is_dotted, keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -152,10 +153,10 @@ def _read_again(found: Reading, loader: Loader) -> bool:
         if any(isinstance(inner, ast.Call) and _reads(found, file, inner, loader) for inner in _body(loop)):
             return False
     slots, whole = found.held(loader.call)
-    uses = found.uses(slots)
-    if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in uses) > 1 for _, loop in loops):
+    read = uses(found.program, slots)
+    if any(sum(loop.iter in chain(node) or loop.iter is node for _, node in read) > 1 for _, loop in loops):
         return False  # `zip(loader, loader)`
-    return bool(slots) and whole and all(_harmless(found, file, node) for file, node in uses)
+    return bool(slots) and whole and all(_harmless(found, file, node) for file, node in read)
 
 
 def _body(loop: ast.For | ast.AsyncFor) -> list[ast.AST]:
@@ -193,7 +194,7 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
     """True when something is done to the dataset that workers which stay would not see."""
     call = loader.call
     slots, _ = found.held(call)
-    for file, node in found.uses(slots):
+    for file, node in uses(found.program, slots):
         above = parent(node)
         held = isinstance(above, ast.Attribute) and above.attr in ("dataset", "collate_fn", "batch_sampler")
         if held and isinstance(above, ast.Attribute) and _touches(found, file, above):

@@ -12,6 +12,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.program import File, Slot, enclosing_function
 from transplt.program.training import Loader
+from transplt.program.values import uses
 from transplt.syntax.asks import keyword_of, lacks, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.tunings.data_loader import API, PLACES, given, is_constant
@@ -75,7 +76,7 @@ def _only_trains(found: Reading, loader: Loader) -> bool:
     if _made_for_several(found, loader):
         return False
     slots, whole = found.held(loader.call)
-    return whole and all(_known(found, file, node) for file, node in found.uses(slots))
+    return whole and all(_known(found, file, node) for file, node in uses(found.program, slots))
 
 
 def _trains(found: Reading, reader: Reader) -> bool:
@@ -131,7 +132,7 @@ def _share_of_all(found: Reading, loader: Loader) -> ast.expr | None:
             sized = call.args[0]
             if id(sized) in same:
                 return call
-            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, sized.value) in wanted:
+            if isinstance(sized, ast.Attribute) and _is_data(sized) and program.slot(file, _owner(sized)) in wanted:
                 return call
     return None
 
@@ -145,4 +146,11 @@ def _divides(above: ast.AST, node: ast.expr) -> bool:
 
 def _is_data(node: ast.Attribute) -> bool:
     """True for what a loader draws from, whose length is that of the dataset."""
-    return node.attr in ("dataset", "sampler")
+    return node.attr in ("dataset", "sampler", "data_source")
+
+
+def _owner(node: ast.expr) -> ast.expr:
+    """`loader` of `loader.dataset` and `loader.batch_sampler.sampler`."""
+    while isinstance(node, ast.Attribute) and node.attr in ("dataset", "sampler", "data_source", "batch_sampler"):
+        node = node.value
+    return node

@@ -11,11 +11,11 @@ import re
 from transplt.edits.edit import Beside
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.program import imported_paths
+from transplt.program.cards import puts_on_card
+from transplt.program.imports import imports_of
 from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.tunings.optimizers import ON_CARD
-from transplt.themes.tunings.reach import program_around, reach_of
+from transplt.themes.tunings.reach import program_around
 from transplt.themes.tunings.writer import torch_name
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -29,7 +29,7 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     if program is None or not is_entry(work) or not _uses_torch(work):
         return
     texts = [file.source.utf8 for file in program.files]
-    if any(word in text for text in texts for word in already) or not any(ON_CARD.search(text) for text in texts):
+    if any(word in text for text in texts for word in already) or not puts_on_card(texts):
         return
     last = _last_import(work.scan.tree)
     if last is None or not writer.fits(last):
@@ -46,7 +46,7 @@ def is_entry(work: Work) -> bool:
     """
     path = work.scan.path
     name = path.rpartition("/")[2]
-    if path in reach_of(work).imported and not (_reads_arguments(work) and _only_launched(work)):
+    if imports_of(work.project).importers.get(path) and not (_reads_arguments(work) and _only_launched(work)):
         return False
     if name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
         return False
@@ -65,9 +65,8 @@ def _reads_arguments(work: Work) -> bool:
 
 def _only_launched(work: Work) -> bool:
     program = program_around(work)
-    importers = (
-        [file for file in program.files if work.scan.path in imported_paths(file, work.project)] if program else []
-    )
+    every = imports_of(work.project).importers.get(work.scan.path, ())
+    importers = [file for file in program.files if file.path in every] if program else []
     return not any(re.search(rb"^\s*(?:import|from) torch\b", file.source.utf8, re.MULTILINE) for file in importers)
 
 
@@ -77,9 +76,8 @@ def _uses_torch(work: Work) -> bool:
         return any(
             (b.target or "").split(".")[0] == "torch" for found in work.scan.root.bindings.values() for b in found
         )
-    file = next(file for file in reach_of(work).programs[work.scan.path].files if file.path == work.scan.path)
-    sources = reach_of(work).sources
-    return any(ON_CARD.search(sources.get(path, b"")) for path in imported_paths(file, work.project))
+    targets = imports_of(work.project).targets.get(work.scan.path, ())
+    return puts_on_card(work.project.sources[path] for path in targets)
 
 
 def _trains(node: ast.stmt) -> bool:

@@ -17,7 +17,7 @@ from transplt.syntax.scan import parent
 from transplt.themes.tunings import attention
 from transplt.themes.tunings.attention import BY_HAND, CODE, Masks
 from transplt.themes.tunings.call_texts import Bound, bind, rewritten
-from transplt.themes.tunings.unused import certain_import, drop_functions
+from transplt.themes.tunings.unused import certain_import, drop_unused
 from transplt.themes.tunings.writer import switched_off
 from transplt.trees.new_calls import Piece
 from transplt.trees.transform import Transform
@@ -54,6 +54,7 @@ _FUNCTIONS = {
     "flash_attn_unpadded_kvpacked_func": _Function(_Q_KV, _TWO, old=True),
     "flash_attn_unpadded_qkvpacked_func": _Function(_QKVS, ("cu_seqlens",), old=True),
 }
+_ASKS = frozenset({"callable", "hasattr", "isinstance", "print"})
 _MODULES = ("flash_attn.", "flash_attn.flash_attn_interface.")
 
 
@@ -65,6 +66,29 @@ class _Call:
     name: str
     new: Transform | str
     masked: bool
+
+
+def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
+    """Functions of the package that get another name or are handed to somebody: `attend = flash_attn_func`."""
+    places = (ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Dict, ast.Tuple, ast.List, ast.keyword, ast.Call)
+    nodes: list[ast.expr] = [node for every in work.scan.names.values() for node in every]
+    nodes += [node for name in _FUNCTIONS for node in work.scan.attributes.get(name, ())]
+    called = {work.names.qualified(call.func) for call in work.scan.calls if _is_alias(work, call.func)}
+    found = []
+    for node in by_place(nodes):
+        full, above = work.names.qualified(node) or "", parent(node)
+        asked = isinstance(above, ast.Call) and (above.func is node or getattr(above.func, "id", "") in _ASKS)
+        is_read = isinstance(getattr(node, "ctx", None), ast.Load) and isinstance(above, places)
+        known = full.startswith(_MODULES) and full.rpartition(".")[2] in _FUNCTIONS and full not in called
+        if known and is_read and not asked:
+            found.append((node, full.rpartition(".")[2]))
+    return found
+
+
+def _is_alias(work: Work, func: ast.expr) -> bool:
+    """True for another name of a function that the file gives it, which is followed: its calls are looked at."""
+    found = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
+    return found is not None and any(binding.kind == "assign" for binding in found[1])
 
 
 def rewrite_calls(writer: Writer, masks: Masks) -> None:
@@ -85,6 +109,8 @@ def rewrite_calls(writer: Writer, masks: Masks) -> None:
             before = masks.asked
             new = _new_call(writer, call, function, masks)
             calls.append(_Call(call, name, new, masks.asked > before))
+    for node, name in _handed_on(work):
+        writer.left(node, f"{name} is called by another name, and what it gets there cannot be read", _HELP, BY_HAND)
     attempts = _attempts(work, calls)
     done: list[ast.expr] = []
     for item in calls:
@@ -102,7 +128,7 @@ def rewrite_calls(writer: Writer, masks: Masks) -> None:
             done.append(item.node.func)
             masks.used = masks.used or item.masked
     if done:
-        removed = drop_functions(writer, done, CODE)
+        removed = drop_unused(writer, done, CODE)
         for attempt in {id(node): node for node in attempts.values()}.values():
             if work.settings.style != "portable":
                 writer.remove(attempt, CODE, "import of flash_attn, which nothing needs any more", only=False)

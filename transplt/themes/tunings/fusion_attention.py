@@ -13,7 +13,7 @@ from transplt.syntax.scan import chain
 from transplt.themes.tunings import attention, flash_attention
 from transplt.themes.tunings.attention import NATIVE, Masks
 from transplt.themes.tunings.call_texts import bind, rewritten
-from transplt.themes.tunings.unused import drop_functions
+from transplt.themes.tunings.unused import drop_unused
 from transplt.themes.tunings.values import attribute_values, describe, held, scripted
 from transplt.themes.tunings.writer import switched_off, writer_for
 from transplt.trees.new_calls import Piece
@@ -60,7 +60,7 @@ def _native(writer: Writer, masks: Masks) -> None:
             )
         else:
             done.append(call.func)
-    drop_functions(writer, done, attention.CODE)
+    drop_unused(writer, done, attention.CODE)
 
 
 def _rewrite(writer: Writer, call: ast.Call, masks: Masks) -> str:

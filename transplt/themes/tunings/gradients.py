@@ -5,27 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.program.frameworks import OPTIMIZER, taken_over
 from transplt.program.program import File, Program, Slot
-from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.asks import by_place, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 Hazard = tuple[str, str]
 _PACKED = "the fused optimizers pack gradients and parameters at their first step"
-#: Packages that step, zero or shard in their own way.
-_FRAMEWORKS = {
-    "deepspeed": "DeepSpeed",
-    "accelerate": "accelerate",
-    "pytorch_lightning": "Lightning",
-    "lightning": "Lightning",
-    "mmengine": "mmengine",
-    "colossalai": "ColossalAI",
-    "fairscale": "fairscale",
-    "megatron": "Megatron",
-    "torch_xla": "torch_xla",
-}
 #: Parts of apex that leave the optimizers and gradients of others alone.
 _APEX_PARTS = ("apex.optimizers", "apex.normalization", "apex.multi_tensor_apply", "apex.contrib")
 _APEX = "with amp of Ascend's apex take apex.optimizers.NpuFused... and amp.initialize(..., combine_grad=True)"
+_SETTINGS = "choose the fused optimizer in the settings of that"
 _SHARDED = ("torch.distributed.fsdp", "torch.distributed._composable", "torch.distributed.tensor")
 _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pretrained"})
 _WIDE = "makes a model that is neither float32 nor float16"
@@ -43,6 +33,7 @@ def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]
             _calls(program, file, optimizers, models),
             _stores(file, models),
             _deleted(file),
+            _handed_on(program, file, optimizers),
             _on_several_cards(file),
         ):
             if found is not None:
@@ -100,8 +91,12 @@ def _imports(file: File) -> tuple[str, str, int] | None:
                 return "parameters are sharded", "keep the optimizer: FSDP makes its own flat parameters", node.lineno
             if module.split(".")[0] == "apex" and not module.startswith(_APEX_PARTS):
                 return "the program uses apex, which has fused optimizers of its own", _APEX, node.lineno
-            if (name := _FRAMEWORKS.get(module.split(".")[0])) is not None:
-                return f"the program uses {name}", "choose the fused optimizer in the settings of that", node.lineno
+            if (framework := taken_over(OPTIMIZER, module)) is not None:
+                return f"the program uses {framework.called}", _SETTINGS, node.lineno
+    used: list[ast.expr] = [*(call.func for call in file.scan.calls), *(b for c in file.scan.classes for b in c.bases)]
+    for name in by_place(used):
+        if (framework := taken_over(OPTIMIZER, file.names.qualified(name) or "")) is not None:
+            return f"the program uses {framework.called}", _SETTINGS, name.lineno
     return None
 
 
@@ -212,6 +207,26 @@ def _deleted(file: File) -> tuple[str, str, int] | None:
     for node in file.scan.attributes.get("grad", ()):
         if isinstance(node.ctx, ast.Del):
             return "a gradient is replaced", f"{_PACKED}: zero it in place", node.lineno
+    return None
+
+
+def _handed_on(program: Program, file: File, optimizers: set[Slot]) -> tuple[str, str, int] | None:
+    """`reset = model.zero_grad` and `getattr(model, "zero_grad")`: what is called then cannot be told to keep them.
+
+    An optimizer's own are looked at where it is followed.
+    """
+    help_ = f"{_PACKED}: call zero_grad of the optimizer by its name"
+    for node in by_place(file.scan.attributes.get("zero_grad", ())):
+        above = parent(node)
+        used = isinstance(above, (ast.Compare, ast.BoolOp)) or (isinstance(above, ast.Call) and above.func is node)
+        if isinstance(node.ctx, ast.Load) and not used and program.slot(file, node.value) not in optimizers:
+            return f"{ast.unparse(node)} is handed on, and sets gradients to None", help_, node.lineno
+    for call in by_place(file.scan.calls):
+        by_name = _last(call.func) in ("getattr", "methodcaller")
+        if by_name and any(string_of(item) == "zero_grad" for item in call.args):
+            return f"{ast.unparse(call)} sets gradients to None", help_, call.lineno
+        if _last(call.func) in ("setattr", "delattr") and len(call.args) > 1 and string_of(call.args[1]) == "grad":
+            return "a gradient is replaced", f"{_PACKED}: change it in place", call.lineno
     return None
 
 

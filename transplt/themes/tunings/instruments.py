@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transplt.edits.lines import indent_unit
+from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
+from transplt.program.cards import puts_on_card
 from transplt.program.program import enclosing_function
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.tunings.loops import Batches, batch_loops, statement_at
-from transplt.themes.tunings.optimizers import ON_CARD
 from transplt.themes.tunings.reach import key, program_around
 
 
@@ -40,7 +40,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
     """The loops to write at; a finding where no loop is in sight or the lines do not fit. None of a CPU's program."""
     work = writer.work
     program = program_around(work)
-    if program is None or not any(ON_CARD.search(file.source.utf8) for file in program.files):
+    if program is None or not puts_on_card(file.source.utf8 for file in program.files):
         return []
     found, lost = batch_loops(work)
     if lost is not None:
@@ -55,7 +55,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
         if len(loops) != len(nodes):
             continue
         if not writer.fits(*loops, *(loop.body[0] for loop in loops)):
-            why = "the first statement of the loop shares its line with others"
+            why = "the first statement of the loop cannot be put on a line of its own"
             writer.left(loops[0], f"{what}: {why}", "write each on a line of its own", code)
             continue
         result.append(MeasuredLoop(batches, loops[0], loops[1:], bool(batches.calls)))

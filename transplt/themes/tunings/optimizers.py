@@ -8,15 +8,16 @@ an optimizer is only changed when everything that happens to it and to its gradi
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
+from transplt.program.cards import puts_on_card
+from transplt.program.imports import imports_of
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
+from transplt.program.values import uses
 from transplt.settings import Settings
 from transplt.syntax.asks import by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.tunings.alongside import files_alongside
 from transplt.themes.tunings.facts import schemas
 from transplt.themes.tunings.gradients import hazards, modules_zeroed
 from transplt.themes.tunings.reach import Key, key, program_around, reach_of
@@ -35,8 +36,6 @@ _READERS = (
     "transformers.get_",
     "transformers.optimization.get_",
 )
-#: Words of a program that puts something on a card.
-ON_CARD = re.compile(rb"cuda|\bnpu\b|accelerator|\.to\(")
 _BUILTINS = frozenset({"print", "len", "type", "isinstance", "id", "str", "repr", "hasattr", "getattr"})
 _SCALERS = frozenset({"step", "unscale_"})
 _READS = frozenset(
@@ -102,7 +101,7 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
         for slot in made.slots:
             found.by_slot.setdefault(slot, []).append(made)
     every = hazards(program, {slot for made in found.made for slot in made.slots})
-    alongside = files_alongside(program) if every else {}
+    alongside = imports_of(program.project).alongside({file.path for file in program.files}) if every else {}
     for made in found.made:
         if made.fused:
             made.why = ""
@@ -156,7 +155,7 @@ def _is_test(path: str) -> bool:
 
 
 def _on_card(program: Program) -> bool:
-    return any(ON_CARD.search(file.source.utf8) for file in program.files)
+    return puts_on_card(file.source.utf8 for file in program.files)
 
 
 def _twice(program: Program, found: Optimizers) -> None:
@@ -267,11 +266,8 @@ def _stored(program: Program, made: Made, file: File, target: ast.expr, seen: se
         return
     made.slots.add(slot)
     made.home = made.home or slot
-    for other in program.files:
-        every: list[ast.expr] = [*other.scan.names.get(slot[2], ()), *other.scan.attributes.get(slot[2], ())]
-        for use in by_place(every):
-            if isinstance(getattr(use, "ctx", None), ast.Load) and program.slot(other, use) == slot:
-                _follow(program, made, use, seen)
+    for _, use in uses(program, {slot}):
+        _follow(program, made, use, seen)
 
 
 def _returned(program: Program, made: Made, node: ast.expr, index: int | None, seen: set[int]) -> None:
@@ -324,10 +320,8 @@ def _handed(
             slot = program.parameter_slot(function, name)
             if slot not in made.slots:
                 made.slots.add(slot)
-                owner = program.owner[function]
-                for use in owner.scan.names.get(name, ()):
-                    if isinstance(use.ctx, ast.Load) and program.slot(owner, use) == slot:
-                        _follow(program, made, use, seen)
+                for _, use in uses(program, {slot}):
+                    _follow(program, made, use, seen)
             return
     made.refuse(f"it is handed to {ast.unparse(call.func)} in a way that cannot be followed")
 

@@ -6,18 +6,18 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
-from transplt.program.files import own_file
+from transplt.program.files import own_file, read_file
+from transplt.program.imports import imports_of
 from transplt.program.program import (
     File,
     Function,
     Program,
     Slot,
     enclosing_function,
-    imported_paths,
     program_of,
-    read_file,
 )
 from transplt.program.training import Loader, Training, find_training, loaders_of
+from transplt.program.values import uses
 from transplt.syntax.asks import by_place
 from transplt.syntax.scan import chain, parent
 from transplt.themes.tunings.reach import key, reach_of
@@ -84,7 +84,7 @@ class Reading:
             for slot in taken:
                 if slot not in slots:
                     slots[slot] = None
-                    pending += [(use, None) for _, use in self.uses([slot])]
+                    pending += [(use, None) for _, use in uses(self.program, {slot})]
             above = parent(node)
             index: int | None = item
             if isinstance(above, ast.Tuple) and isinstance(parent(above), ast.Return):
@@ -100,24 +100,11 @@ class Reading:
                 whole = False
         return list(slots), whole
 
-    def uses(self, slots: list[Slot]) -> list[tuple[File, ast.expr]]:
-        """Where variables are read, by file and place."""
-        wanted = set(slots)
-        names = {slot[2] for slot in slots}
-        found: list[tuple[File, ast.expr]] = []
-        for file in self.program.files:
-            for name in sorted(names):
-                every: list[ast.expr] = [*file.scan.names.get(name, ()), *file.scan.attributes.get(name, ())]
-                for node in every:
-                    if isinstance(node.ctx, ast.Load) and self.program.slot(file, node) in wanted:  # type: ignore[attr-defined]
-                        found.append((file, node))
-        return sorted(found, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
-
     def others(self, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
         """Where the variable that an expression is (also one that another package made) is read."""
         slot = self.program.slot(file, node)
         if slot is not None:
-            return self.uses([slot])
+            return uses(self.program, {slot})
         if not isinstance(node, ast.Name):
             return []
         held = file.names.lookup(node.id, file.scan.scope_of(node))
@@ -175,16 +162,9 @@ def layers_and_all(work: Work) -> Program:
     kept = reach.kept.get(("layers", id(program)))
     if isinstance(kept, Program):
         return kept
-    files = {file.path: file for file in program.files}
-    pending = list(program.files)
-    while pending:
-        for path in imported_paths(pending.pop(), work.project):
-            if path not in files and path in reach.sources:
-                file = read_file(path, reach.sources[path])
-                if file is not None:
-                    files[path] = file
-                    pending.append(file)
-    every = program if len(files) == len(program.files) else program_of(list(files.values()), work.project)
+    paths = imports_of(work.project).reached(*(file.path for file in program.files))[len(program.files) :]
+    more = [file for path in paths if (file := read_file(path, reach.sources.get(path, b""))) is not None]
+    every = program_of([*program.files, *more], work.project) if more else program
     reach.kept[("layers", id(program))] = every
     return every
 

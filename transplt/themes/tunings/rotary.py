@@ -14,7 +14,7 @@ from transplt.edits.work import Work
 from transplt.syntax.asks import by_place, is_dotted
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.tunings.attention import NATIVE
-from transplt.themes.tunings.unused import drop_functions
+from transplt.themes.tunings.unused import drop_unused
 from transplt.themes.tunings.values import held, scripted
 from transplt.themes.tunings.writer import switched_off, touched, writer_for
 
@@ -55,7 +55,7 @@ def rotations_of_halves(work: Work, tree: ast.Module) -> Finds:
             continue
         work.take(call.func)
         done.append(call.func)
-    drop_functions(writer, done, fixer.code)
+    drop_unused(writer, done, fixer.code)
     yield from writer.found
 
 

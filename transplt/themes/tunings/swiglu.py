@@ -15,7 +15,7 @@ from transplt.edits.writer import Writer
 from transplt.syntax.asks import block_of, by_place, is_dotted
 from transplt.syntax.scan import parent, statement
 from transplt.themes.tunings.attention import NATIVE
-from transplt.themes.tunings.unused import drop_functions
+from transplt.themes.tunings.unused import drop_unused
 from transplt.themes.tunings.values import held, is_linear, runs_before, scripted
 from transplt.themes.tunings.writer import switched_off, touched, writer_for
 
@@ -49,7 +49,7 @@ def gated_halves(work: Work, tree: ast.Module) -> Finds:
             )
         elif _rewrite(writer, call, product, gate, up):
             done.append(call.func)
-    drop_functions(writer, done, fixer.code)
+    drop_unused(writer, done, fixer.code)
     yield from writer.found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.program import File, Program, Slot
+from transplt.program.values import origins
 from transplt.syntax.asks import keyword_of, last_name
 
 _WRAPPERS = ("DataParallel", "DistributedDataParallel", "compile", "convert_sync_batchnorm")
@@ -24,34 +25,21 @@ def model_of(program: Program, file: File, node: ast.expr | None) -> Model | Non
         return None
     if node.func.attr != "parameters":
         return None
-    origins = _origins(program, file, node.func.value, set())
-    return origins if len(origins) == 1 else None
+    found = origins(program, file, _bare(node.func.value), _handed_on, set())
+    return found if len(found) == 1 else None
 
 
-def _origins(program: Program, file: File, node: ast.expr, seen: set[Slot]) -> Model:
-    """The variables in which a model was made that an expression stands for."""
+def _bare(node: ast.expr) -> ast.expr:
+    """`model` of `model.module`."""
     while isinstance(node, ast.Attribute) and node.attr == "module":
         node = node.value
-    slot = program.slot(file, node)
-    if slot is None or slot in seen:
-        return frozenset()
-    seen.add(slot)
-    above: Model = frozenset()
-    made_here = not program.values.get(slot)
-    for value in program.values.get(slot, ()):
-        handed = _handed_on(value.node) if value.index is None else None
-        origins = _origins(program, value.file, handed, seen) if handed is not None else frozenset()
-        if origins:
-            above |= origins
-        elif handed is None or program.slot(value.file, handed) != slot:
-            made_here = True
-    return above | {slot} if made_here else above
+    return node
 
 
 def _handed_on(node: ast.expr) -> ast.expr | None:
     """The model that an expression hands on: itself, moved, or in a wrapper."""
     if isinstance(node, (ast.Name, ast.Attribute)):
-        return node
+        return _bare(node)
     if isinstance(node, ast.Call):
         last = last_name(node.func)
         if last in _WRAPPERS and node.args:

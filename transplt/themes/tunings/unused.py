@@ -1,66 +1,50 @@
-"""Imports that nothing needs any more after what used them was replaced.
-
-Two questions with one answer. `drop_unused` is for names of modules and classes (optimizers, clipping, flags): an
-import at module level goes when the file reads its name nowhere else, and no other file does. `drop_functions` is for
-functions whose calls were rewritten (attention, rotary embeddings, gates), which are imported in functions too: what
-others read counts only where the file lists it for them, and all names of a statement are one edit.
-"""
+"""Imports that nothing needs any more after what used them was replaced."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
 
-from transplt.edits.lines import owns_its_lines, whole_lines
+from transplt.edits.lines import own_lines
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.syntax.asks import root_name
 from transplt.syntax.modules import module_name
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.names import without_names
 
 Import = ast.Import | ast.ImportFrom
 
 
-def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> None:
-    """Take out the imports whose last uses are the expressions that were replaced."""
-    work = writer.work
-    for name, roots in sorted(_roots(replaced).items()):
-        node = _only_import(work, name)
-        if node is None or any(use not in roots for use in work.scan.names.get(name, ())) or _is_exported(work, name):
-            continue
-        message = f"nothing uses {name} any more"
-        alias = next(alias for alias in node.names if (alias.asname or alias.name) == name)
-        if len(node.names) == 1:
-            if work.take(node):
-                _remove(writer, node, code, message)
-        elif work.take(alias):
-            writer.rewrite(node, code, message, without_names(name))
+def drop_unused(writer: Writer, replaced: Iterable[ast.expr], code: str) -> list[ast.stmt]:
+    """Take out what only the expressions that were replaced needed; the statements that go as a whole.
 
-
-def drop_functions(writer: Writer, called: Iterable[ast.expr], code: str) -> list[ast.stmt]:
-    """Take out what only the functions of rewritten calls were imported for; the statements that go as a whole."""
+    An import stays where the file reads its name elsewhere, lists it for others, or another file takes it from here;
+    and in code that runs on CUDA too, where both forms stand.
+    """
     work = writer.work
     by_statement: dict[Import, list[str]] = {}
-    for name, roots in _roots(called).items():
+    for name, roots in sorted(_roots(replaced).items()) if work.settings.style != "portable" else ():
         node = certain_import(work, roots[0])
-        if node is None or work.settings.style == "portable" or _is_listed(work, name):
+        if node is None or id(node) in work.taken or (node in work.scan.tree.body and _is_exported(work, name)):
             continue
-        scope = work.names.lookup(name, work.scan.scope_of(roots[0]))
-        loads = [
-            load for load in work.scan.names.get(name, ()) if work.names.lookup(name, work.scan.scope_of(load)) == scope
-        ]
-        if len(loads) == len(roots) and id(node) not in work.taken:
+        alias = next((each for each in node.names if (each.asname or each.name) == name), node.names[0])
+        if "." in alias.name and not alias.asname and len(node.names) > 1:
+            continue
+        scope_of, lookup = work.scan.scope_of, work.names.lookup
+        held = lookup(name, scope_of(roots[0]))
+        uses = [use for use in work.scan.names.get(name, ()) if lookup(name, scope_of(use)) == held]
+        if all(use in roots for use in uses) and work.take(alias):
             by_statement.setdefault(node, []).append(name)
     removed: list[ast.stmt] = []
     for node, names in by_statement.items():
-        message = f"import of {', '.join(names)}, which nothing needs any more"
-        work.take(node)
-        if len(names) == len(node.names):
+        message = f"nothing uses {' and '.join(names)} any more"
+        if len(names) < len(node.names):
+            writer.rewrite(node, code, message, without_names(*names))
+        elif writer.fits(node):
+            work.take(node)
             _remove(writer, node, code, message)
             removed.append(node)
-        else:
-            writer.rewrite(node, code, message, without_names(*names))
     return removed
 
 
@@ -93,41 +77,16 @@ def _remove(writer: Writer, node: Import, code: str, message: str) -> None:
     if only or above.body[0] is not node or isinstance(above, ast.Module):
         writer.remove(node, code, message, only=only)
         return
-    start, end = whole_lines(source, node)
+    (start, end), parted = own_lines(source, node)
     rest = source.utf8[end:].lstrip(b"\r\n")
-    writer.take_out((start, len(source.utf8) - len(rest)), code, message)
-
-
-def _only_import(work: Work, name: str) -> Import | None:
-    """The import statement that binds a name of the module, when nothing else does."""
-    bindings = work.scan.root.bindings.get(name, [])
-    elsewhere = any(name in scope.bindings for scope in work.scan.scopes.values() if scope is not work.scan.root)
-    if len(bindings) != 1 or bindings[0].kind != "import" or elsewhere:
-        return None
-    node = statement(bindings[0].node)
-    if not isinstance(node, (ast.Import, ast.ImportFrom)) or not isinstance(parent(node), ast.Module):
-        return None
-    dotted = isinstance(node, ast.Import) and any("." in alias.name and not alias.asname for alias in node.names)
-    return node if not dotted and owns_its_lines(work.source, node) else None
+    writer.take_out((start, len(source.utf8) - len(rest)), code, message, parted=parted)
 
 
 def _is_exported(work: Work, name: str) -> bool:
-    """True for a name that the file lists for others, or that one of them reads."""
-    full = f"{module_name(work.scan.path)}.{name}"
-    found = (parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ()))
-    return _is_in(name, found) or full in work.project.used_names or work.scan.path.endswith("__init__.py")
-
-
-def _is_listed(work: Work, name: str) -> bool:
-    """True for a name that the file lists for others."""
-    found = (
-        node.value
-        for node in work.scan.tree.body
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
-    )
-    return _is_in(name, found) or work.scan.path.endswith("__init__.py")
-
-
-def _is_in(name: str, nodes: Iterable[ast.AST]) -> bool:
-    return any(isinstance(each, ast.Constant) and each.value == name for node in nodes for each in ast.walk(node))
+    """True for a name of the module that the file lists for others, or that one of them reads."""
+    module = module_name(work.scan.path)
+    taken = {f"{module}.{name}", f"{module}.*"} & work.project.used_names
+    if taken or work.scan.path.endswith("__init__.py"):
+        return True
+    lists = (parent(binding.node) for binding in work.scan.root.bindings.get("__all__", ()))
+    return any(isinstance(each, ast.Constant) and each.value == name for node in lists for each in ast.walk(node))

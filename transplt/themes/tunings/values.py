@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from transplt.edits.work import Work
 from transplt.program.program import enclosing_function
+from transplt.program.scripted import scripted_in
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import chain, parent, statement
+from transplt.themes.tunings.reach import program_around, reach_of
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: Methods that give a tensor of the same shape; those of the second group may change its dtype.
@@ -295,4 +297,12 @@ def scripted(work: Work, node: ast.AST) -> bool:
             full = work.names.qualified(func) or ast.unparse(func)
             if "jit" in full:
                 return True
-    return False
+    program, reach = program_around(work), reach_of(work)
+    if program is None:
+        return False
+    place = ("scripted", id(program))
+    if place not in reach.kept:
+        reach.kept[place] = scripted_in(program)
+    compiled = reach.kept[place]
+    assert isinstance(compiled, set)
+    return any((work.scan.path, getattr(above, "lineno", 0)) in compiled for above in chain(node))

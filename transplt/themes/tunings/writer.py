@@ -11,17 +11,45 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.finding import Level
+from transplt.program.cards import puts_on_card, serves_another, tries_torch_npu
+from transplt.program.program import read_file
+from transplt.themes.tunings.reach import program_around
 from transplt.trees.transform import New
 
 
 def writer_for(work: Work, fixer: Fixer) -> Writer | None:
-    """The writer of a tuning; None in a file that does not speak of torch, and where the settings switch it off."""
+    """The writer of a tuning; None in a file that does not speak of torch, where the settings switch it off, and where
+    nothing runs on a card, on another one, or on an NPU only if there is torch_npu.
+    """
     if b"torch" not in work.source.utf8 and b"flash_attn" not in work.source.utf8:
         return None
     if fixer.code.startswith(work.settings.ignored_codes(work.scan.path) or ("-",)):
         return None
+    if not _for_a_card(work):
+        return None
     message = f"an import for the tuning {fixer.theme.removeprefix('tune:')}"
     return Writer(work, TUNINGS.name, fixer.code, message, Level.UNSAFE, asked=True)
+
+
+def _for_a_card(work: Work) -> bool:
+    """True for a file of a program that an NPU is to run faster."""
+    if __name__ not in work.between_visits:
+        work.between_visits[__name__] = not serves_another(work.scan) and _runs_on_one(work)
+    found: bool = work.between_visits[__name__]
+    return found
+
+
+def _runs_on_one(work: Work) -> bool:
+    """False for a script no file of which puts anything on a card, and for one of a project that tries torch_npu."""
+    if any(b"torch_npu" in text for text in work.project.sources.values()):
+        texts = ((path, text) for path, text in work.project.sources.items() if b"torch_npu" in text)
+        files = (read_file(path, text) for path, text in texts)
+        if any(file is not None and tries_torch_npu(file.scan) for file in files):
+            return False
+    program = program_around(work)
+    files_around = [file.source.utf8 for file in program.files] if program is not None else [work.source.utf8]
+    script = any(b"__main__" in text or b".backward(" in text for text in files_around)
+    return not script or puts_on_card(files_around)
 
 
 def value_of(work: Work, fixer: Fixer) -> str:

@@ -19,8 +19,9 @@ netG = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(
 netD = nn.Sequential(nn.Linear(16, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1)).to(device)
 criterion = nn.BCEWithLogitsLoss()
 optimizerD = torch.optim.Adam(netD.parameters(), lr=2e-3, betas=(0.5, 0.999))
+scaler_d = torch.npu.amp.GradScaler()
 optimizerG = torch.optim.Adam(netG.parameters(), lr=2e-3, betas=(0.5, 0.999))
-scaler = torch.npu.amp.GradScaler()
+scaler_g = torch.npu.amp.GradScaler()
 
 pictures = torch.rand(128, 16) * 0.5 + 0.5
 loader = DataLoader(TensorDataset(pictures), batch_size=args.batch_size, shuffle=True, drop_last=True)
@@ -34,7 +35,7 @@ for epoch in range(args.epochs):
         with torch.autocast("npu", dtype=torch.float16):
             output = netD(real)
             errD_real = criterion(output, label)
-        scaler.scale(errD_real).backward()
+        scaler_d.scale(errD_real).backward()
 
         noise = torch.randn(real.size(0), 8, device=device)
         with torch.autocast("npu", dtype=torch.float16):
@@ -42,9 +43,10 @@ for epoch in range(args.epochs):
             label.fill_(0.0)
             output = netD(fake.detach())
             errD_fake = criterion(output, label)
-        scaler.scale(errD_fake).backward()
+        scaler_d.scale(errD_fake).backward()
         errD = errD_real + errD_fake
-        scaler.step(optimizerD)
+        scaler_d.step(optimizerD)
+        scaler_d.update()
 
         # (2) update G: maximise log(D(G(z)))
         netG.zero_grad()
@@ -52,9 +54,9 @@ for epoch in range(args.epochs):
         with torch.autocast("npu", dtype=torch.float16):
             output = netD(fake)
             errG = criterion(output, label)
-        scaler.scale(errG).backward()
-        scaler.step(optimizerG)
-        scaler.update()
+        scaler_g.scale(errG).backward()
+        scaler_g.step(optimizerG)
+        scaler_g.update()
 
         print(f"[{epoch}/{args.epochs}][{i}/{len(loader)}] D {errD.item():.4f} G {errG.item():.4f}")
 
@@ -63,7 +65,8 @@ for epoch in range(args.epochs):
             "epoch": epoch,
             "optimizerD": optimizerD.state_dict(),
             "optimizerG": optimizerG.state_dict(),
-            "scaler": scaler.state_dict(),
+            "scaler_d": scaler_d.state_dict(),
+            "scaler_g": scaler_g.state_dict(),
         },
         f"gan_{epoch}.pt",
     )

@@ -76,11 +76,23 @@ def _patch_moves() -> None:
                 raise RuntimeError(f"[emulated npu] Tensor.npu() cannot move a tensor to {target}")
         return to(self, target, non_blocking=non_blocking, **kwargs)
 
+    original_type = tensor.type
+
+    @functools.wraps(original_type)
+    def cast(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        wanted = dtype
+        if isinstance(dtype, str) and dtype.startswith("torch.npu."):
+            wanted = getattr(torch.npu, dtype.rpartition(".")[2])  # type: ignore[attr-defined]
+        if hasattr(wanted, "npu_dtype"):  # torch.npu.FloatTensor and the like
+            return to(npu(self), wanted.npu_dtype, non_blocking=non_blocking)
+        return original_type(self, dtype, non_blocking, **kwargs) if dtype is not None else original_type(self)
+
     def module_npu(self: Any, device: Any = None) -> Any:
         return self._apply(lambda t: t.npu(device))
 
     tensor.to = to
     tensor.npu = npu
+    tensor.type = cast
     tensor.record_stream = lambda self, stream: None
     torch.nn.Module.npu = module_npu
 

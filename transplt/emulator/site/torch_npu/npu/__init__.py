@@ -194,12 +194,24 @@ def npurt() -> _Npurt:
 matmul, conv, config = _Hf32(False), _Hf32(True), _Config()
 
 
+class _TensorType(type):
+    """The type of torch.npu.FloatTensor and the like: tensors of that dtype on the card are its objects."""
+
+    npu_dtype: Any = None
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, torch.Tensor) and instance.is_npu and instance.dtype == cls.npu_dtype
+
+
 def _legacy_tensor(dtype: Any) -> Any:
-    class Legacy:
+    class Legacy(metaclass=_TensorType):
+        npu_dtype = dtype
+
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            if len(args) == 1 and isinstance(args[0], (list, tuple)):
-                return torch.tensor(args[0], dtype=dtype, device="npu")
-            return torch.empty(*(args or (0,)), dtype=dtype, device="npu")
+            if not args or isinstance(args[0], (int, torch.Size)):  # a shape
+                return torch.empty(*(args or (0,)), dtype=dtype, device="npu")
+            values = args[0] if isinstance(args[0], (torch.Tensor, torch.UntypedStorage)) else list(args[0])
+            return torch.as_tensor(values, dtype=dtype, device="npu")
 
     return Legacy
 

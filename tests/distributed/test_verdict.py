@@ -1,0 +1,342 @@
+"""Whether a program is made distributed as a whole, and how its gradients are exchanged."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.distributed.test_pairs import distributed, left, output, script
+
+WRAPPED = "= DistributedDataParallel("
+AVERAGED = "average_gradients(optimizer)"
+
+
+def loop(body: str, head: str = "for epoch in range(3):\n    for x in loader:\n") -> str:
+    return head + textwrap.indent(textwrap.dedent(body).strip("\n"), " " * 8)
+
+
+def refused(source: str) -> str:
+    """Why a program was left whole."""
+    result = distributed(source)
+    assert b"init_process_group" not in result.data and b"DistributedSampler" not in result.data
+    messages = [finding.message for finding in result.findings if "was not made distributed" in finding.message]
+    assert messages
+    return messages[0].partition(": ")[2]
+
+
+# --- how gradients are exchanged -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "model(x).backward()\noptimizer.step()",
+        "loss = net.loss(model(x))\nloss.backward()\noptimizer.step()",
+        "loss = net.loss(model(x), model(x.flip(0)))\nloss.backward()\noptimizer.step()",
+        "with torch.no_grad():\n    model.encode(x)\nmodel(x).backward()\noptimizer.step()",
+        "model(x).backward()\nmodel(x).backward()\noptimizer.step()",
+        "model(x).backward()\ntorch.nn.utils.clip_grad_norm_(model.parameters(), 1)\noptimizer.step()",
+    ],
+)
+def test_one_call_of_the_wrapper_for_each_backward_pass(body: str) -> None:
+    found = output(script(loop=loop(body)))
+    assert WRAPPED in found and AVERAGED not in found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "model.energy(x).backward()\noptimizer.step()",
+        "model.forward(x).backward()\noptimizer.step()",
+        "a, b = model(x), model(x)\na.backward()\nb.backward()\noptimizer.step()",
+        "y = model(x)\ny.mean().backward(retain_graph=True)\ny.std().backward()\noptimizer.step()",
+    ],
+)
+def test_what_the_wrapper_does_not_see_is_averaged(body: str) -> None:
+    found = output(script(loop=loop(body)))
+    assert WRAPPED not in found and f"        {AVERAGED}\n        optimizer.step()\n" in found
+
+
+def test_gradients_are_averaged_before_they_are_clipped() -> None:
+    found = output(
+        script(
+            loop=loop(
+                """
+                loss = model.energy(x)
+                loss.backward()
+                if net.clips:
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+                optimizer.step()
+                """
+            )
+        )
+    )
+    assert f"        loss.backward()\n        {AVERAGED}\n        if net.clips:\n" in found
+
+
+def test_gradients_are_averaged_before_a_rank_looks_for_overflows() -> None:
+    found = output(
+        script(
+            head="scaler = torch.cuda.amp.GradScaler()",
+            loop=loop(
+                """
+                scaler.scale(model.energy(x)).backward()
+                scaler.unscale_(optimizer)
+                scaler.step(optimizer)
+                scaler.update()
+                """
+            ),
+        )
+    )
+    assert f"backward()\n        {AVERAGED}\n        scaler.unscale_(optimizer)\n" in found
+
+
+def test_a_closure_averages_what_decides_its_step() -> None:
+    found = output(
+        script(
+            loop=loop(
+                """
+                def closure():
+                    loss = model(x)
+                    loss.backward()
+                    return loss
+                optimizer.step(closure)
+                """
+            )
+        )
+    )
+    assert textwrap.dedent("""\
+            loss.backward()
+            average_gradients(optimizer)
+            mean_loss = loss.detach().clone()
+            dist.all_reduce(mean_loss)
+            mean_loss /= dist.get_world_size()
+            return mean_loss
+    """) in textwrap.dedent(found[found.index("            loss.backward()") :].replace("\n            ", "\n")) or (
+        "            average_gradients(optimizer)\n            mean_loss = loss.detach().clone()\n" in found
+        and "            return mean_loss\n" in found
+    )
+
+
+def test_a_network_that_is_not_called_is_averaged_with_the_others() -> None:
+    third = "encoder = net.encoder.cuda()\nsecond = torch.optim.SGD(encoder.parameters(), lr=0.1)"
+    body = "encoder.encode(model(x)).backward()\noptimizer.step()\nsecond.step()"
+    found = output(script(head=third, loop=loop(body)))
+    assert AVERAGED in found and "average_gradients(second)" in found and WRAPPED not in found
+
+
+@pytest.mark.parametrize("freezes", ["for p in model.head.parameters():\n    p.requires_grad = False", ""])
+def test_what_is_frozen_after_the_wrap(freezes: str) -> None:
+    body = "model(x).backward()\noptimizer.step()"
+    found = output(script(head="", loop=f"{freezes}\n{loop(body)}" if freezes else loop(body)))
+    assert (AVERAGED in found) is bool(freezes) and (WRAPPED in found) is not bool(freezes)
+
+
+def test_a_network_that_exists_in_training_only() -> None:
+    source = script(model="model = None\nif net.trains:\n    model = net().cuda()")
+    source = source.replace("model(x).backward()", "model(x).backward(); optimizer.step()")
+    assert AVERAGED in output(source)
+
+
+MODEL = """\
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(3, 3)
+        self.b = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "unused"),
+    [
+        ("return self.b(self.a(x))", False),
+        ("return self.a(x)", True),
+        ("return self.b(self.a(x)) if x.sum() > 0 else self.a(x)", True),
+        ("return self.b(self.a(x)) if self.training else self.a(x)", True),
+    ],
+)
+def test_a_layer_that_a_forward_pass_may_leave_out(body: str, unused: bool) -> None:
+    source = script(head=MODEL.format(body=body), model="model = Net().cuda()")
+    found = output(source.replace("model(x).backward()", "model(x).backward(); optimizer.step()"))
+    assert WRAPPED in found and ("find_unused_parameters=True" in found) is unused
+
+
+# --- programs that are left whole ------------------------------------------------------------------------------------
+
+
+def test_a_program_on_no_card() -> None:
+    assert refused(script(model="model = net()")).startswith("nothing of this program is on a card")
+    on_cpu = 'device = torch.device("cpu")\nmodel = net().to(device)'
+    assert refused(script(model=on_cpu)).startswith("nothing of this program is on a card")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "loss = model(x)\nif x.mean() > 0:\n    loss.backward()\n    optimizer.step()",
+        "loss = model(x)\nif torch.isnan(loss):\n    continue\nloss.backward()\noptimizer.step()",
+        "loss = model(x)\nwhile loss > 1:\n    loss.backward()\n    optimizer.step()\n    loss = model(x)",
+        "try:\n    model(x).backward()\n    optimizer.step()\nexcept RuntimeError:\n    continue",
+        "model(x).backward()\noptimizer.step()\nif (x > 0).all():\n    break",
+    ],
+)
+def test_steps_that_not_every_rank_makes(body: str) -> None:
+    assert "differs between ranks" in refused(script(loop=loop(body)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "model(x).backward()\nif net.clips:\n    optimizer.step()",
+        "loss = model(x)\nloss.backward()\nif loss.item() > 9:\n    break\noptimizer.step()",  # the mean of all ranks
+        "loss = model(x)\nif torch.isnan(loss):\n    raise ValueError(x)\nloss.backward()\noptimizer.step()",
+        "model(x).backward()\noptimizer.step()\nif (x > 0).all():\n    print(x)",
+        "model(x).backward()\nif len(x) > 1:\n    optimizer.step()",
+        "try:\n    model(x).backward()\n    optimizer.step()\nexcept KeyboardInterrupt:\n    break",
+    ],
+)
+def test_conditions_that_all_ranks_decide_alike(body: str) -> None:
+    assert "init_process_group" in output(script(loop=loop(body)))
+
+
+def test_a_validation_score_decides_alike_on_all_ranks() -> None:
+    found = output(
+        script(
+            head="scheduler = net.ReduceLROnPlateau()\nbest = 0",
+            loop=loop("model(x).backward()\noptimizer.step()")
+            + "\n    score = sum(float(model(y)) for y in dataset)\n    scheduler.step(score)\n"
+            + "    if score < best:\n        break\n    best = score",
+        )
+    )
+    assert "init_process_group" in found
+
+
+def test_a_learning_rate_that_hangs_on_a_figure_of_one_rank() -> None:
+    body = "y = model(x)\nhits += (y > 0).sum().item()\ny.backward()\noptimizer.step()"
+    source = script(
+        head="scheduler = net.ReduceLROnPlateau()\nhits = 0", loop=loop(body) + "\n    scheduler.step(hits)"
+    )
+    assert "learning rate" in refused(source)
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("from sync import patch_replication_callback\npatch_replication_callback(net)", "patch_replication_callback"),
+        ("from sync import DataParallelWithCallback\nnet = DataParallelWithCallback(net)", "DataParallelWithCallback"),
+        ("class Mine(torch.nn.DataParallel):\n    pass", "Mine"),
+    ],
+)
+def test_relatives_of_data_parallel(head: str, why: str) -> None:
+    assert refused(script(head=head)).startswith(why)
+
+
+def test_parameters_that_are_changed_by_hand() -> None:
+    source = """\
+        import torch
+
+        w = torch.zeros(3).cuda().requires_grad_()
+        for i in range(3):
+            (w - 1).pow(2).sum().backward()
+            w.data -= 0.1 * w.grad
+    """
+    assert "by hand" in refused(textwrap.dedent(source))
+
+
+# --- what acts is no effect of rank 0 alone --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shown", "line"),
+    [
+        ("optimizer.step()", "value = optimizer.step()"),
+        ("next(net)", "value = next(net)"),
+        ("net.evaluate(model)", "value = net.evaluate(model)"),
+    ],
+)
+def test_what_acts_in_a_print_is_done_by_all_ranks(shown: str, line: str) -> None:
+    found = output(script(loop=loop(f"model(x).backward()\nprint({shown})")))
+    assert f"        {line}\n        if dist.get_rank() == 0:\n            print(value)\n" in found.replace(
+        "net.evaluate(model.module)", "net.evaluate(model)"
+    )
+
+
+@pytest.mark.parametrize("shown", ["len(x)", "f'{x.mean():.3f}'", "model.module", "epoch + 1", "'{}'.format(epoch)"])
+def test_what_only_gives_a_value_stays_in_the_print(shown: str) -> None:
+    assert "value = " not in output(script(loop=loop(f"model(x).backward()\nprint({shown})")))
+
+
+def test_the_mean_of_a_loss_stands_outside_of_the_condition() -> None:
+    shown = "if epoch % 2 == 0:\n    print(epoch)\n    print(loss.item())"
+    found = output(script(loop=loop(f"loss = model(x)\nloss.backward()\noptimizer.step()\n{shown}")))
+    lines = [line.strip() for line in found.splitlines()]
+    assert lines.index("dist.all_reduce(mean_loss)") < lines.index("print(mean_loss.item())")
+    reduces = next(line for line in found.splitlines() if "all_reduce" in line)
+    under = [line for line in found.splitlines() if "get_rank() == 0" in line]
+    assert all(len(line) - len(line.lstrip()) >= len(reduces) - len(reduces.lstrip()) for line in under)
+
+
+def test_a_file_that_is_kept_open_is_written_by_rank_0() -> None:
+    found = output(script(head='log = open("log.txt", "w")', tail='log.write("done")'))
+    assert 'log = open("log.txt" if dist.get_rank() == 0 else os.devnull, "w")\n' in found
+
+
+# --- other scripts ---------------------------------------------------------------------------------------------------
+
+
+def test_code_that_other_scripts_run_needs_no_process_group() -> None:
+    data = textwrap.dedent("""\
+        from torch.utils.data import DataLoader
+
+        from project import dataset
+
+
+        def loader():
+            print("made")
+            return DataLoader(dataset, shuffle=True)
+    """)
+    train = script(loader="import data\nloader = data.loader()")
+    files = {"train.py": train, "test.py": "import data\n\nfor x in data.loader():\n    print(x)\n"}
+    found = distributed(data, path="data.py", files=files).data.decode()
+    assert 'DistributedSampler(dataset, int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0)))' in found
+    assert '    if os.environ.get("RANK", "0") == "0":\n        print("made")\n' in found
+    alone = distributed(data, path="data.py", files={"train.py": train}).data.decode()
+    assert "DistributedSampler(dataset))" in alone and "dist.get_rank() == 0" in alone
+
+
+def test_what_prints_before_the_start_is_behind_it() -> None:
+    found = output(
+        script(
+            head="""
+        def parse():
+            print("options")
+            return net.options()
+
+
+        options = parse()
+    """
+        )
+    )
+    assert found.index("init_process_group") < found.index("options = parse()")
+
+
+def test_a_refusal_is_one_finding_and_nothing_is_written() -> None:
+    result = distributed(script(loop=loop("if x.sum() > 0:\n    model(x).backward()\n    optimizer.step()")))
+    assert left(result) == ["NPU332"]
+
+
+def test_a_method_whose_value_no_loss_sees_does_not_count() -> None:
+    assert WRAPPED in output(script(loop=loop("net.log(model.describe())\nmodel(x).backward()\noptimizer.step()")))
+
+
+@pytest.mark.parametrize(
+    "written", ['net.table.to_csv("a.csv")', 'net.path.write_text("x")', 'import cv2\ncv2.imwrite("a.png", x)']
+)
+def test_files_that_are_written_in_one_call(written: str) -> None:
+    found = output(script(tail=written))
+    assert f"if dist.get_rank() == 0:\n    {written.splitlines()[-1]}\n" in found

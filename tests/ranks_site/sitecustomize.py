@@ -1,0 +1,209 @@
+"""Put on the path of a script: writes down what each optimizer of each process does, whatever the script itself says.
+
+Every process that imports torch appends JSON lines to a file of its own in $RANKS_RECORDS:
+
+    {"event": "step", "rank": 0, "optimizer": 0, "sums": [[sum, weighted sum, sum of absolute values], ...]}
+    {"event": "skipped", "rank": 0, "optimizer": 0}      a GradScaler left the step out
+    {"event": "group", "rank": 0}                        a process group began
+    {"event": "wrote", "rank": 0, "path": "log.txt"}     a file of the current folder was opened anew for writing
+    {"event": "end", "rank": 0, "alive": [...]}          the interpreter ends; sums of the parameters that still live
+
+It knows nothing of the emulated device; torch's hook on optimizer steps is all it needs. $RANKS_PLAIN takes away what
+keeps one process and several from being comparable: dropout, shuffling, and, by $RANKS_BATCH_TIMES, the batch size.
+After $RANKS_SECONDS a process writes where it is to `<pid>.stack` and ends.
+"""
+
+import atexit
+import contextlib
+import faulthandler
+import importlib.abc
+import json
+import os
+import sys
+import weakref
+
+_FOLDER = os.environ.get("RANKS_RECORDS", "")
+
+
+class _WithTorch(importlib.abc.MetaPathFinder):
+    """Calls `_begin` right after torch was executed."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "torch":
+            return None
+        for finder in sys.meta_path:
+            # Not through the finders of others that look at all the rest, as this one does.
+            if finder is self or type(finder).__module__.startswith("npu_emulator"):
+                continue
+            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            if spec is not None and spec.loader is not None:
+                execute = spec.loader.exec_module
+
+                def exec_module(module, execute=execute):
+                    execute(module)
+                    _begin(module)
+
+                spec.loader.exec_module = exec_module
+                return spec
+        return None
+
+
+class _Record:
+    def __init__(self, torch):
+        self.torch = torch
+        self.path = os.path.join(_FOLDER, f"{os.getpid()}.jsonl")
+        self.numbers = weakref.WeakKeyDictionary()
+        self.made = 0
+
+    def rank(self):
+        distributed = self.torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank()
+        return int(os.environ.get("RANK", "0"))
+
+    def write(self, event, **more):
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"event": event, "rank": self.rank(), **more}) + "\n")
+
+    def number(self, optimizer):
+        if optimizer not in self.numbers:
+            self.numbers[optimizer] = self.made
+            self.made += 1
+        return self.numbers[optimizer]
+
+    def sums(self, parameters):
+        with self.torch.no_grad():
+            found = []
+            for parameter in parameters:
+                flat = parameter.detach().to("cpu", copy=True).double().flatten()
+                ramp = self.torch.arange(1, flat.numel() + 1, dtype=flat.dtype) / max(flat.numel(), 1)
+                found.append([float(flat.sum()), float((flat * ramp).sum()), float(flat.abs().sum())])
+            return found
+
+
+def _begin(torch):
+    record = _Record(torch)
+    if "RANKS_SECONDS" in os.environ:
+        # Stays open: the watchdog writes into it when the time is over.
+        stack = open(os.path.join(_FOLDER, f"{os.getpid()}.stack"), "w", encoding="utf-8")  # noqa: SIM115
+        faulthandler.dump_traceback_later(float(os.environ["RANKS_SECONDS"]), exit=True, file=stack)
+    _watch_steps(torch, record)
+    _watch_groups(torch, record)
+    _watch_files(torch, record)
+    if os.environ.get("RANKS_PLAIN"):
+        _make_plain(torch)
+    # Another one on each rank, as where nobody seeds.
+    torch.manual_seed(int(os.environ.get("RANK", "0")))
+    atexit.register(_end, torch, record)
+
+
+def _watch_steps(torch, record):
+    optimizer_class = torch.optim.Optimizer
+    made = optimizer_class.__init__
+
+    def __init__(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        record.number(self)
+
+    optimizer_class.__init__ = __init__
+
+    def stepped(optimizer, args, kwargs):
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        record.write("step", optimizer=record.number(optimizer), sums=record.sums(parameters))
+        optimizer_class._ranks_steps = getattr(optimizer_class, "_ranks_steps", 0) + 1
+
+    from torch.amp import grad_scaler
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    register_optimizer_step_post_hook(stepped)
+
+    maybe = grad_scaler.GradScaler._maybe_opt_step
+
+    def _maybe_opt_step(self, optimizer, *args, **kwargs):
+        before = getattr(optimizer_class, "_ranks_steps", 0)
+        result = maybe(self, optimizer, *args, **kwargs)
+        if getattr(optimizer_class, "_ranks_steps", 0) == before:
+            record.write("skipped", optimizer=record.number(optimizer))
+        return result
+
+    grad_scaler.GradScaler._maybe_opt_step = _maybe_opt_step
+
+
+def _watch_groups(torch, record):
+    if not torch.distributed.is_available():
+        return
+    begin = torch.distributed.init_process_group
+
+    def init_process_group(*args, **kwargs):
+        begin(*args, **kwargs)
+        record.write("group")
+
+    for module in (torch.distributed, torch.distributed.distributed_c10d):
+        module.init_process_group = init_process_group
+
+
+def _watch_files(torch, record):
+    folder = os.path.realpath(os.getcwd()) + os.sep
+    known = set()
+
+    def wrote(path):
+        path = os.path.realpath(path)
+        if path.startswith(folder) and "__pycache__" not in path and path not in known:
+            known.add(path)
+            record.write("wrote", path=path[len(folder) :])
+
+    def opened(event, args):
+        if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and set(args[1]) & set("wx"):
+            wrote(args[0])
+
+    sys.addaudithook(opened)
+    save = torch.save
+
+    def saved(obj, f, *args, **kwargs):
+        # It opens the file in C++, where no hook sees it.
+        if isinstance(f, (str, os.PathLike)):
+            wrote(os.fspath(f))
+        return save(obj, f, *args, **kwargs)
+
+    torch.save = saved
+
+
+def _make_plain(torch):
+    functional, data = torch.nn.functional, torch.utils.data
+
+    def kept(input, *args, **kwargs):
+        return input
+
+    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
+        setattr(functional, name, kept)
+    data.RandomSampler.__iter__ = lambda self: iter(range(len(self.data_source)))
+    distributed = data.distributed.DistributedSampler
+    made = distributed.__init__
+
+    def unshuffled(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        self.shuffle = False
+
+    distributed.__init__ = unshuffled
+    times = int(os.environ.get("RANKS_BATCH_TIMES", "1"))
+    loader = data.DataLoader
+    loaded = loader.__init__
+
+    def larger(self, dataset, batch_size=1, *args, **kwargs):
+        alone = kwargs.get("batch_sampler") is None and batch_size is not None
+        loaded(self, dataset, batch_size * times if alone else batch_size, *args, **kwargs)
+
+    loader.__init__ = larger
+
+
+def _end(torch, record):
+    import gc
+
+    with contextlib.suppress(Exception):
+        kind = torch.nn.Parameter
+        alive = {id(found): found for found in gc.get_objects() if kind in getattr(type(found), "__mro__", ())}
+        record.write("end", alive=sorted(record.sums(alive.values())))
+
+
+if _FOLDER:
+    sys.meta_path.insert(0, _WithTorch())

@@ -1,0 +1,56 @@
+"""Whether code puts anything on a card that an NPU takes the place of, read from the text of its files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from transplt.syntax.scan import Scan, chain
+
+#: Words of a program that puts something on a card; DataParallel does so by itself.
+_CARD = re.compile(rb"(?i:cuda|\bnpu\b|accelerator|dataparallel)")
+#: Something moves to a device or takes another type: not `.to(torch.float32)` and `.to("cpu")`.
+_MOVES = re.compile(rb"\.to\((?!\s*(?:torch\.(?:float|half|bfloat|double|u?int|long|short|bool)|[\"']cpu))")
+#: The device of a program is the CPU, at least where nothing else is asked for.
+_CPU = re.compile(rb"""(?:\bdevice\(\s*|device\w*["']?\s*[=:]\s*|\bdefault\s*=\s*|\belse\s+)["']cpu["']""")
+#: Packages of other accelerators, of what compiles and exports for them, and of other runtimes.
+_OTHERS = frozenset(
+    "intel_extension_for_pytorch ipex intel_npu_acceleration_library tensorrt torch_tensorrt torch2trt torch_xla"
+    " habana_frameworks torch_mlu torch_musa horizon_plugin_pytorch horizon_plugin_profiler horizon_tc_ui hbdk"
+    " openvino coremltools rknn rknnlite torch_directml qaic poptorch".split()
+)
+
+
+def puts_on_card(texts: Iterable[bytes]) -> bool:
+    """True when the files of a program put something on a card.
+
+    What moves to a device that the text does not name counts, unless the program has the CPU for one and names no card.
+    """
+    texts = list(texts)
+    if any(_CARD.search(text) for text in texts):
+        return True
+    return any(_MOVES.search(text) for text in texts) and not any(_CPU.search(text) for text in texts)
+
+
+def serves_another(scan: Scan) -> bool:
+    """True for a file that is for another accelerator or its exporter: it imports that, or names `xpu` and no card."""
+    for node in scan.imports:
+        named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        if isinstance(node, ast.ImportFrom) and node.level:
+            continue
+        own = all(isinstance(above, (ast.Module, ast.Try, ast.If)) for above in chain(node))
+        if own and any(name.split(".")[0] in _OTHERS for name in named):
+            return True
+    text = scan.source.utf8
+    return re.search(rb"\bxpu\b", text) is not None and re.search(rb"cuda|\bnpu\b", text) is None
+
+
+def tries_torch_npu(scan: Scan) -> bool:
+    """True for a file that imports torch_npu in a `try`: its project runs without it, too."""
+    return b"torch_npu" in scan.source.utf8 and any(
+        any(alias.name.split(".")[0] == "torch_npu" for alias in node.names)
+        and any(isinstance(above, ast.Try) for above in chain(node))
+        for node in scan.imports
+        if isinstance(node, ast.Import)
+    )

@@ -1,0 +1,156 @@
+"""Where a program saves and loads the state of its optimizers, and what else its checkpoints hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from transplt.program.files import File, read_file
+from transplt.program.imports import imports_of
+from transplt.program.optimizers import is_optimizer_object
+from transplt.program.program import Program, text_of
+from transplt.project.facts import ProjectFacts
+from transplt.syntax.asks import block_of, by_place, call_of, last_name, string_of
+from transplt.syntax.scan import parent, statement
+
+#: Where the state of an optimizer goes: a row of a dict display, an argument of `dict(...)`, an entry of a dict that
+#: a statement of its own gives a value.
+Holder = ast.Dict | ast.keyword | ast.Subscript
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """`optimizer.state_dict()`, and where it goes; None where another state cannot be put beside it."""
+
+    call: ast.Call
+    holder: Holder | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """`optimizer.load_state_dict(checkpoint["optimizer"])`, and the `given` entry; None for what is no such entry."""
+
+    call: ast.Call
+    given: ast.Subscript | None
+
+
+def states_saved(program: Program, file: File) -> list[Saved]:
+    """The states of optimizers that a file saves, by place; of several in one checkpoint the last."""
+    found: dict[object, Saved] = {}
+    for call in _uses(program, file, "state_dict"):
+        above = parent(call)
+        if isinstance(above, ast.Call) and text_of(file, above.func).endswith("copy"):
+            continue  # kept for a while, not saved
+        holder = _holder(call)
+        place: object = call
+        if isinstance(holder, ast.Subscript):
+            place = (text_of(file, holder.value), id(block_of(statement(call))))
+        elif holder is not None:
+            place = parent(holder) if isinstance(holder, ast.keyword) else holder
+        found.pop(place, None)
+        found[place] = Saved(call, holder)
+    return list(found.values())
+
+
+def states_loaded(program: Program, file: File) -> list[Loaded]:
+    """The states of optimizers that a file loads, by place; of those a block takes from one checkpoint the last."""
+    found: dict[object, Loaded] = {}
+    for call in _uses(program, file, "load_state_dict"):
+        given = call.args[0] if call.args else None
+        stored, entry = statement(call), None
+        place: object = call
+        if isinstance(given, ast.Subscript):
+            place = text_of(file, given.value), id(block_of(stored))
+            alone = isinstance(stored, ast.Expr) and stored.value is call
+            if alone and isinstance(given.value, (ast.Name, ast.Attribute)) and string_of(given.slice) is not None:
+                entry = given
+        found.pop(place, None)
+        found[place] = Loaded(call, entry)
+    return list(found.values())
+
+
+def free_key(project: ProjectFacts, own: File, names: Iterable[str]) -> str:
+    """The first of the names that is no key of a checkpoint in the files that belong to `own`."""
+    names = tuple(names)
+    used = _keys(project, own)
+    more = (f"{names[-1]}_{number}" for number in range(2, len(used) + 3))
+    return next(name for name in (*names, *more) if name not in used)
+
+
+def _uses(program: Program, file: File, method: str) -> list[ast.Call]:
+    """The calls of a method of optimizers, by place."""
+    calls = [(node, call) for node in file.scan.attributes.get(method, ()) if (call := call_of(node)) is not None]
+    return by_place(call for node, call in calls if is_optimizer_object(program, file, node.value))
+
+
+def _holder(call: ast.Call) -> Holder | None:
+    above, stored = parent(call), statement(call)
+    if isinstance(above, ast.Dict):
+        return above
+    if isinstance(above, ast.keyword):
+        return above if last_name(getattr(parent(above), "func", None)) == "dict" else None
+    if isinstance(stored, ast.Assign) and stored.value is call and isinstance(stored.targets[0], ast.Subscript):
+        return stored.targets[0]
+    return None
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def _keys(project: ProjectFacts, own: File) -> set[str]:
+    """The keys of checkpoints that the files around one write or read."""
+    files = [own]
+    group = next((group for group in imports_of(project).groups(project.sources) if own.path in group), [])
+    for path in group:
+        data = project.sources[path]
+        if path != own.path and b"state_dict" in data and (file := read_file(path, data)) is not None:
+            files.append(file)
+    return {key for file in files for key in _keys_in(file)}
+
+
+def _keys_in(file: File) -> Iterator[str]:
+    held = _checkpoints(file)
+    for node in ast.walk(file.scan.tree):
+        if isinstance(node, ast.Dict) and _is_checkpoint(file, node, held, node.values):
+            yield from (key for item in node.keys if (key := string_of(item)) is not None)
+        elif isinstance(node, ast.Call) and _is_checkpoint(file, node, held, [each.value for each in node.keywords]):
+            if isinstance(node.func, ast.Name) and node.func.id == "dict":
+                yield from (each.arg for each in node.keywords if each.arg is not None)
+        elif isinstance(node, ast.Subscript) and text_of(file, node.value) in held:
+            yield string_of(node.slice) or ""
+    for node in file.scan.attributes.get("get", ()):
+        call = call_of(node)
+        if call is not None and call.args and text_of(file, node.value) in held:
+            yield string_of(call.args[0]) or ""
+
+
+def _is_checkpoint(file: File, node: ast.expr, held: set[str], values: list[ast.expr]) -> bool:
+    """True for a dict that holds a state, and for one that is given to a variable which does."""
+    if any(isinstance(value, ast.Call) and last_name(value.func) == "state_dict" for value in values):
+        return True
+    above = parent(node)
+    return isinstance(above, ast.Assign) and any(text_of(file, target) in held for target in above.targets)
+
+
+def _checkpoints(file: File) -> set[str]:
+    """The spellings of variables that hold checkpoints: what states are put into, what is saved and loaded from."""
+    found: set[str] = set()
+    for node in file.scan.attributes.get("state_dict", ()):
+        call = call_of(node)
+        stored = statement(call) if call is not None else None
+        if isinstance(stored, ast.Assign):
+            target = stored.targets[0]
+            if stored.value is not call:
+                found.add(text_of(file, target))
+            elif isinstance(target, ast.Subscript):
+                found.add(text_of(file, target.value))
+    for name, number in (("load_state_dict", 1), ("save", 2)):
+        for node in file.scan.attributes.get(name, ()):
+            call = call_of(node)
+            given = call.args[0] if call is not None and len(call.args) >= number else None
+            if name == "load_state_dict":
+                given = given.value if isinstance(given, ast.Subscript) else None
+            if isinstance(given, (ast.Name, ast.Attribute)):
+                found.add(text_of(file, given))
+    return found

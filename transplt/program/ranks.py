@@ -1,0 +1,209 @@
+"""What only some of the processes reach: code under a condition on the rank, and the collectives in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.program.program import File, Program
+from transplt.syntax.asks import begins, last_name
+from transplt.syntax.scan import FUNCTIONS
+
+#: Functions of torch.distributed in which every process waits for the others. A `group` may be one of those that call.
+_COLLECTIVES = frozenset(
+    "all_gather all_gather_coalesced all_gather_into_tensor all_gather_object all_reduce all_reduce_coalesced "
+    "all_to_all all_to_all_single barrier broadcast broadcast_object_list gather gather_object init_process_group "
+    "monitored_barrier new_group reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list".split()
+)
+_RANKS = frozenset({"rank", "local_rank", "global_rank", "get_rank", "get_local_rank", "get_global_rank"})
+_FIRST = frozenset(
+    "is_main_process is_main is_master is_master_process is_rank_0 is_rank0 is_rank_zero main_process master_process "
+    "rank_0 rank_zero".split()
+)
+_BARRIERS = frozenset({"barrier", "monitored_barrier"})
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """A call that only some processes make: `what` it is, and the condition on the rank."""
+
+    file: File
+    call: ast.Call
+    what: str
+    test: ast.expr
+
+
+def collective(file: File, call: ast.Call) -> str:
+    """The name of the collective of torch.distributed that a call makes over all processes; empty for any other."""
+    module, _, name = (file.names.qualified(call.func) or "").rpartition(".")
+    if not module.startswith("torch.distributed") or name not in _COLLECTIVES:
+        return ""
+    return "" if any(keyword.arg == "group" for keyword in call.keywords) else name
+
+
+def divides(test: ast.expr) -> bool:
+    """True for a condition of which processes of one program think differently, as far as names say it.
+
+    `local_rank != -1` and the like ask whether there are several processes at all.
+    """
+    if isinstance(test, ast.BoolOp):
+        return any(divides(each) for each in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return divides(test.operand)
+    if isinstance(test, ast.Compare):
+        return any(_is_rank(side) for side in (test.left, *test.comparators)) and not _alike(test)
+    return _is_rank(test) or last_name(test.func if isinstance(test, ast.Call) else test) in _FIRST
+
+
+def _is_rank(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_rank(node.left)
+    return last_name(node.func if isinstance(node, ast.Call) else node) in _RANKS
+
+
+def _alike(test: ast.Compare) -> bool:
+    op, other = test.ops[0], test.comparators[0]
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        return True
+    try:
+        value = ast.literal_eval(other)
+    except (ValueError, SyntaxError, TypeError, RecursionError):
+        return False
+    return value == -1 or value is None or (value == 0 and isinstance(op, (ast.GtE, ast.Lt)))
+
+
+def divided(program: Program, *, training: bool = False) -> list[Divided]:
+    """The collectives that only some processes reach; with `training` the backward passes and optimizer steps too.
+
+    Not those of both branches, and not the two barriers of which one lets the first process go ahead.
+    """
+    search = _Search(program, training)
+    for file in program.files:
+        search.file = file
+        search.block(file.scan.tree.body, None)
+        for function in file.scan.functions:
+            search.block(function.body, None)
+    return sorted(search.found, key=lambda each: (each.file.path, begins(each.call)))
+
+
+class _Search:
+    def __init__(self, program: Program, training: bool) -> None:
+        self.program, self.training = program, training
+        self.file = program.files[0]
+        self.found: list[Divided] = []
+        self.known: dict[ast.AST, str] = {}
+
+    def block(self, nodes: list[ast.stmt], test: ast.expr | None) -> None:
+        for node in nodes:
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                if isinstance(node, ast.ClassDef):
+                    self.block([item for item in node.body if not isinstance(item, FUNCTIONS)], test)
+                continue
+            if isinstance(node, ast.If):
+                test = self._branch(node, nodes, test)
+                continue
+            for inner in ast.iter_child_nodes(node):
+                if isinstance(inner, ast.expr):
+                    self.expression(inner, test)
+                elif isinstance(inner, ast.withitem):
+                    self.expression(inner.context_expr, test)
+            for inner_block in _blocks(node):
+                self.block(inner_block, test)
+
+    def _branch(self, node: ast.If, nodes: list[ast.stmt], test: ast.expr | None) -> ast.expr | None:
+        """Look into an `if`; the condition under which the statements below it run."""
+        self.expression(node.test, test)
+        inner = test
+        if test is None and divides(node.test):
+            both = [sorted(what for _, what in self.calls(branch)) for branch in (node.body, node.orelse)]
+            inner = None if both[0] == both[1] or self._pairs(node, nodes) else node.test
+        self.block(node.body, inner)
+        self.block(node.orelse, inner)
+        leaves = isinstance(node.body[-1], (ast.Return, ast.Continue, ast.Break)) and not node.orelse
+        # Behind `if not sharded and rank != 0: return` a collective may stand under the other condition.
+        certain = not isinstance(node.test, ast.BoolOp) or all(divides(each) for each in node.test.values)
+        return node.test if test is None and leaves and certain and divides(node.test) else test
+
+    def _pairs(self, node: ast.If, nodes: list[ast.stmt]) -> bool:
+        """True for one of `if rank != 0: barrier()` and `if rank == 0: barrier()` around what one does first."""
+        return self._waits(node) and any(
+            isinstance(other, ast.If)
+            and other is not node
+            and divides(other.test)
+            and ast.dump(other.test) != ast.dump(node.test)
+            and self._waits(other)
+            for other in nodes
+        )
+
+    def _waits(self, node: ast.If) -> bool:
+        found = [what for _, what in self.calls([*node.body, *node.orelse])]
+        return len(found) == 1 and found[0] in _BARRIERS
+
+    def expression(self, node: ast.AST, test: ast.expr | None) -> None:
+        if isinstance(node, (ast.Lambda, *FUNCTIONS)):
+            return
+        if isinstance(node, ast.IfExp) and test is None and divides(node.test):
+            self.expression(node.test, None)
+            self.expression(node.body, node.test)
+            self.expression(node.orelse, node.test)
+            return
+        if isinstance(node, ast.BoolOp):
+            for value in node.values:
+                self.expression(value, test)
+                test = value if test is None and divides(value) else test
+            return
+        if isinstance(node, ast.Call) and test is not None and (what := self.what(self.file, node)):
+            self.found.append(Divided(self.file, node, what, test))
+        for inner in ast.iter_child_nodes(node):
+            self.expression(inner, test)
+
+    # --- what a call does --------------------------------------------------------------------------------------------
+
+    def calls(self, nodes: list[ast.stmt]) -> Iterator[tuple[ast.Call, str]]:
+        for node in nodes:
+            for call in own_calls(node):
+                if what := self.what(self.file, call):
+                    yield call, what
+
+    def what(self, file: File, call: ast.Call) -> str:
+        """What all processes have to do together in a call, in functions of the program that it runs too."""
+        if name := collective(file, call):
+            return name
+        func = call.func
+        if self.training and isinstance(func, ast.Attribute):
+            owner = last_name(func.value).lower()
+            if func.attr == "backward" or (func.attr == "step" and ("opt" in owner or "scaler" in owner)):
+                return func.attr
+        callee = self.program.callee(file, call)
+        function = self.program.constructor(callee) if callee is not None else None
+        if function is None:
+            return ""
+        if function not in self.known:
+            self.known[function] = ""
+            owner_file = self.program.owner[function]
+            inside = (self.what(owner_file, inner) for node in function.body for inner in own_calls(node))
+            self.known[function] = next((what for what in inside if what), "")
+        return self.known[function]
+
+
+def own_calls(node: ast.AST) -> list[ast.Call]:
+    """The calls of a piece of code in the order of the source, without those of functions that it defines."""
+    found: list[ast.Call] = []
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if isinstance(at, (*FUNCTIONS, ast.Lambda)):
+            continue
+        if isinstance(at, ast.Call):
+            found.append(at)
+        pending.extend(ast.iter_child_nodes(at))
+    return sorted(found, key=begins)
+
+
+def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        if block := getattr(node, name, None):
+            yield block
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body

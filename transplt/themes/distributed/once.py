@@ -1,0 +1,46 @@
+"""Calls that write, print or log: of several processes one does them."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.files import File
+from transplt.syntax.asks import keyword_of, last_name
+
+_FULL = frozenset(
+    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump os.remove "
+    "os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move cv2.imwrite "
+    "imageio.imwrite imageio.mimsave soundfile.write scipy.io.wavfile.write scipy.io.savemat torchaudio.save "
+    "torch.onnx.export torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig "
+    "pprint.pprint".split()
+)
+_LAST = frozenset(
+    "to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
+    "add_image add_images add_figure add_graph add_histogram add_text add_hparams add_embedding add_video add_audio "
+    "set_postfix set_description".split()
+)
+WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
+_LOG = frozenset("debug info warning error critical log exception".split())
+FETCHES = frozenset(
+    "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
+)
+
+
+def opens_to_write(call: ast.Call) -> bool:
+    """True for `open(path, "w")` and the like."""
+    mode = call.args[1] if len(call.args) > 1 else keyword_of(call, "mode")
+    named = isinstance(call.func, ast.Name) and call.func.id == "open" and bool(call.args)
+    return named and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
+
+
+def happens_once(file: File, call: ast.Call) -> bool:
+    """True for a call that prints, logs or writes a file."""
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(call.func, ast.Name) and call.func.id == "print":
+        return True
+    if (file.names.qualified(call.func) or "") in _FULL or last in _LAST:
+        return True
+    spelled = last_name(owner).lower()
+    logs = last in _LOG and "log" in spelled
+    return logs or (last == "write" and spelled in ("tqdm", "f_log", "logfile", "log_file"))

@@ -1,0 +1,96 @@
+"""What is drawn at random: alike on all ranks until the training loop, and by each rank for itself from there on."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import Program, enclosing_function
+from transplt.syntax.scan import chain
+from transplt.themes.distributed.bench import Bench
+
+_TORCH = frozenset(
+    {"torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.random.manual_seed"}
+)
+_OTHERS = {"numpy": frozenset({"numpy.random.seed"}), "random": frozenset({"random.seed"})}
+_SPLITS = (".random_split", ".train_test_split")
+
+
+def unseeded(bench: Bench) -> list[str]:
+    """The generators (torch, numpy, random) that all ranks have to share a seed of, and that the script gives none."""
+    program = bench.program
+    if not bench.verdict.averaging and not _splits(program):
+        return []
+    drawn = {
+        name.partition(".")[0]
+        for file in program.files
+        for call in file.scan.calls
+        if (name := file.names.qualified(call.func) or "").startswith(("numpy.random.", "random."))
+    }
+    if b"train_test_split" in b"".join(file.source.utf8 for file in program.files):
+        drawn.add("numpy")  # what scikit-learn draws from
+    found = [] if _seeded(program, _TORCH) else ["torch"]
+    return found + [name for name in sorted(drawn) if not _seeded(program, _OTHERS[name])]
+
+
+def shared_seed(bench: Bench) -> list[str]:
+    """Lines that give the ranks one seed, behind the start of the process group."""
+    wanted = unseeded(bench)
+    if not wanted:
+        return []
+    torch, name = bench.torch, bench.new_name("shared_seed")
+    lines = [f'{name} = {torch}.randint(2**31, (1,), device="npu")', f"{bench.dist}.broadcast({name}, 0)"]
+    for module in wanted:
+        if module == "torch":
+            lines.append(f"{torch}.manual_seed({name}.item())")
+        elif module == "numpy":
+            lines.append(f"{bench.module('numpy', 'np', 'numpy')}.random.seed({name}.item())")
+        else:
+            lines.append(f"{bench.standard('random')}.seed({name}.item())")
+    return lines
+
+
+def _splits(program: Program) -> bool:
+    """True when the ranks would split the data in different ways, and train with what others validate on."""
+    for file in program.files:
+        for call in file.scan.calls:
+            name = file.names.qualified(call.func) or ""
+            given = {keyword.arg for keyword in call.keywords}
+            if name.endswith(_SPLITS) and not given & {"generator", "random_state"}:
+                return True
+    return False
+
+
+def _seeded(program: Program, names: frozenset[str]) -> bool:
+    return any(file.names.qualified(call.func) in names for file in program.files for call in file.scan.calls)
+
+
+def write_own_draws(bench: Bench) -> None:
+    """Dropout and augmentation differ between ranks; models, splits and synthetic data were drawn alike before."""
+    program, training = bench.program, bench.training
+    if not _seeded(program, _TORCH) and not unseeded(bench):
+        return
+    loops = [(file, loop) for file, loop, loaders in training.loops if loaders] or training.regions
+    if not loops:
+        return
+    file, loop = loops[0]
+    node: ast.stmt = loop
+    # Out to the outermost loop, and on to the callers, as long as there is one of them.
+    while True:
+        for above in chain(node):
+            if enclosing_function(above) is not enclosing_function(node):
+                break
+            if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
+                node = above
+        function = enclosing_function(node)
+        sites = program.call_sites.get(function, []) if function is not None else []
+        looping = [
+            (at, call) for at, call in sites if any(isinstance(above, (ast.For, ast.While)) for above in chain(call))
+        ]
+        if len(sites) != 1 or not looping:
+            break
+        file = sites[0][0]
+        node = next(above for above in chain(sites[0][1]) if isinstance(above, (ast.For, ast.While)))
+    if file is bench.file and bench.fits(node):
+        torch = bench.torch
+        text = f"{torch}.manual_seed({torch}.initial_seed() + {bench.dist}.get_rank())"
+        bench.before(node, bench.together([text]), "NPU347", "each rank draws its own dropout and augmentation")

@@ -1,0 +1,348 @@
+"""What differs between the ranks: what is read from a share of the data or drawn, and all that comes of it.
+
+A condition on such a value sends ranks different ways. That is harmless around a print; around a backward pass, a step
+or a collective the other ranks wait for ever, or train apart.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.program.optimizers import Step
+from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.program.training import Loop, Training
+from transplt.syntax.asks import block_of, last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+
+#: Draws of torch; the ranks draw apart from the training loop on.
+_DRAWS = frozenset(
+    "rand randn randint randperm rand_like randn_like randint_like multinomial bernoulli normal poisson".split()
+)
+_SAMPLES = frozenset({"sample", "rsample"})
+_CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
+_KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
+_SAME = frozenset({"len", "isinstance", "type", "range", "id", "hasattr"})
+_ENDS = frozenset({"exit", "_exit", "quit"})
+
+Test = ast.If | ast.While | ast.For | ast.AsyncFor | ast.Try
+
+
+class Varying:
+    """The variables of a program whose value differs between ranks. `same`: ids of expressions that are made alike."""
+
+    def __init__(self, training: Training, steps: list[Step], same: set[int]) -> None:
+        self.training, self.program, self.same = training, training.program, same
+        self.slots: dict[Slot, list[ast.AST]] = {}  # with the nodes from which on they differ
+        self.steps = {id(step.call) for step in steps}
+        self.sharded = {id(loop) for _, loop, loaders in training.loops if loaders}
+        self.backwards = {id(call) for _, call in training.backwards}
+        self.inside = _run_in(training)
+        self._nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
+        self._asked: set[ast.AST] = set()
+        self._returns: dict[ast.AST, bool] = {}
+        given = {
+            self.program.parameter_slot(function, arg.arg)
+            for file in self.program.files
+            for function in file.scan.functions
+            for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        }
+        self._spread(given)  # what differs whatever functions are given
+        functions = [function for file in self.program.files for function in file.scan.functions]
+        self._returns = {function: self._returned(function) for function in functions}
+        self._spread(set())
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def varies(self, file: File, node: ast.expr | None) -> bool:
+        """True for an expression that may have another value on each rank."""
+        if node is None or id(node) in self.same or isinstance(node, (ast.Constant, ast.Lambda)):
+            return False
+        if isinstance(node, ast.Call):
+            return self._call(file, node)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            slot = self.program.slot(file, node)
+            if slot is not None and any(_may_follow(node, source) for source in self.slots.get(slot, ())):
+                return True
+            return isinstance(node, ast.Attribute) and node.attr != "dtype" and self.varies(file, node.value)
+        if isinstance(node, ast.Subscript) and last_name(node.value) == "shape":
+            return False  # batches are of one size on all ranks
+        if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return False
+        return any(self.varies(file, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)) or (
+            isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp))
+            and any(self.varies(file, generator.iter) for generator in node.generators)
+        )
+
+    def _call(self, file: File, call: ast.Call) -> bool:
+        func, last = call.func, last_name(call.func)
+        known = file.names.qualified(func) or ""
+        if known in _CLOCK:
+            return True
+        if known.startswith("torch.") and last in _DRAWS and self._in_training(file, call):
+            return True
+        if isinstance(func, ast.Attribute) and last in ("step", "reset") and self._is_environment(file, func.value):
+            return True
+        if isinstance(func, ast.Name) and last in _SAME:
+            return False
+        if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
+            return last in _SAMPLES and self._in_training(file, call)
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        callee = self.program.callee(file, call)
+        if any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given):
+            return True
+        if isinstance(callee, FUNCTIONS):
+            return self._returned(callee)
+        return isinstance(func, ast.Attribute) and self.varies(file, func.value)
+
+    def _returned(self, function: Function) -> bool:
+        """True for a function that returns what differs by itself, whatever it is given here.
+
+        A method may return what other calls have left in its object.
+        """
+        if function in self._asked:
+            return False
+        if function not in self._returns or isinstance(parent(function), ast.ClassDef):
+            owner = self.program.owner[function]
+            self._asked.add(function)
+            self._returns[function] = any(self.varies(owner, value) for value in self.program.returns(function))
+            self._asked.discard(function)
+        return self._returns[function]
+
+    def _in_training(self, file: File, node: ast.AST) -> bool:
+        """True for code that runs in the training loop, where each rank draws for itself."""
+        return enclosing_function(node) in self.inside or self.training.in_region(file, node)
+
+    def _is_environment(self, file: File, node: ast.expr) -> bool:
+        slot = self.program.slot(file, node)
+        for value in self.program.values.get(slot, ()) if slot else ():
+            name = value.file.names.qualified(value.node.func) if isinstance(value.node, ast.Call) else None
+            if (name or "").startswith(("gym.", "gymnasium.")):
+                return True
+        return False
+
+    def _spread(self, without: set[Slot]) -> None:
+        before = -1
+        while before != sum(map(len, self.slots.values())):
+            before = sum(map(len, self.slots.values()))
+            if without:
+                self._returns.clear()
+            for slot, values in self.program.values.items():
+                for value in () if slot in without else values:
+                    if self.varies(value.file, value.node) or self._under(value.file, value.node):
+                        self._add(slot, value.node)
+            for file, node in self._nodes:
+                self._bound(file, node)
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            if id(node) in self.sharded:
+                target = node.target
+                call = node.iter
+                counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "enumerate"
+                if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                    target = target.elts[1]
+                self._mark(file, target)
+            elif self.varies(file, node.iter):
+                self._mark(file, node.target)
+        elif isinstance(node, ast.comprehension):
+            if self.varies(file, node.iter):
+                self._mark(file, node.target)
+        elif isinstance(node, ast.AugAssign):
+            if self.varies(file, node.value) or self._under(file, node):
+                self._mark(file, node.target)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and self.varies(file, node.value):
+                    self._mark(file, target.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+            if any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred)):
+                self._mark(file, node.func.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
+            stored = statement(node)
+            for target in stored.targets if isinstance(stored, ast.Assign) and self._reads_share(file, node) else ():
+                self._mark(file, target)
+
+    def _reads_share(self, file: File, node: ast.expr) -> bool:
+        loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
+        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While))
+
+    def _mark(self, file: File, node: ast.expr) -> None:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for item in node.elts:
+                self._mark(file, item)
+        elif isinstance(node, (ast.Starred, ast.Subscript)):
+            self._mark(file, node.value)
+        elif (slot := self.program.slot(file, node)) is not None:
+            self._add(slot, node)
+
+    def _add(self, slot: Slot, source: ast.AST) -> None:
+        known = self.slots.setdefault(slot, [])
+        if not any(each is source for each in known):
+            known.append(source)
+
+    def _under(self, file: File, node: ast.AST) -> bool:
+        """True for what is assigned under a condition that differs between ranks."""
+        for above in chain(node):
+            if isinstance(above, FUNCTIONS):
+                return False
+            if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
+                return not any(inner is node for inner in ast.walk(above.test))
+        return False
+
+    # --- ways --------------------------------------------------------------------------------------------------------
+
+    def alike(self, file: File, node: ast.AST) -> bool:
+        """True when all ranks come by a node as often, as far as its own function and its callers tell."""
+        return self._alike(file, node, set())
+
+    def _alike(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
+        for above in chain(node):
+            if isinstance(above, FUNCTIONS):
+                break
+            if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
+                return False
+            if isinstance(above, ast.IfExp) and self.varies(file, above.test):
+                return False
+            counted = isinstance(above, (ast.For, ast.AsyncFor)) and id(above) not in self.sharded
+            if counted and self._counts_apart(file, above.iter):  # type: ignore[attr-defined]
+                return False
+            if isinstance(above, ast.ExceptHandler):
+                return False
+        function = enclosing_function(node)
+        if function is None or function in seen:
+            return True
+        seen.add(function)
+        sites = self.program.call_sites.get(function, [])
+        return all(self._alike(at, call, seen) for at, call in sites)
+
+    def _counts_apart(self, file: File, node: ast.expr) -> bool:
+        """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name == "range":
+                return any(self.varies(file, argument) for argument in node.args)
+            inner = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
+            return any(self._counts_apart(file, argument) for argument in inner)
+        slot = self.program.slot(file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return any(self._under(file, source) for source in self.slots.get(slot, ())) if slot else False
+
+    def partings(self) -> Iterator[tuple[File, ast.expr | ast.stmt]]:
+        """The conditions, loops and handlers that send ranks different ways around what they have to do together."""
+        for file, node in self._nodes:
+            if isinstance(node, (ast.If, ast.While)) and self.varies(file, node.test):
+                if self._parts(file, node):
+                    yield file, node.test
+            elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.sharded:
+                if self._counts_apart(file, node.iter) and self._together(file, node.body):
+                    yield file, node.iter
+            elif isinstance(node, ast.Try) and self._together(file, node.body):
+                for handler in node.handlers:
+                    if _goes_on(handler):
+                        yield file, node
+                        break
+
+    def _parts(self, file: File, node: ast.If | ast.While) -> bool:
+        if self._together(file, [*node.body, *node.orelse]):
+            return True
+        if isinstance(node, ast.While):
+            return False
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Break, ast.Continue)):
+                loop = _loop_of(inner)
+                if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
+                    return True
+            elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
+                rest = [item for item in function.body if (item.end_lineno or 0) >= node.lineno]
+                if enclosing_function(inner) is function and self._together(file, rest):
+                    return True
+        return False
+
+    def _together(self, file: File, body: list[ast.stmt]) -> bool:
+        """True for statements that make a step or a backward pass, or call what does."""
+        pending: list[ast.AST] = list(body)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(node, ast.Call):
+                if id(node) in self.steps or id(node) in self.backwards:
+                    return True
+                made = isinstance(self.program.callee(file, node), ast.ClassDef)
+                if not made and self.training.trains(file, node):
+                    return True
+            pending.extend(ast.iter_child_nodes(node))
+        return False
+
+    def rates(self) -> Iterator[tuple[File, ast.expr]]:
+        """Values that set a learning rate and differ between ranks."""
+        for file, node in self._nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+                if "sched" in last_name(node.func.value).lower() and node.args and self.varies(file, node.args[0]):
+                    yield file, node.args[0]
+            elif isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+                key = target.slice
+                if isinstance(key, ast.Constant) and key.value == "lr" and self.varies(file, node.value):
+                    yield file, node.value
+
+
+def _may_follow(node: ast.AST, source: ast.AST) -> bool:
+    """False for a node that runs before what makes a variable differ: above it in one function, with no loop around."""
+    function = enclosing_function(node)
+    if enclosing_function(source) is not function or getattr(node, "lineno", 0) >= getattr(source, "lineno", 0):
+        return True
+    if function is not None and any(isinstance(above, FUNCTIONS) for above in chain(function)):
+        return True
+    loops = (ast.For, ast.AsyncFor, ast.While)
+    around = [above for above in chain(node) if isinstance(above, loops)]
+    return any(above in around for above in chain(source))
+
+
+def _run_in(training: Training) -> set[ast.AST]:
+    """The functions that are called, directly or not, where something trains in a loop."""
+    program = training.program
+    calls: dict[ast.AST, list[tuple[File, ast.Call]]] = {}
+    pending: list[tuple[File, ast.Call]] = []
+    for file in program.files:
+        for call in file.scan.calls:
+            function = enclosing_function(call)
+            if training.in_region(file, call):
+                pending.append((file, call))
+            elif function is not None:
+                calls.setdefault(function, []).append((file, call))
+    found: set[ast.AST] = set()
+    while pending:
+        file, call = pending.pop()
+        callee = program.callee(file, call)
+        function = program.constructor(callee) if callee is not None else None
+        if function is not None and function not in found:
+            found.add(function)
+            pending += calls.get(function, [])
+    return found
+
+
+def _loop_of(node: ast.AST) -> Loop | None:
+    for above in chain(node):
+        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
+            return above
+        if isinstance(above, FUNCTIONS):
+            return None
+    return None
+
+
+def _goes_on(handler: ast.ExceptHandler) -> bool:
+    """True for a handler behind which the program goes on to train."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if handler.type is not None and all(last_name(kind) in ("KeyboardInterrupt", "SystemExit") for kind in kinds):
+        return False
+    last = handler.body[-1]
+    if isinstance(last, ast.Raise):
+        return False
+    call = last.value if isinstance(last, ast.Expr) else None
+    if isinstance(call, ast.Call) and last_name(call.func) in _ENDS:
+        return False
+    above = parent(handler)
+    behind = block_of(above)[block_of(above).index(above) + 1 :] if isinstance(above, ast.stmt) else []
+    return bool(behind) or _loop_of(handler) is not None
+
+
