@@ -156,3 +156,16 @@ def test_completion(begun: str, expected: str) -> None:
     items = KnownName().shell_complete(None, None, begun)  # type: ignore[arg-type]
     assert expected in [item.value for item in items]
     assert len(items) <= 400
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("autocats", "torch.autocast"),
+        ("GradScalr", "torch.cuda.amp.GradScaler"),
+        ("torch.cuda.synchronise", "torch.cuda.synchronize"),
+        ("flash_atn", "flash_attn"),
+    ],
+)
+def test_a_name_with_a_typing_error(name: str, meant: str) -> None:
+    assert nearest(name)[0] == meant

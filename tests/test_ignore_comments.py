@@ -336,3 +336,11 @@ def test_codes_of_whole_files_are_checked(tmp_path: Path) -> None:
     path.write_text('[tool.transplt.per-file-ignores]\n"a/*" = ["NPU2001"]\n')
     with pytest.raises(UsageError, match=r"per-file-ignores: no code starts with 'NPU2001'; did you mean NPU201\?"):
         read_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "meant"), [("NPU2011", "NPU201"), ("NPU201x", "NPU201"), ("UPN201", "NPU201"), ("npu1240", "NPU124")]
+)
+def test_the_code_that_is_meant(code: str, meant: str) -> None:
+    result = migrate(f"x = 1  # transplt: ignore[{code}]\n")
+    assert [f"did you mean {meant}" in each.help for each in result.findings] == [True]

@@ -147,3 +147,13 @@ def test_the_library(run: Run) -> None:
     result = migrate_tree(".", "../out", isolated=True)
     assert result.changed and not result.notes
     assert "isolated" not in "\n".join(summary(result))
+
+
+def test_a_rule_file_of_the_settings_that_is_none(run: Run) -> None:
+    os.mkfifo("r.json")
+    settings = '[tool.transplt]\nrules = ["r.json"]\n'
+    for arguments in (["check"], ["-i", ".", "-o", "../out"], ["analyze", "."]):
+        code, _, err = run(settings, *arguments)
+        assert code == 2
+        assert "only regular files are read (named by pyproject.toml; --isolated goes without)" in err
+        assert run(settings, *arguments, "--isolated")[0] in (0, 1)

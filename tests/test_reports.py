@@ -278,6 +278,13 @@ def test_the_summary_keeps_what_is_done_apart_from_what_is_left() -> None:
     assert lines[first + 5 : first + 7] == ["  remarks, no work: 1 NPU405", "  ignored: 1 NPU501"]
 
 
+def test_a_remark_of_the_analysis_that_is_ignored_is_no_remark() -> None:
+    remark = Finding("a.py", at(1), "NPU720", Level.INFO, "m")
+    lines = list(summary(result_of(remark, replace(remark, ignored="by the settings"))))
+    assert "  ignored: 1 NPU720" in lines
+    assert [line for line in lines if "remarks" in line] == ["  remarks of the analysis, no work: 1 advice"]
+
+
 def test_a_name_that_is_taken_goes_to_the_project(tmp_path: Path) -> None:
     result, hashes = write_reports(result_of(edit("a.py", 1)), tmp_path, {"change_list.csv"})
     assert sorted(hashes) == ["msFmkTranspltlog.txt", "transplt_change_list.csv", "unsupported_op.xlsx"]

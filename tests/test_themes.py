@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import libcst as cst
 import pytest
 
-from tests.harness import migrate
+from tests.harness import codes, migrate
 from tests.mixed_precision.test_recognise import NET, TRAIN
 from transplt.edits.edit import Edit
 from transplt.edits.fixer import Fixer
@@ -16,6 +17,7 @@ from transplt.edits.writer import Writer
 from transplt.finding import Level
 from transplt.themes.tunings import compile_mode
 from transplt.themes.tunings.table import parse_tunings
+from transplt.trees.transform import CannotRewrite, Transform
 
 
 def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +60,39 @@ def test_each_edit_has_the_group_of_its_theme(
     migrate(TRAIN + "torch.cuda.synchronize()\n", path="main.py", files={"net.py": NET}, **asked)
     assert all(edit.group == fixer.theme.partition(":")[0] for fixer, edit in made.values())
     assert {edit.group for _, edit in made.values()} == {"", group}
+
+
+LOOP = """\
+import torch
+model = torch.nn.Linear(2, 2).cuda()
+opt = torch.optim.Adam(model.parameters())
+for x in data:
+    loss = model(x.cuda()).mean()
+    opt.zero_grad()
+    {backward}
+    opt.step()
+"""
+LONG = "(loss * first_coefficient_of_all + loss *\n     second_coefficient_of_all - third_coefficient_of_all)"
+
+
+@pytest.mark.parametrize("loss", ["loss", LONG, LONG.replace("\n", ""), f"sum({LONG})", f"(loss if x else {LONG})"])
+def test_a_loss_of_any_length_is_scaled(loss: str) -> None:
+    result = migrate(LOOP.format(backward=f"{loss}.backward()"), amp="native")
+    inside = loss[1:-1] if loss.startswith("(") else loss
+    assert f"    scaler.scale({inside}).backward()\n    scaler.step(opt)\n" in result.data.decode()
+    assert "NPU990" not in codes(result, applied=False)
+
+
+def test_an_edit_that_fails_takes_its_theme_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(scaler: str) -> Transform:
+        def transform(node: cst.CSTNode) -> cst.CSTNode:
+            raise CannotRewrite("not this one")
+
+        return transform
+
+    monkeypatch.setattr("transplt.themes.amp.native.scaled_by", fails)
+    result = migrate(LOOP.format(backward="loss.backward()"), amp="native")
+    text = result.data.decode()
+    assert "scaler" not in text and "autocast" not in text and ".npu()" in text
+    (taken,) = [each for each in result.findings if each.message.startswith("taken back")]
+    assert "not this one" in taken.message

@@ -63,12 +63,17 @@ def resolved(name: str) -> str:
 
 
 def nearest(name: str, most: int = 5) -> list[str]:
-    """Names in the tables that are like `name`; those with the same last part first."""
+    """Names in the tables that are like `name`; those with the same last part first, then those with one like it."""
     last = name.rpartition(".")[2]
     names = known_names()
-    same = [each for each in names if last and each.rpartition(".")[2] == last]
+    by_last: dict[str, list[str]] = {}
+    for each in names:
+        by_last.setdefault(each.rpartition(".")[2], []).append(each)
+    same = by_last.get(last, [])
     like = difflib.get_close_matches(name[:100], names, n=most, cutoff=0.7)
     like += difflib.get_close_matches(name[:100].upper(), _variables(), n=most, cutoff=0.7)
+    lasts = difflib.get_close_matches(last[:100], by_last, n=2, cutoff=0.75)
+    like += [each for found in lasts for each in by_last[found]]
     return list(dict.fromkeys([*same[:most], *like]))[:most]
 
 

@@ -36,8 +36,9 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
     for group in GROUPS if work.settings.adds_code else ():
         if not any(edit.group == group.name for edit in wanted):
             continue
-        unsound = _unsound(work, group, outcome)
-        if why := unsound or _broken(work, outcome, wanted):
+        failed = _failed(outcome, group)
+        unsound = "" if failed else _unsound(work, group, outcome)
+        if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
             notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992"))
             outcome = apply_edits(work, wanted)
@@ -146,6 +147,12 @@ def _unreadable(work: Work, edit: Edit) -> str:
     except (SyntaxError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _failed(outcome: Outcome, group: Group) -> str:
+    """Why an edit of a group could not be made, empty when all were."""
+    why = (each.reason for each in outcome.failures if any(edit.group == group.name for edit in each.site.edits))
+    return next(why, "")
 
 
 def _without(edits: Sequence[Edit], group: Group) -> list[Edit]:

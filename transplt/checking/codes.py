@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 
@@ -13,13 +12,12 @@ _PREFIX = re.compile(r"NPU[0-9]{0,3}")
 
 def parse_codes(values: Sequence[str], option: str) -> tuple[str, ...]:
     """The prefixes in `values`, which may hold several with commas between. UsageError for what is none."""
-    from transplt.rules.pages import all_codes, is_prefix
+    from transplt.rules.pages import is_prefix, nearest_code
 
     found = tuple(word.upper() for value in values for word in value.replace(",", " ").split())
     for prefix in found:
         if not _PREFIX.fullmatch(prefix):
-            close = difflib.get_close_matches(prefix, all_codes(), n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = f"; did you mean {near}?" if (near := nearest_code(prefix)) else ""
             raise UsageError(f"{option}: {prefix} is no prefix of a code such as NPU2 or NPU201{hint}")
         if not is_prefix(prefix):
             raise UsageError(f"{option}: no code starts with {prefix}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from transplt.edits.edit import Beside, Edit, Note
 from transplt.edits.work import Work
 from transplt.finding import Finding, Level
-from transplt.rules.pages import all_codes, is_prefix
+from transplt.rules.pages import is_prefix, nearest_code
 from transplt.text.ignore_comments import FORM, IgnoreComment, ignore_comments
 from transplt.text.lexer import lex
 
@@ -90,8 +89,7 @@ def words_of(comment: IgnoreComment) -> Iterator[tuple[str, str, str]]:
         yield MISSPELT, f"this comment is not read as it is meant: {comment.problem}", FORM
     for code in comment.codes or ():
         if not is_prefix(code):
-            near = difflib.get_close_matches(code, all_codes(), n=1, cutoff=0.7)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = f"did you mean {near}? " if (near := nearest_code(code)) else ""
             yield UNKNOWN, f"{code[:40]} is no code of transplt", f"{hint}`transplt rules` lists them all"
 
 

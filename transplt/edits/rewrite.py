@@ -178,10 +178,16 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
         long = not wanted and (end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)))
         if (start, end) not in wanted and any(start <= a and b <= end for a, b in wanted):
             stack.extend(ast.iter_child_nodes(node))
+        elif (holds_site or long) and _is_method(site.node, node) and (start, end) not in child_spans:
+            stack.extend(ast.iter_child_nodes(node))  # a transform of a call may need its method, not what it is of
         elif holds_site or long or (start, end) in wanted:
             holes.append(node)
     holes.sort(key=lambda node: source.extent(node)[0])
     return holes
+
+
+def _is_method(call: ast.AST, node: ast.AST) -> bool:
+    return isinstance(call, ast.Call) and call.func is node and isinstance(node, ast.Attribute)
 
 
 def _segments(source: Source, site: Site, holes: list[ast.expr]) -> tuple[list[str], list[tuple[int, int]]]:

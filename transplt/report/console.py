@@ -143,7 +143,8 @@ def _residue(result: RunResult) -> str:
 
 
 def _codes(result: RunResult) -> Iterator[str]:
-    remarks = [finding for finding in result.findings if finding.level is Level.INFO and analysis_sheet(finding)]
+    told = (finding for finding in result.findings if finding.level is Level.INFO and not finding.ignored)
+    remarks = [finding for finding in told if analysis_sheet(finding)]
     counts = result.counts_by_code()
     counts["remarks"].subtract(finding.code for finding in remarks)
     made = "done" if result.written == "all" else "can be done"

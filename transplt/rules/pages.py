@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -53,6 +54,14 @@ def is_prefix(text: str) -> bool:
     if re.fullmatch(r"NPU(?:0[0-9]{0,2})?", text):
         return True
     return text.startswith("NPU") and any(code.startswith(text) for code in all_codes())
+
+
+def nearest_code(text: str) -> str:
+    """The code that was probably meant, empty when none is like it."""
+    text = text.upper()
+    near = difflib.get_close_matches(text, all_codes(), n=5)
+    # Of those that are as near, the one that begins alike: a digit too many stands at the end.
+    return max(near, key=lambda code: sum(text.startswith(code[:length]) for length in range(len(code))), default="")
 
 
 @cache

@@ -134,11 +134,10 @@ def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
     found = tuple((pattern, _strings(value, pattern, where)) for pattern in value)
     for prefix in (prefix for _, codes in found for prefix in codes):
-        from transplt.rules.pages import all_codes, is_prefix
+        from transplt.rules.pages import is_prefix, nearest_code
 
         if not is_prefix(prefix):
-            close = difflib.get_close_matches(prefix.upper(), all_codes(), n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = f"; did you mean {near}?" if (near := nearest_code(prefix)) else ""
             raise UsageError(f"{where}: no code starts with {prefix!r}{hint}")
     return found
 

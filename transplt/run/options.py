@@ -133,8 +133,18 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
         # Each rank sets its own device.
         specify_device=settings.specify_device and not settings.entry,
         tune=tune,
-        user_rules=read_rules((*config.rules, *map(Path, options.rules))),
+        user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
     )
+
+
+def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
+    """The rule files that the settings of the input name."""
+    try:
+        return read_rules(config.rules)
+    except UsageError as error:
+        from transplt.run.kept_back import settings_file
+
+        raise UsageError(f"{error} (named by {settings_file(config)}; --isolated goes without)") from error
 
 
 _SETTINGS = tuple(field.name for field in fields(Settings))
