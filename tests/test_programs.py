@@ -31,12 +31,18 @@ ALL = programs()
 SHARED = 2
 
 
-def cases(test: str, chosen: list[SmallProgram]) -> Any:
-    """One case for each program; those that fail today under one of the words of `test` are marked."""
+def cases(test: str, chosen: list[SmallProgram], always: frozenset[str] | None = None) -> Any:
+    """One case for each program; those that fail today under one of the words of `test` are marked.
+
+    With `always`, all others are slow.
+    """
     every = []
     for program in chosen:
         why = "; ".join(NOT_YET[word, program.name] for word in test.split(", ") if (word, program.name) in NOT_YET)
-        every.append(pytest.param(program, id=program.name, marks=[pytest.mark.xfail(reason=why)] if why else []))
+        marks = [pytest.mark.xfail(reason=why)] if why else []
+        if always is not None and program.name not in always:
+            marks.append(pytest.mark.slow)
+        every.append(pytest.param(program, id=program.name, marks=marks))
     return pytest.mark.parametrize("program", every)
 
 
@@ -97,9 +103,17 @@ def converted(program: SmallProgram, tmp_path: Path) -> Written:
 TO_CONVERT = [program for program in ALL if "converts" in program.verdicts]
 
 
+#: Those that run in every test run: each broke in its own way once. The others are slow tests.
+ALWAYS = frozenset(
+    "callbacks checkpoint_into_global closure_printed endless_batches frozen_after gan_third_network gan_two_backwards "
+    "lbfgs_closure method_in_loss plateau_val_loss semicolons seq2seq shared_loaders time_series unused_parameters "
+    "vq_gan".split()
+)
+
+
 @pytest.mark.torch
 @pytest.mark.xdist_group("small_programs")
-@cases("two, run", TO_CONVERT)
+@cases("two, run", TO_CONVERT, always=ALWAYS)
 def test_two_processes_stay_equal_and_train_as_one(program: SmallProgram, tmp_path: Path) -> None:
     written = converted(program, tmp_path)
     two = run(program, written, 2, plain=True)
