@@ -81,7 +81,8 @@ def define_average(bench: Bench) -> None:
     place = _top(bench)
     above = [bench.file.source.line_text(line) for line in (place.lineno - 1, place.lineno - 2) if line > 0]
     lead = [""] * (2 - sum(1 for line in above if not line.strip())) if len(above) == 2 else []
-    bench.before(place, [*lead, *lines], CODE, _MESSAGE, above_comments=True)
+    why = f"{_MESSAGE}, since no wrapper serves: {bench.verdict.averaging}"
+    bench.before(place, [*lead, *lines], CODE, why, above_comments=True)
 
 
 def _top(bench: Bench) -> ast.stmt:
