@@ -282,6 +282,19 @@ def test_a_loader_that_is_made_anew_in_each_epoch() -> None:
     assert "    it.sampler.set_epoch(i)\n    for x in it:\n" in found or "set_epoch" not in found
 
 
+def test_a_loader_that_gets_a_name_is_told_the_epoch_behind_it() -> None:
+    body = "for i in range(9):\n    total = 0\n    for x in DataLoader(dataset):\n        model(x).backward()"
+    found = output(script(loop=body.replace("dataset)", "dataset, shuffle=True)")))
+    made, told = found.index("train_loader = DataLoader("), found.index("train_loader.sampler.set_epoch(i)")
+    assert found.index("total = 0") < made < told < found.index("for x in train_loader:")
+
+
+def test_data_that_nobody_seeds_is_drawn_behind_the_start() -> None:
+    split = "points = torch.randn(8)\ntrain, test = torch.utils.data.random_split(points, [6, 2])"
+    found = output(script(head=split))
+    assert found.index("torch.manual_seed(shared_seed.item())") < found.index("points = torch.randn(8)")
+
+
 def test_a_loader_without_a_name_gets_one() -> None:
     body = "for i in range(9):\n    for x in DataLoader(dataset, shuffle=True):\n        model(x).backward()"
     found = output(script(loop=body))

@@ -21,14 +21,15 @@ def write_epochs(bench: Bench, shuffled: set[int]) -> None:
     for file, loop, loaders in training.loops:
         if file is not bench.file or not any(id(loader.call) in shuffled for loader in loaders):
             continue
-        name = loader_name(bench, loop) or _named_loader(bench, loop, loaders)
-        if name is None:
+        name = loader_name(bench, loop)
+        new = None if name is not None else _named_loader(bench, loop, loaders)
+        if name is None and new is None:
             if not any(
                 id(inner) != id(loop) and at is file and _inside(inner, loop) for at, inner, _ in training.loops
             ):
                 _tell_where_it_begins(bench, loop, loaders)
             continue
-        _tell_epoch(bench, loop, name, done)
+        _tell_epoch(bench, loop, name or new or "", done, here=new is not None)
 
 
 def _named_loader(bench: Bench, loop: Loop, loaders: tuple[Loader, ...]) -> str | None:
@@ -84,14 +85,15 @@ def _without_progress(bench: Bench, node: ast.expr) -> str:
     return text_of(bench.file, node)
 
 
-def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]]) -> None:
+def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]], *, here: bool) -> None:
+    """In the loop that counts the epochs; with `here` right before the loop over the data, where the loader is made."""
     for above in chain(loop):
         if isinstance(above, FUNCTIONS):
             break
         if isinstance(above, (ast.For, ast.AsyncFor)):
             epoch = _counter(bench, above)
             if epoch:
-                place = loop if _made_in(bench, above, name) else above.body[0]
+                place = loop if here or _made_in(bench, above, name) else above.body[0]
                 if (id(above), name) not in done and bench.fits(place):
                     done.add((id(above), name))
                     _put(bench, place, name, epoch)
@@ -105,8 +107,9 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]])
                 ),
                 "",
             )
-            if counted and bench.fits(above.body[0]):
-                _put(bench, above.body[0], name, counted)
+            place = loop if here or _made_in(bench, above, name) else above.body[0]
+            if counted and bench.fits(place):
+                _put(bench, place, name, counted)
                 return
     function = enclosing_function(loop)
     if function is not None:

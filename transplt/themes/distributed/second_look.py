@@ -42,6 +42,7 @@ def second_look(work: Work, _: ast.Module) -> Finds:
     write_means(bench, effects)
     write_counts(bench)
     effects.write()
-    write_accumulation(bench)
+    if not bench.verdict.averaging:  # that exchanges once a step by itself
+        write_accumulation(bench)
     write_own_draws(bench)
     yield from bench.found

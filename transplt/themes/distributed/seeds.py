@@ -7,10 +7,8 @@ import ast
 from transplt.program.program import Program, enclosing_function
 from transplt.syntax.scan import chain
 from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.draws import SEEDS
 
-_TORCH = frozenset(
-    {"torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.random.manual_seed"}
-)
 _OTHERS = {"numpy": frozenset({"numpy.random.seed"}), "random": frozenset({"random.seed"})}
 _SPLITS = (".random_split", ".train_test_split")
 
@@ -28,7 +26,7 @@ def unseeded(bench: Bench) -> list[str]:
     }
     if b"train_test_split" in b"".join(file.source.utf8 for file in program.files):
         drawn.add("numpy")  # what scikit-learn draws from
-    found = [] if _seeded(program, _TORCH) else ["torch"]
+    found = [] if _seeded(program, SEEDS) else ["torch"]
     return found + [name for name in sorted(drawn) if not _seeded(program, _OTHERS[name])]
 
 
@@ -67,7 +65,7 @@ def _seeded(program: Program, names: frozenset[str]) -> bool:
 def write_own_draws(bench: Bench) -> None:
     """Dropout and augmentation differ between ranks; models, splits and synthetic data were drawn alike before."""
     program, training = bench.program, bench.training
-    if not _seeded(program, _TORCH) and not unseeded(bench):
+    if not _seeded(program, SEEDS) and not unseeded(bench):
         return
     loops = [(file, loop) for file, loop, loaders in training.loops if loaders] or training.regions
     if not loops:

@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 
 from transplt.program.program import LOADERS, File, Function, Program, reached_functions
-from transplt.syntax.asks import is_main_guard, last_name
+from transplt.syntax.asks import is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
+from transplt.themes.distributed.draws import DRAWS, SEEDS
 from transplt.themes.distributed.once import happens_once, opens_to_write
 
 _TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
@@ -131,6 +132,9 @@ class _Touching:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.known: dict[ast.AST, bool] = {}
+        self.seeded = any(
+            file.names.qualified(call.func) in SEEDS for file in program.files for call in file.scan.calls
+        )
 
     def any(self, file: File, node: ast.AST) -> bool:
         pending = [node]
@@ -147,6 +151,10 @@ class _Touching:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _TOUCHING:
             return True
         if file.names.qualified(call.func) in LOADERS or any(keyword.arg == "download" for keyword in call.keywords):
+            return True
+        name = file.names.qualified(call.func) or ""
+        drawn = name.startswith("torch.") and last_name(call.func) in DRAWS and keyword_of(call, "generator") is None
+        if drawn and not self.seeded:  # what nobody seeds is drawn alike behind the start only
             return True
         callee = self.program.callee(file, call)
         if callee is None:

@@ -14,11 +14,8 @@ from transplt.program.program import File, Function, Slot, enclosing_function
 from transplt.program.training import Loop, Training
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.themes.distributed.draws import DRAWS
 
-#: Draws of torch; the ranks draw apart from the training loop on.
-_DRAWS = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like multinomial bernoulli normal poisson".split()
-)
 _SAMPLES = frozenset({"sample", "rsample"})
 _CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 _KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
@@ -79,7 +76,7 @@ class Varying:
         known = file.names.qualified(func) or ""
         if known in _CLOCK:
             return True
-        if known.startswith("torch.") and last in _DRAWS and self._in_training(file, call):
+        if known.startswith("torch.") and last in DRAWS and self._in_training(file, call):
             return True
         if isinstance(func, ast.Attribute) and last in ("step", "reset") and self._is_environment(file, func.value):
             return True
