@@ -216,6 +216,18 @@ def test_a_validation_score_decides_alike_on_all_ranks() -> None:
     assert "init_process_group" in found
 
 
+def test_a_loss_that_a_function_of_one_step_returns_is_the_mean_of_all_ranks() -> None:
+    head = """
+        def step(x):
+            loss = model(x)
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+    """
+    found = output(script(head=head, loop=loop("shown = step(x)\nif shown < 0.1:\n    break")))
+    assert "    dist.all_reduce(mean_loss)\n" in found and "    return mean_loss.item()\n" in found
+
+
 def test_a_learning_rate_that_hangs_on_a_figure_of_one_rank() -> None:
     body = "y = model(x)\nhits += (y > 0).sum().item()\ny.backward()\noptimizer.step()"
     source = script(

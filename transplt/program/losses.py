@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.program import File, enclosing_function
+from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Loop, Training, loops_around
 from transplt.syntax.asks import begins, by_place, call_of, ends
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+#: What trains: a loop, or the function of one step.
+Region = Loop | Function
 
 
-def loss_readers(training: Training, file: File) -> list[tuple[Loop, list[ast.Name]]]:
-    """Where the numbers of losses are read: in the loop that trains, and in the loops around it."""
+def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.Name]]]:
+    """Where the numbers of losses are read: in what trains, and in the loops around it."""
     done: set[int] = set()
     found = []
     for region, names in _losses(training, file):
+        home = region if isinstance(region, FUNCTIONS) else enclosing_function(region)
         for loop in (region, *(above for above in chain(region) if isinstance(above, (ast.For, ast.While)))):
-            if enclosing_function(loop) is not enclosing_function(region):
+            if loop is not region and enclosing_function(loop) is not home:
                 break
             inside = [node for name in names for node in file.scan.names.get(name, ()) if loop in chain(node)]
             readers = [
                 node
                 for node in inside
-                if id(node) not in done and _is_read(node) and enclosing_function(node) is enclosing_function(region)
+                if id(node) not in done and _is_read(node) and enclosing_function(node) is home
             ]
             if loop is not region:
                 readers = [node for node in readers if begins(node) >= ends(region)]
@@ -32,11 +36,11 @@ def loss_readers(training: Training, file: File) -> list[tuple[Loop, list[ast.Na
     return found
 
 
-def _losses(training: Training, own: File) -> list[tuple[Loop, set[str]]]:
-    """(innermost loop, names of its losses)."""
-    found: dict[int, tuple[Loop, set[str]]] = {}
+def _losses(training: Training, own: File) -> list[tuple[Region, set[str]]]:
+    """(innermost loop or else function, names of its losses)."""
+    found: dict[int, tuple[Region, set[str]]] = {}
     for file, call in training.backwards:
-        loop = next(iter(loops_around(call)), None)
+        loop = next(iter(loops_around(call)), None) or enclosing_function(call)
         if file is not own or loop is None:
             continue
         assert isinstance(call.func, ast.Attribute)
@@ -48,7 +52,7 @@ def _losses(training: Training, own: File) -> list[tuple[Loop, set[str]]]:
     return [(loop, _related(loop, names)) for loop, names in found.values()]
 
 
-def _related(loop: Loop, names: set[str]) -> set[str]:
+def _related(loop: Region, names: set[str]) -> set[str]:
     """Also the sums that losses make, and the losses of which a sum is made."""
     sums: list[tuple[str, set[str]]] = []
     for node in ast.walk(loop):

@@ -109,7 +109,8 @@ def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
         for call in other.scan.calls:
             if is_optimizer(other, call):
                 for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
-                    if any(isinstance(n, ast.Name) and program.slot(other, n) == slot for n in ast.walk(argument)):
+                    nodes = [n for n in ast.walk(argument) if isinstance(n, (ast.Name, ast.Attribute))]
+                    if any(program.slot(other, n) == slot for n in nodes):
                         return True
     return False
 

@@ -44,9 +44,12 @@ class Varying:
             for function in file.scan.functions
             for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
         }
+        self._alone = True
         self._spread(given)  # what differs whatever functions are given
         functions = [function for file in self.program.files for function in file.scan.functions]
         self._returns = {function: self._returned(function) for function in functions}
+        self._alone = False
+        self.slots.clear()
         self._spread(set())
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -86,11 +89,21 @@ class Varying:
             return last in _SAMPLES and self._in_training(file, call)
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         callee = self.program.callee(file, call)
-        if any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given):
-            return True
+        given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
         if isinstance(callee, FUNCTIONS):
-            return self._returned(callee)
-        return isinstance(func, ast.Attribute) and self.varies(file, func.value)
+            passed_on = given_apart and (self._alone or self._passes_on(callee))
+            return passed_on or self._returned(callee)
+        return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
+
+    def _passes_on(self, function: Function) -> bool:
+        """True for a function that may return what differs when what it is given does."""
+        if function in self._asked:
+            return True
+        self._asked.add(function)
+        owner = self.program.owner[function]
+        found = any(self.varies(owner, value) for value in self.program.returns(function))
+        self._asked.discard(function)
+        return found
 
     def _returned(self, function: Function) -> bool:
         """True for a function that returns what differs by itself, whatever it is given here.

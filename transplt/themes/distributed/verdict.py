@@ -229,7 +229,7 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
     if not models.origins:
-        return ""
+        return "which models train cannot be seen"
     for origin in models.origins:
         name = spelled(origin)
         wrap = wraps.get(origin)
