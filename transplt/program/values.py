@@ -29,7 +29,7 @@ def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, 
     return found
 
 
-def given_to(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
+def assigned(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
     """What a variable itself was given, each as it is written; nothing for one that is taken apart from a value."""
     slot = program.slot(file, node)
     return [(value.file, value.node) for value in program.values.get(slot, ()) if value.index is None] if slot else []

@@ -24,7 +24,8 @@ _BY_HAND = (
     "leave this training in float32, or write autocast around the networks alone and make their outputs float32 "
     "behind it: .float()"
 )
-_GRAM = (
+GRAM = "a Gram matrix sums over all places of a picture, which does not fit half precision"
+_GRAM_BY_HAND = (
     "work the Gram matrix out in float32: `with torch.autocast(\"npu\", enabled=False):` around it, its features with "
     ".float(); or leave this training in float32"
 )
@@ -100,7 +101,7 @@ def needs_digits(program: Program, file: File, region: list[ast.stmt]) -> tuple[
         if product is not None:
             there = "" if at is file else f" ({at.path}:{product.lineno})"
             here = product if at is file and isinstance(product, ast.Call) else None
-            return here, f"a Gram matrix sums over all places of a picture, which does not fit half precision{there}", _GRAM
+            return here, f"{GRAM}{there}", _GRAM_BY_HAND
     return None
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program
-from transplt.program.values import given_to, values_of
+from transplt.program.values import assigned, values_of
 from transplt.syntax.asks import call_of, class_of_method, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -112,7 +112,7 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
 
 def _is_tensor_type(program: Program, file: File, func: ast.expr) -> bool:
     """True for `Tensor` of `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`: it makes data."""
-    pending = given_to(program, file, func)
+    pending = assigned(program, file, func)
     found = False
     while pending:
         at, node = pending.pop()
