@@ -448,6 +448,91 @@ def test_binary_cross_entropy_and_o1(loss: str) -> None:
     assert "amp.initialize" in migrate(source, amp="apex", opt_level="O2").data.decode()
 
 
+SIGMOID = """
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.sigmoid(self.head(x))
+
+
+model = Net().to("npu")
+optimizer ="""
+
+
+def test_binary_cross_entropy_behind_a_sigmoid_in_half_precision() -> None:
+    """A sigmoid rounds to 1 from 8.4 on, where the gradient of the loss has no bound; outside of the model it is float32."""
+    loss = LOOP.replace("model(x)", "torch.nn.BCELoss()(model(x), x)")
+    inside = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID) + loss
+    stays(inside, "a sigmoid of the model (train.py:7) has rounded to half precision")
+    outside = HEAD + loss.replace("model(x)", "torch.sigmoid(model(x))")
+    assert "amp.initialize" in migrate(outside, amp="apex").data.decode()
+
+
+GRAM_MATRIX = """
+    f = model(x)
+    f = f.view(8, 4 * 4)
+    loss = torch.mm(f, f.t()).mean()
+"""
+
+
+def test_a_gram_matrix_and_o1() -> None:
+    source = HEAD + LOOP.replace("\n    loss = model(x)\n", GRAM_MATRIX)
+    stays(source, "a Gram matrix sums over all places of a picture", opt_level="O1")
+    assert "amp.initialize" in migrate(source, amp="apex", opt_level="O2").data.decode()
+
+
+SHARED = """
+import itertools
+import torch
+from project import D, G, loader
+
+G = G().to("npu")
+D = D().to("npu")
+first = torch.optim.SGD(G.parameters(), lr=0.1)
+second = torch.optim.SGD(itertools.chain(G.parameters(), D.parameters()), lr=0.1)
+for x in loader:
+    first.zero_grad()
+    loss = G(x)
+    loss.backward()
+    first.step()
+    second.zero_grad()
+    other = D(G(x))
+    other.backward()
+    second.step()
+"""
+
+
+def test_two_optimizers_of_the_same_parameters() -> None:
+    """O2 gives each optimizer float32 weights of its own, and the last that steps would win."""
+    stays(SHARED, "two optimizers train the same parameters")
+    text = migrate(SHARED, amp="apex", opt_level="O1").data.decode()
+    assert "num_losses=2" in text and "combine_grad" not in text
+    apart = SHARED.replace("itertools.chain(G.parameters(), D.parameters())", "D.parameters()")
+    assert "combine_grad=True" in migrate(apart, amp="apex").data.decode()
+
+
+MADE = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "there"),
+    [
+        (f"if x:\n    {MADE}", False),
+        (f"if x:\n    {MADE}else:\n    print(x)\n", False),
+        (f"if x:\n    {MADE}elif y:\n    {MADE}", False),
+        (f"if x:\n    {MADE}else:\n    {MADE}", True),
+        (f"if x:\n    {MADE}else:\n    raise ValueError(x)\n", True),
+        (f"optimizer = None\nif x:\n    {MADE}", True),
+        (f"with x:\n    {MADE}", True),
+    ],
+)
+def test_an_optimizer_under_a_condition(made: str, there: bool) -> None:
+    source = HEAD.replace(MADE, made) + LOOP
+    if there:
+        assert "amp.initialize" in migrate(source, amp="apex").data.decode()
+    else:
+        stays(source, "the optimizer is made under a condition")
+
+
 def test_weights_that_are_changed_before_the_training() -> None:
     source = HEAD.replace("optimizer =", "for p in model.parameters():\n    p.data.normal_()\noptimizer =") + LOOP
     assert "amp.initialize" in migrate(source, amp="apex").data.decode()

@@ -49,6 +49,55 @@ def test_classes_and_arguments(before: str, after: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("second", "stays"),
+    [
+        ("itertools.chain(model.parameters(), head.parameters())", True),
+        ("list(model.parameters()) + list(head.parameters())", True),
+        ("[{'params': model.encoder.parameters()}, {'params': head.parameters()}]", True),
+        ("itertools.chain(head.parameters(), head.parameters())", False),
+    ],
+)
+def test_two_optimizers_that_share_parameters_stay(second: str, stays: bool) -> None:
+    source = f"""
+        import itertools
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        head = torch.nn.Linear(2, 2).cuda()
+        first = torch.optim.Adam(model.parameters())
+        second = torch.optim.Adam({second})
+        for x in batches:
+            first.zero_grad()
+            model(x.cuda()).sum().backward()
+            first.step()
+            second.zero_grad()
+            head(model(x.cuda())).sum().backward()
+            second.step()
+        """
+    result = migrate(source, tune=((TUNE, ""),))
+    assert (b"NpuFused" not in result.data) is stays
+    assert any("another optimizer holds the same parameters" in item.message for item in result.findings) is stays
+
+
+def test_optimizers_of_parts_of_one_model_are_fused() -> None:
+    source = """
+        import torch
+        from nets import Net
+
+        model = Net().cuda()
+        first = torch.optim.Adam(model.encoder.parameters())
+        second = torch.optim.Adam(model.decoder.parameters())
+        for x in batches:
+            first.zero_grad()
+            second.zero_grad()
+            model(x.cuda()).sum().backward()
+            first.step()
+            second.step()
+        """
+    assert migrate(source, tune=((TUNE, ""),)).data.count(b"NpuFusedAdam") == 2
+
+
 def test_imports_that_nothing_uses_any_more_go() -> None:
     check_tuned(
         TUNE,

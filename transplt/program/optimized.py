@@ -16,20 +16,37 @@ _PARAMETERS = ("parameters", "named_parameters")
 
 @dataclass(slots=True)
 class Given:
-    """The origins of the models whose parameters go to an optimizer; not `complete` when some cannot be followed."""
+    """The origins of the models whose parameters go to an optimizer; not `complete` when some cannot be followed.
+
+    `parts` are an origin with the names below it: (model, "encoder") of `model.encoder.parameters()`.
+    """
 
     origins: set[Slot] = field(default_factory=set)
+    parts: set[tuple[Slot, tuple[str, ...]]] = field(default_factory=set)
     complete: bool = True
+
+    def shares(self, other: Given) -> bool:
+        """True when both are given the parameters of one model, or of a part of it."""
+        return any(
+            origin == same and all(a == b for a, b in zip(path, names, strict=False))
+            for origin, path in self.parts
+            for same, names in other.parts
+        )
 
 
 def given_to(models: Models, file: File, call: ast.Call) -> Given:
     """What the call that makes an optimizer gives it to train."""
+    return parameters_given(models.program, file, call)
+
+
+def parameters_given(program: Program, file: File, call: ast.Call) -> Given:
+    """What the call that makes an optimizer gives it to train, in a program whose models were not looked for."""
     given = Given()
     first = call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else keyword_of(call, "params")
     if first is None:
         given.complete = False
     else:
-        _follow(models.program, file, first, given, set())
+        _follow(program, file, first, given, set())
     return given
 
 
@@ -71,7 +88,11 @@ def _called(program: Program, file: File, call: ast.Call, given: Given, seen: se
         if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
             given.complete = False
         else:
-            given.origins.update(origins_of(program, slot))
+            origins = origins_of(program, slot)
+            below = ast.unparse(call.func.value)[len(ast.unparse(base)) :] if base is not None else ""
+            path = tuple(below.removeprefix(".module").strip(".").split(".")) if below.strip(".") else ()
+            given.origins.update(origins)
+            given.parts.update((origin, path) for origin in origins)
         return
     callee = program.callee(file, call)
     if isinstance(callee, FUNCTIONS):

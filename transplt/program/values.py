@@ -29,6 +29,12 @@ def values_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, 
     return found
 
 
+def assigned(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
+    """What a variable itself was given, each as it is written; nothing for one that is taken apart from a value."""
+    slot = program.slot(file, node)
+    return [(value.file, value.node) for value in program.values.get(slot, ()) if value.index is None] if slot else []
+
+
 def origins(
     program: Program, file: File, node: ast.expr, hands_on: Callable[[ast.expr], ast.expr | None], seen: set[Slot]
 ) -> frozenset[Slot]:

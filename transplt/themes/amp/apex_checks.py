@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import can_part
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.syntax.asks import begins, by_place, ends
-from transplt.syntax.scan import chain, parent, statement
+from transplt.syntax.asks import begins, by_place, ends, last_name
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.float_only import FLOAT_ONLY
+from transplt.themes.amp.precision import GRAM, gram_matrix
 from transplt.themes.amp.reading import zeroes
 
 _SHARDED = (
@@ -93,10 +94,20 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
         if level == "O1" and full in FLOAT_ONLY:
             raise Refused(
                 file, call, "binary_cross_entropy may not run under opt_level O1",
-                "return logits and take BCEWithLogitsLoss, or run transplt with --opt-level O2",
+                "return logits and take BCEWithLogitsLoss, then run transplt again",
+            )  # fmt: skip
+        if full in FLOAT_ONLY and (at := _sigmoid_of_a_network(program)):
+            raise Refused(
+                file, call, f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
+                "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run again",
             )  # fmt: skip
         if level == "O2":
             _check_call(program, file, call, place)
+    if level == "O1":
+        bodies = [file.scan.tree.body, *(function.body for function in file.scan.functions)]
+        product = next((found for body in bodies if (found := gram_matrix(file, body)) is not None), None)
+        if product is not None:
+            raise Refused(file, product, GRAM, "leave this training in float32, or run transplt with --opt-level O2")
     if level == "O2":
         for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
@@ -105,6 +116,20 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
                     file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
                     "read those of amp.master_params(optimizer), or run transplt with --opt-level O1",
                 )  # fmt: skip
+
+
+def _sigmoid_of_a_network(program: Program) -> str:
+    """Where a class of the program has a sigmoid in what would run in half precision; empty when none has."""
+    for file in program.files:
+        for call in by_place(file.scan.calls):
+            inside = any(isinstance(at, ast.ClassDef) and _is_network(at) for at in chain(call))
+            if inside and last_name(call.func) in ("Sigmoid", "sigmoid", "sigmoid_"):
+                return f"{file.path}:{call.lineno}"
+    return ""
+
+
+def _is_network(cls: ast.ClassDef) -> bool:
+    return any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in cls.body)
 
 
 def loose(program: Program, file: File, place: Initialization) -> str:

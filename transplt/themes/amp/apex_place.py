@@ -17,7 +17,7 @@ from transplt.program.program import (
 )
 from transplt.program.training import find_training, lifted, loops_around
 from transplt.program.values import origins, parameter_of
-from transplt.syntax.asks import begins, block_of
+from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
@@ -144,6 +144,13 @@ def _settle(
         return file, stores[0][1], "the optimizer is made where the training has begun", ""
     last = max(places)
     place.after = block[last]
+    for origin in place.updates:
+        mine = [node for at, node in stores if program.slot(at, node) == origin]
+        none_ahead = len(stores_of(program, origin)) > len(mine)
+        if not none_ahead and not any(binds(item, {statement(node) for node in mine}) for item in block[: last + 1]):
+            return file, mine[0], "the optimizer is made under a condition, and may not be there for amp.initialize", (
+                "make it in any case, or make it None above the condition; then run transplt again"
+            )
     if loops_around(block[last]):
         return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", ""
     sites = program.call_sites.get(_called(function), []) if function is not None else []
@@ -157,6 +164,26 @@ def _settle(
             if block[index] not in place.moved:
                 place.moved.append(block[index])
     return place
+
+
+def binds(node: ast.stmt, stores: set[ast.stmt]) -> bool:
+    """True when every way through a statement that goes on below it passes one of some statements."""
+    if node in stores:
+        return True
+    if isinstance(node, ast.If):
+        return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in (node.body, node.orelse))
+    if isinstance(node, ast.Match):
+        return all(any(binds(item, stores) for item in case.body) or _leaves(case.body) for case in node.cases)
+    if isinstance(node, (ast.With, ast.AsyncWith, ast.Try)):
+        return any(binds(item, stores) for item in node.body)
+    return False
+
+
+def _leaves(branch: list[ast.stmt]) -> bool:
+    """True for statements that end in `raise`, `return` or `sys.exit()`."""
+    last = branch[-1] if branch else None
+    ends_all = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and last_name(last.value.func) == "exit"
+    return ends_all or isinstance(last, (ast.Raise, ast.Return))
 
 
 _WRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"

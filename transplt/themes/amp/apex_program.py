@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.optimized import Given, parameters_given
 from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
 from transplt.program.steps import backward_passes
@@ -83,6 +84,13 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         raise Refused(at or passes[0][0], node or passes[0][1], why, do or _BY_HAND)
     apex = Apex(program, place)
     several = len(every) > 1
+    if several and (shared := _shared(program, place, list(every))) is not None:
+        if level == "O2":
+            raise Refused(
+                place.file, shared, "two optimizers train the same parameters, and with O2 each has weights of its own",
+                "run transplt with --opt-level O1, or let one optimizer train them",
+            )  # fmt: skip
+        apex.loose = f"{place.file.path}:{shared.lineno} trains parameters of another optimizer"
     for index, ((file, call), steps) in enumerate(zip(passes, owners, strict=True)):
         texts = tuple(dict.fromkeys(text_of(file, step) for step in steps))
         apex.passes.append(Pass(file, call, texts, index if several else None))
@@ -98,6 +106,19 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         apex.loose = apex.loose or loose(program, file, place)
     _clips(apex, passes, level)
     return apex
+
+
+def _shared(program: Program, place: Initialization, optimizers: list[Slot]) -> ast.Call | None:
+    """The call that makes an optimizer of parameters that another one has, too."""
+    made: list[tuple[Slot, ast.Call, Given]] = []
+    for origin in optimizers:
+        for value in program.values.get(origin, ()):
+            if isinstance(value.node, ast.Call):
+                given = parameters_given(program, value.file, value.node)
+                if any(slot != origin and given.shares(other) for slot, _, other in made):
+                    return value.node
+                made.append((origin, value.node, given))
+    return None
 
 
 _BY_HAND = (

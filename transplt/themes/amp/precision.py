@@ -2,7 +2,7 @@
 
 The log-probabilities of a policy are worked out twice: where it acts, which stays in float32, and in the loss; their
 ratio has to be 1 before the first step. Those of a Gaussian behind a tanh take the logarithm of 1 - tanh(u) ** 2, of
-which float16 keeps nothing from u = 4 on.
+which float16 keeps nothing from u = 4 on. A Gram matrix of pictures sums over all of their places, beyond 65504.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ NO_GRADIENTS = frozenset(
 _BY_HAND = (
     "leave this training in float32, or write autocast around the networks alone and make their outputs float32 "
     "behind it: .float()"
+)
+GRAM = "a Gram matrix sums over all places of a picture, which does not fit half precision"
+_GRAM_BY_HAND = (
+    "work the Gram matrix out in float32: `with torch.autocast(\"npu\", enabled=False):` around it, its features with "
+    ".float(); or leave this training in float32"
 )
 
 
@@ -85,11 +90,92 @@ def needs_digits(program: Program, file: File, region: list[ast.stmt]) -> tuple[
         there = "" if at is file else f" ({at.path}:{call.lineno})"
         here = call if at is file else None
         if last_name(call.func) == "log_prob":
-            why = "log-probabilities are compared with those of the same policy where it acts, in float32"
+            why = "log-probabilities lose their digits where half precision goes into them"
+            if _has_environment(program):
+                why = "log-probabilities are compared with those of the same policy where it acts, in float32"
             return here, f"{why}{there}", _BY_HAND
         if last_name(call.func) in ("log", "log1p") and _near_zero(call):
             return here, f"the logarithm of 1 - x ** 2 has no digits left in half precision{there}", _BY_HAND
+    for at, function in _bodies(program, file, region):
+        product = gram_matrix(at, function)
+        if product is not None:
+            there = "" if at is file else f" ({at.path}:{product.lineno})"
+            here = product if at is file and isinstance(product, ast.Call) else None
+            return here, f"{GRAM}{there}", _GRAM_BY_HAND
     return None
+
+
+def gram_matrix(file: File, body: Iterable[ast.AST]) -> ast.Call | ast.BinOp | None:
+    """The product of features with themselves over all places: `f = y.view(c, h * w)`, then `f.mm(f.t())`."""
+    nodes = [at for item in body for at in own_nodes(item)]
+    given: dict[str, list[ast.expr]] = {}
+    for at in nodes:
+        if isinstance(at, ast.Assign) and len(at.targets) == 1 and isinstance(at.targets[0], ast.Name):
+            given.setdefault(at.targets[0].id, []).append(at.value)
+    for at in nodes:
+        pair = _factors(file, at)
+        if pair is None:
+            continue
+        left, right = pair
+        rights = [right, *(given.get(right.id, []) if isinstance(right, ast.Name) else [])]
+        mirrored = any(_transposed(item) == ast.unparse(left) for item in rights)
+        lefts = [left, *(given.get(left.id, []) if isinstance(left, ast.Name) else [])]
+        if mirrored and any(map(_over_places, lefts)):
+            assert isinstance(at, (ast.Call, ast.BinOp))
+            return at
+    return None
+
+
+def _factors(file: File, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node.left, node.right
+    if not isinstance(node, ast.Call) or last_name(node.func) not in ("mm", "bmm", "matmul"):
+        return None
+    if len(node.args) == 2 and (file.names.qualified(node.func) or "").startswith("torch."):
+        return node.args[0], node.args[1]
+    if len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+        return node.func.value, node.args[0]
+    return None
+
+
+def _transposed(node: ast.expr) -> str:
+    """The text of `f` in `f.t()`, `f.transpose(1, 2)`, `f.T`."""
+    if isinstance(node, ast.Call) and last_name(node.func) in ("t", "transpose", "permute", "contiguous"):
+        func = node.func
+        inner = func.value if isinstance(func, ast.Attribute) else None
+        return (_transposed(inner) if last_name(func) == "contiguous" else ast.unparse(inner)) if inner else ""
+    return ast.unparse(node.value) if isinstance(node, ast.Attribute) and node.attr in ("T", "mT") else ""
+
+
+def _over_places(node: ast.expr) -> bool:
+    """True for `y.view(c, h * w)`, `y.reshape(b, c, -1)`, `y.flatten(2)`: the last dimension holds all places."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    last = node.args[-1]
+    if last_name(node.func) in ("view", "reshape") and len(node.args) > 1:
+        whole = isinstance(last, ast.UnaryOp) and ast.unparse(last) == "-1"
+        return whole or (isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult))
+    return last_name(node.func) == "flatten" and ast.unparse(last) in ("1", "2")
+
+
+def _bodies(program: Program, file: File, region: list[ast.stmt]) -> Iterator[tuple[File, list[ast.stmt]]]:
+    """The statements of a region, and those of the functions that it calls."""
+    yield file, region
+    seen: set[int] = set()
+    for at, call in calls_under(program, file, region):
+        callee = program.callee(at, call)
+        if isinstance(callee, FUNCTIONS) and id(callee) not in seen:
+            seen.add(id(callee))
+            yield program.owner[callee], callee.body
+
+
+def _has_environment(program: Program) -> bool:
+    """True for a program in which a policy acts: something has `env.step(action)` or draws its actions."""
+    return any(
+        _acts(program, file, call) or last_name(call.func) in ("select_action", "choose_action", "act")
+        for file in program.files
+        for call in file.scan.calls
+    )
 
 
 def _acts(program: Program, file: File, call: ast.Call) -> bool:

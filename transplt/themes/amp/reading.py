@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program
-from transplt.program.values import values_of
+from transplt.program.values import assigned, values_of
 from transplt.syntax.asks import call_of, class_of_method, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
@@ -20,6 +20,7 @@ _NO_NETWORK = re.compile(
     r"|callback|hook|lambda|format|parse|^print|^log|^get|^load|^fn$|^f$",
     re.I,
 )
+_TENSOR_TYPE = re.compile(r"torch(\.\w+)?\.\w*Tensor")
 _HOUSEKEEPING = frozenset(
     "to cuda npu cpu train eval parameters named_parameters modules named_modules children state_dict load_state_dict"
     " zero_grad requires_grad_ apply double float half register_buffer buffers share_memory compile type size dim"
@@ -92,6 +93,8 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
         return bool(given & known) or _body_runs(program, callee, depth)
     if isinstance(callee, ast.ClassDef):
         return False
+    if isinstance(func, (ast.Name, ast.Attribute)) and _is_tensor_type(program, file, func):
+        return False
     if isinstance(func, ast.Name):
         found = file.names.lookup(func.id, file.scan.scope_of(func))
         kinds = {item.kind for item in found[1]} if found is not None else set()
@@ -105,6 +108,21 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
             return last not in _HOUSEKEEPING
         return last not in _HOUSEKEEPING and (variable(func.value) in known or _of_a_network(program, last))
     return isinstance(func, ast.Subscript) and variable(func) != ""
+
+
+def _is_tensor_type(program: Program, file: File, func: ast.expr) -> bool:
+    """True for `Tensor` of `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`: it makes data."""
+    pending = assigned(program, file, func)
+    found = False
+    while pending:
+        at, node = pending.pop()
+        if isinstance(node, ast.IfExp):
+            pending += [(at, node.body), (at, node.orelse)]
+        elif _TENSOR_TYPE.fullmatch(at.names.qualified(node) or ""):
+            found = True
+        else:
+            return False
+    return found
 
 
 def _of_a_network(program: Program, name: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from transplt.edits.work import Work
 from transplt.program.cards import puts_on_card
 from transplt.program.imports import imports_of
+from transplt.program.optimized import parameters_given
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
 from transplt.program.values import uses
 from transplt.settings import Settings
@@ -160,9 +161,15 @@ def _on_card(program: Program) -> bool:
 
 def _twice(program: Program, found: Optimizers) -> None:
     """Two that hold the same parameters at the same time would pack them in turn."""
-    models = [(made, trained(program, made.file, made.call)) for made in found.made]
-    for made, model in models:
-        if model and any(other.home != made.home and same == model for other, same in models):
+    models = [
+        (made, trained(program, made.file, made.call), parameters_given(program, made.file, made.call))
+        for made in found.made
+    ]
+    for made, model, given in models:
+        if any(
+            other.home != made.home and ((model and same == model) or given.shares(theirs))
+            for other, same, theirs in models
+        ):
             made.refuse("another optimizer holds the same parameters", "the fused ones pack parameters for themselves")
 
 
