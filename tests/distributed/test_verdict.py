@@ -330,3 +330,137 @@ def test_a_refusal_is_one_finding_and_nothing_is_written() -> None:
 
 def test_a_method_whose_value_no_loss_sees_does_not_count() -> None:
     assert WRAPPED in output(script(loop=loop("net.log(model.describe())\nmodel(x).backward()\noptimizer.step()")))
+
+
+# --- what is on a card ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        "model = net()  # .cuda()",
+        "inputs = [3]\nmodel = net()",  # the letters of a card, and none
+        "model = net()\ntorch.cuda.manual_seed_all(1)",
+        'device = torch.device("cpu")\nmodel = net().to(device)',
+        "model = net()\nprint(torch.cuda.is_available())",
+    ],
+)
+def test_nothing_is_on_a_card(move: str) -> None:
+    assert "on a card" in refused(script(model=move, loop=loop("model(x).backward()\noptimizer.step()")))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        "model = net().cuda()",
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\nmodel = net().to(device)',
+        "from project import args\nmodel = net().to(args.device)",
+        "torch.set_default_tensor_type(torch.cuda.FloatTensor)\nmodel = net()",
+        "model = net().to(torch.accelerator.current_accelerator())",
+    ],
+)
+def test_something_is_on_a_card(move: str) -> None:
+    assert WRAPPED in output(script(model=move, loop=loop("model(x).backward()\noptimizer.step()")))
+
+
+# --- branches ---------------------------------------------------------------------------------------------------------
+
+
+def test_of_two_branches_with_a_backward_pass_one_runs() -> None:
+    body = "loss = model(x)\nif net.half:\n    scaler.scale(loss).backward()\nelse:\n    loss.backward()\n"
+    assert WRAPPED in output(script(loop=loop(body + "optimizer.step()"), head="scaler = torch.amp.GradScaler('cuda')"))
+
+
+def test_a_backward_pass_behind_one_in_a_branch_goes_through_the_model_again() -> None:
+    body = "loss = model(x)\nif net.half:\n    loss.std().backward(retain_graph=True)\nelse:\n    pass\n"
+    body += "loss.mean().backward()\n"
+    assert AVERAGED in output(script(loop=loop(body + "optimizer.step()")))
+
+
+# --- optimizers over what is no model ---------------------------------------------------------------------------------
+
+
+def test_an_optimizer_over_a_tensor_is_averaged() -> None:
+    source = script(
+        model="image = torch.zeros(3, device='cuda', requires_grad=True)",
+        loop=loop("(x * image).sum().backward()\noptimizer.step()"),
+    )
+    found = output(source.replace("model.parameters()", "[image]"))
+    assert AVERAGED in found and "broadcast(parameter.detach(), 0)" in found
+
+
+# --- parts without gradients ------------------------------------------------------------------------------------------
+
+
+def test_a_part_that_runs_under_no_grad_is_unused() -> None:
+    encoder = """
+        class Encoder(torch.nn.Module):
+            def __init__(self, body):
+                super().__init__()
+                self.body = torch.nn.Sequential(*body)
+                self.head = torch.nn.Linear(8, 2)
+
+            def forward(self, x):
+                with torch.no_grad():
+                    features = self.body(x)
+                return self.head(features)
+        """
+    body = loop("model(x).sum().backward()\noptimizer.step()")
+    found = output(script(head=encoder, model="model = Encoder(net).cuda()", loop=body))
+    assert "find_unused_parameters=True" in found
+    found = output(
+        script(
+            head=encoder.replace("with torch.no_grad():", "if True:"), model="model = Encoder(net).cuda()", loop=body
+        )
+    )
+    assert "find_unused_parameters=True" not in found
+
+
+# --- what does not differ between ranks -------------------------------------------------------------------------------
+
+
+def test_steps_that_are_counted_around_a_loader_that_is_asked() -> None:
+    loop_ = """\
+        batches = iter(loader)
+        drops = 0
+        for step in range(30):
+            if step in (10, 20):
+                drops += 1
+                optimizer.param_groups[0]["lr"] = 0.1 ** drops
+            x = next(batches)
+            model(x).backward()
+            optimizer.step()
+        """
+    assert WRAPPED in output(script(loop=loop_))
+
+
+def test_what_is_read_from_a_loader_in_a_counted_loop_differs() -> None:
+    loop_ = """\
+        batches = iter(loader)
+        for step in range(30):
+            x = next(batches)
+            if x.mean() > 0:
+                model(x).backward()
+            optimizer.step()
+        """
+    assert "differs between ranks" in refused(script(loop=loop_))
+
+
+def test_an_object_does_not_differ_because_a_method_is_given_what_does() -> None:
+    agent = """
+        class Agent:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer, self.rate = model, optimizer, 0.1
+
+            def update(self, x):
+                self.model(x).backward()
+                self.optimizer.step()
+        """
+    loop_ = """\
+        agent = Agent(model, optimizer)
+        for epoch in range(3):
+            optimizer.param_groups[0]["lr"] = agent.rate / (epoch + 1)
+            for x in loader:
+                agent.update(x)
+        """
+    assert "init_process_group" in output(script(head=agent, loop=loop_))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from transplt.program.models import Models
 from transplt.program.program import File, Function, Slot, enclosing_function
 from transplt.syntax.asks import call_of, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: Methods that models have and that run nothing of them.
 STATE = frozenset(
@@ -103,8 +103,7 @@ class _Walker:
             self.block(file, node.orelse)
         elif isinstance(node, ast.If):
             self.value(file, node.test)
-            self.block(file, node.body)
-            self.block(file, node.orelse)
+            self.branches(file, node)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             before = self.grad
             for item in node.items:
@@ -126,6 +125,23 @@ class _Walker:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self.value(file, child)
+
+    def branches(self, file: File, node: ast.If) -> None:
+        """Of two branches one runs: a backward pass in each of them is one."""
+        before, reach, marks = dict(self.fresh), dict(self.reach), dict(self.marks)
+        self.block(file, node.body)
+        if not node.orelse:
+            return
+        first, first_reach, first_marks = self.fresh, self.reach, self.marks
+        self.fresh, self.reach, self.marks = dict(before), reach, marks
+        self.block(file, node.orelse)
+        for origin in {*first, *self.fresh}:
+            one, other = first.get(origin, 0), self.fresh.get(origin, 0)
+            used_up = min(one, other) < before.get(origin, 0)
+            self.fresh[origin] = min(one, other) if used_up else max(one, other)
+        every = {*first_reach, *self.reach}
+        self.reach = {slot: first_reach.get(slot, _NONE) | self.reach.get(slot, _NONE) for slot in every}
+        self.marks |= first_marks
 
     def assigned(self, file: File, node: ast.Assign | ast.AnnAssign) -> None:
         if node.value is None:
@@ -299,6 +315,16 @@ def _fit(target: ast.expr, value: ast.expr) -> bool:
     """True for `a, b = x, y`."""
     both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
     return both and len(target.elts) == len(value.elts)  # type: ignore[attr-defined]
+
+
+def without_gradients(node: ast.AST) -> bool:
+    """True for what stands under `no_grad`, in its function."""
+    for above in chain(node):
+        if isinstance(above, ast.With) and any(_stops_gradients(item.context_expr) for item in above.items):
+            return True
+        if isinstance(above, FUNCTIONS):
+            return any(_stops_gradients(decorator) for decorator in above.decorator_list)
+    return False
 
 
 def _stops_gradients(node: ast.expr) -> bool:
