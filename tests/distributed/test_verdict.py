@@ -464,3 +464,111 @@ def test_an_object_does_not_differ_because_a_method_is_given_what_does() -> None
                 agent.update(x)
         """
     assert "init_process_group" in output(script(head=agent, loop=loop_))
+
+
+def test_parameters_that_are_collected_in_a_loop_are_those_of_the_model() -> None:
+    collect = """\
+        model = net().cuda()
+        trained = []
+        for parameter in filter(lambda p: p.requires_grad, model.parameters()):
+            trained.append(parameter)
+        """
+    source = script(model=collect, loop=loop("model(x).backward()\noptimizer.step()"))
+    assert WRAPPED in output(source.replace("SGD(model.parameters()", "SGD(trained"))
+
+
+# --- DataParallel -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", ['device == "cuda"', "torch.cuda.is_available()", "net.use_cuda"])
+def test_parallel_on_every_card_is_wrapped_where_it_stands(test: str) -> None:
+    model = f"device = 'cuda'\nmodel = net().cuda()\nif {test}:\n    model = torch.nn.DataParallel(model)"
+    found = output(
+        script(
+            model=model,
+            loop=loop("model(x).backward()\noptimizer.step()"),
+            tail="torch.save(model.state_dict(), 'm.pt')",
+        )
+    )
+    assert "    model = DistributedDataParallel(model.npu(), " in found
+    assert "torch.save(model.state_dict(), 'm.pt')" in found  # names that begin with "module." as before
+
+
+def test_parallel_on_several_cards_is_wrapped_behind_the_condition() -> None:
+    model = "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)"
+    found = output(
+        script(
+            model=model,
+            loop=loop("model(x).backward()\noptimizer.step()"),
+            tail="torch.save(model.state_dict(), 'm.pt')",
+        )
+    )
+    assert (
+        "\nmodel = DistributedDataParallel(model, " in found
+        and "torch.save(model.module.state_dict(), 'm.pt')" in found
+    )
+
+
+# --- what is loaded from the net --------------------------------------------------------------------------------------
+
+
+def test_rank_0_first_runs_a_function_that_loads_from_the_net() -> None:
+    head = """
+        import urllib.request
+
+
+        def data(path):
+            print("loading", path)
+            with open(path, "wb") as file:
+                file.write(urllib.request.urlopen("http://host/" + path).read())
+            return open(path).read()
+        """
+    body = loop("model(x).backward()\noptimizer.step()")
+    found = output(script(head=head, loader="text = data('a.txt')\nloader = DataLoader(text, batch_size=8)", loop=body))
+    assert "if dist.get_rank() != 0:\n    dist.barrier()  # rank 0 downloads first\ntext = data(" in found
+    assert '    print("loading", path)\n    with open(path, "wb") as file:' in found
+
+
+def test_a_model_that_saves_itself_does_so_once() -> None:
+    head = """
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                print(x.shape)
+                return x
+
+            def save(self, path):
+                torch.save(self.state_dict(), path)
+        """
+    body = loop("model(x).backward()\noptimizer.step()")
+    found = output(script(head=head, model="model = Net().cuda()", loop=body, tail="model.save('m.pt')"))
+    assert "        if dist.get_rank() == 0:\n            torch.save(self.state_dict(), path)" in found
+    assert "        print(x.shape)\n        return x" in found
+
+
+# --- equal parameters at the start ------------------------------------------------------------------------------------
+
+
+def test_parameters_are_sent_from_where_they_are_on_their_card() -> None:
+    body = loop("model.energy(x).backward()\noptimizer.step()")
+    found = output(script(model="model = net()", loop="model.cuda()\n" + body))
+    assert "model.npu()\nfor group in optimizer.param_groups:\n" in found
+
+
+def test_a_module_that_makes_its_own_optimizer_is_not_on_a_card_yet() -> None:
+    head = """
+        class Layer(torch.nn.Linear):
+            def __init__(self, size):
+                super().__init__(size, size)
+                self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+
+            def learn(self, x):
+                self.forward(x).sum().backward()
+                self.optimizer.step()
+        """
+    source = script(
+        head=head,
+        model="layers = [Layer(8).cuda(), Layer(8).cuda()]",
+        loop=loop("for layer in layers:\n    layer.learn(x)"),
+    )
+    found = output(source.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", ""))
+    assert "average_gradients(self.optimizer)" in found and "dist.broadcast(parameter" not in found

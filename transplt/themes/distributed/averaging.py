@@ -31,7 +31,9 @@ def write_averages(bench: Bench, effects: Effects) -> None:
         _before_step(bench, bench.average, step, done)
     for call, target in targets:
         text = text_of(bench.file, target)
-        node = statement(call)
+        node = _on_card_from(bench, call)
+        if node is None:
+            continue
         lines = [
             f"for group in {text}.param_groups:",
             '    for parameter in group["params"]:',
@@ -40,6 +42,25 @@ def write_averages(bench: Bench, effects: Effects) -> None:
         bench.after(node, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
     remark_rates(bench)
     _buffers(bench, effects)
+
+
+def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
+    """The statement behind which what an optimizer was given is on its card; None where that is somewhere else.
+
+    A module that makes its own optimizer goes to the card later. All ranks have drawn the same parameters then.
+    """
+    function, node = enclosing_function(call), statement(call)
+    own = any(isinstance(each, ast.Name) and each.id == "self" for given in call.args for each in ast.walk(given))
+    if function is not None and function.name == "__init__" and own and isinstance(parent(function), ast.ClassDef):
+        return None
+    block = block_of(node)
+    for later in block[block.index(node) + 1 :]:
+        moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
+        func = moved.func if isinstance(moved, ast.Call) else None
+        moves = isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "npu")
+        if moves and isinstance(func, ast.Attribute) and bench.models.origin(bench.file, func.value) is not None:
+            node = later
+    return node
 
 
 def _target(call: ast.Call) -> ast.expr | None:

@@ -21,9 +21,14 @@ _LAST = frozenset(
 )
 WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _LOG = frozenset("debug info warning error critical log exception".split())
-FETCHES = frozenset(
+_FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
 )
+
+
+def fetches(file: File, call: ast.Call) -> bool:
+    """True for a call that loads from the net."""
+    return (file.names.qualified(call.func) or "").removeprefix("six.moves.") in _FETCHES
 
 
 def opens_to_write(call: ast.Call) -> bool:
