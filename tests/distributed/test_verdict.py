@@ -572,3 +572,39 @@ def test_a_module_that_makes_its_own_optimizer_is_not_on_a_card_yet() -> None:
     )
     found = output(source.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", ""))
     assert "average_gradients(self.optimizer)" in found and "dist.broadcast(parameter" not in found
+
+
+# --- methods that run nothing of a model ------------------------------------------------------------------------------
+
+HIDDEN = """
+    class Net(torch.nn.Module):
+        def begin(self, size):
+            weight = next(self.parameters())
+            return (weight.new_zeros(size), torch.zeros(size).to(weight.device))
+
+        def encode(self, x):
+            return self.layer(x)
+    """
+
+
+@pytest.mark.parametrize(("method", "how"), [("begin", WRAPPED), ("encode", AVERAGED)])
+def test_a_method_that_fills_tensors_runs_nothing(method: str, how: str) -> None:
+    body = loop(f"state = model.{method}(x)\nloss = model(x, state)\nloss.backward()\noptimizer.step()")
+    assert how in output(script(head=HIDDEN, model="model = Net().cuda()", loop=body))
+
+
+@pytest.mark.parametrize("forward", ["model(x)", "model.energy(x)"])
+def test_parameters_changed_by_hand_beside_an_optimizer(forward: str) -> None:
+    body = f"""
+        {forward}.backward()
+        if net.adam:
+            optimizer.step()
+        else:
+            for p in model.parameters():
+                p.data.add_(p.grad, alpha=-0.1)
+        """
+    source = script(loop=loop(body))
+    if forward == "model(x)":
+        assert WRAPPED in output(source)
+    else:
+        assert "changed by hand" in refused(source)

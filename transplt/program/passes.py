@@ -23,6 +23,10 @@ STATE = frozenset(
 )
 _CUTS = frozenset("detach item numpy tolist argmax data size dim numel shape dtype device requires_grad".split())
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
+_FILLS = frozenset(
+    "zeros ones full empty rand randn zeros_like ones_like randn_like new_zeros new_ones new_full new_empty zero_ "
+    "fill_ normal_ uniform_".split()
+)
 _MOST_VISITS = 20_000
 _DEEPEST = 12
 
@@ -207,11 +211,18 @@ class _Walker:
 
         Whether it does is known at the backward pass, to which the value carries a mark.
         """
-        if not self.grad or call_of(node) is None:
+        if not self.grad or call_of(node) is None or self.makes_anew(last_name(node)):
             return _NONE
         mark = ("around", str(id(node)), "")
         self.marks[mark] = (origin, file, node)
         return frozenset({mark})
+
+    def makes_anew(self, name: str) -> bool:
+        """True when every method of that name gives tensors that it has just filled, as `init_hidden` does."""
+        classes = [cls for file in self.program.files for cls in file.scan.classes]
+        methods = [each for cls in classes for each in cls.body if isinstance(each, FUNCTIONS) and each.name == name]
+        values = [value for method in methods for value in self.program.returns(method)]
+        return bool(values) and all(_filled(value) for value in values)
 
     def call(self, file: File, call: ast.Call) -> Origins:
         func = call.func
@@ -309,6 +320,20 @@ class _Walker:
             if not self.fresh.get(origin, 0):
                 self.found.twice.setdefault(origin, (file, call))
             self.fresh[origin] = 0
+
+
+def _filled(node: ast.expr) -> bool:
+    """True for `weight.new_zeros(2, 3)`, `torch.zeros(3).to(device)`, and tuples of such."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return bool(node.elts) and all(_filled(each) for each in node.elts)
+    if not isinstance(node, ast.Call):
+        return False
+    if last_name(node.func) in _FILLS:
+        return True
+    if last_name(node.func) == "Variable" and node.args:
+        return _filled(node.args[0])
+    moved = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "npu", "float", "requires_grad_")
+    return moved and isinstance(node.func, ast.Attribute) and _filled(node.func.value)
 
 
 def _fit(target: ast.expr, value: ast.expr) -> bool:

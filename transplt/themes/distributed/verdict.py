@@ -69,7 +69,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     if why and targets:
         refusals += _targets(models, why)
     if why:
-        refusals += _data_parallel(models, why)
+        refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
     return Verdict(refusals, why, steps, varying, _unused(models, find_passes(models)) if not why else frozenset())
 
 
@@ -187,6 +187,29 @@ def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
                     file,
                     node,
                     "the parameters are changed by hand here, without an optimizer whose gradients could be averaged",
+                    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
+                )
+                return
+
+
+def _beside_optimizers(models: Models) -> Iterator[Refusal]:
+    """`p.data.add_(p.grad, alpha=-lr)` beside an optimizer: no step stands in front of which gradients are averaged."""
+    for file in models.program.files:
+        for node in file.scan.attributes.get("grad", ()):
+            stored = statement(node)
+            changed: ast.expr | None = None
+            if isinstance(stored, ast.AugAssign):
+                changed = stored.target
+            elif isinstance(stored, ast.Expr) and isinstance(stored.value, ast.Call):
+                func = stored.value.func
+                changed = func.value if isinstance(func, ast.Attribute) and func.attr in ("add_", "sub_") else None
+            owner = changed.value if isinstance(changed, ast.Attribute) and changed.attr == "data" else changed
+            same = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name) and owner.id == node.value.id
+            if same and models.training.in_region(file, node):
+                yield Refusal(
+                    file,
+                    stored,
+                    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
                     "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
                 )
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -196,12 +197,29 @@ matmul, conv, config = _Hf32(False), _Hf32(True), _Config()
 
 def _legacy_tensor(dtype: Any) -> Any:
     class Legacy:
+        emulated_dtype = dtype
+
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
             if len(args) == 1 and isinstance(args[0], (list, tuple)):
                 return torch.tensor(args[0], dtype=dtype, device="npu")
             return torch.empty(*(args or (0,)), dtype=dtype, device="npu")
 
     return Legacy
+
+
+def _with_legacy_types() -> None:
+    """`x.type(torch.npu.FloatTensor)`"""
+    original = torch.Tensor.type
+
+    @functools.wraps(original)
+    def type_(self: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        legacy = getattr(dtype, "emulated_dtype", None)
+        return original(self, dtype, *args, **kwargs) if legacy is None else self.to("npu", legacy)
+
+    torch.Tensor.type = type_  # type: ignore[method-assign, assignment]
+
+
+_with_legacy_types()
 
 
 def _legacy_storage(dtype: Any) -> Any:
