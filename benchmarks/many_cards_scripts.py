@@ -151,7 +151,7 @@ SCRIPTS = (
         ),
         note=NOISE,
     ),
-    Script("autoencoder", "examples/vae", "main.py", ("--epochs", "1", "--batch-size", "8", "--accel"), note=NOISE),
+    Script("autoencoder", "examples/vae", "main.py", ("--epochs", "1", "--batch-size", "8"), note=NOISE),
     _tutorial(
         "autoencoder",
         "03-advanced/variational_autoencoder",

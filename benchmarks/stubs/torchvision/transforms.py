@@ -23,7 +23,7 @@ class _Same:
         return image
 
 
-ToTensor = ToPILImage = RandomHorizontalFlip = ColorJitter = RandomRotation = Grayscale = _Same
+ToTensor = ToPILImage = RandomHorizontalFlip = ColorJitter = RandomRotation = Grayscale = Pad = _Same
 
 
 class Resize:
