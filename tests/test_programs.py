@@ -22,7 +22,6 @@ NOT_YET: dict[tuple[str, str], str] = {
     ("apex", "data_parallel_subclass"): "amp.initialize behind a wrapper that it does not take",
     ("apex", "rnn_classifier"): "the hidden state that forward makes is float32, the weights under O2 are not",
     ("apex", "weight_averaging"): "the averaged model is a copy from before amp.initialize",
-    ("single", "legacy_tensor_type"): "the emulator has no .type(torch.npu.FloatTensor)",
     ("amp native", "method_in_loss"): "a network that is run by methods beside forward is not seen",
 }  # fmt: skip
 

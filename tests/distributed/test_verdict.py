@@ -352,3 +352,281 @@ def test_a_method_whose_value_no_loss_sees_does_not_count() -> None:
 def test_files_that_are_written_in_one_call(written: str) -> None:
     found = output(script(tail=written))
     assert f"if dist.get_rank() == 0:\n    {written.splitlines()[-1]}\n" in found
+
+
+# --- what is on a card ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        "model = net()  # .cuda()",
+        "inputs = [3]\nmodel = net()",  # the letters of a card, and none
+        "model = net()\ntorch.cuda.manual_seed_all(1)",
+        'device = torch.device("cpu")\nmodel = net().to(device)',
+        "model = net()\nprint(torch.cuda.is_available())",
+    ],
+)
+def test_nothing_is_on_a_card(move: str) -> None:
+    assert "on a card" in refused(script(model=move, loop=loop("model(x).backward()\noptimizer.step()")))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        "model = net().cuda()",
+        'device = "cuda" if torch.cuda.is_available() else "cpu"\nmodel = net().to(device)',
+        "from project import args\nmodel = net().to(args.device)",
+        "torch.set_default_tensor_type(torch.cuda.FloatTensor)\nmodel = net()",
+        "model = net().to(torch.accelerator.current_accelerator())",
+    ],
+)
+def test_something_is_on_a_card(move: str) -> None:
+    assert WRAPPED in output(script(model=move, loop=loop("model(x).backward()\noptimizer.step()")))
+
+
+# --- branches ---------------------------------------------------------------------------------------------------------
+
+
+def test_of_two_branches_with_a_backward_pass_one_runs() -> None:
+    body = "loss = model(x)\nif net.half:\n    scaler.scale(loss).backward()\nelse:\n    loss.backward()\n"
+    assert WRAPPED in output(script(loop=loop(body + "optimizer.step()"), head="scaler = torch.amp.GradScaler('cuda')"))
+
+
+def test_a_backward_pass_behind_one_in_a_branch_goes_through_the_model_again() -> None:
+    body = "loss = model(x)\nif net.half:\n    loss.std().backward(retain_graph=True)\nelse:\n    pass\n"
+    body += "loss.mean().backward()\n"
+    assert AVERAGED in output(script(loop=loop(body + "optimizer.step()")))
+
+
+# --- optimizers over what is no model ---------------------------------------------------------------------------------
+
+
+def test_an_optimizer_over_a_tensor_is_averaged() -> None:
+    source = script(
+        model="image = torch.zeros(3, device='cuda', requires_grad=True)",
+        loop=loop("(x * image).sum().backward()\noptimizer.step()"),
+    )
+    found = output(source.replace("model.parameters()", "[image]"))
+    assert AVERAGED in found and "broadcast(parameter.detach(), 0)" in found
+
+
+# --- parts without gradients ------------------------------------------------------------------------------------------
+
+
+def test_a_part_that_runs_under_no_grad_is_unused() -> None:
+    encoder = """
+        class Encoder(torch.nn.Module):
+            def __init__(self, body):
+                super().__init__()
+                self.body = torch.nn.Sequential(*body)
+                self.head = torch.nn.Linear(8, 2)
+
+            def forward(self, x):
+                with torch.no_grad():
+                    features = self.body(x)
+                return self.head(features)
+        """
+    body = loop("model(x).sum().backward()\noptimizer.step()")
+    found = output(script(head=encoder, model="model = Encoder(net).cuda()", loop=body))
+    assert "find_unused_parameters=True" in found
+    found = output(
+        script(
+            head=encoder.replace("with torch.no_grad():", "if True:"), model="model = Encoder(net).cuda()", loop=body
+        )
+    )
+    assert "find_unused_parameters=True" not in found
+
+
+# --- what does not differ between ranks -------------------------------------------------------------------------------
+
+
+def test_steps_that_are_counted_around_a_loader_that_is_asked() -> None:
+    loop_ = """\
+        batches = iter(loader)
+        drops = 0
+        for step in range(30):
+            if step in (10, 20):
+                drops += 1
+                optimizer.param_groups[0]["lr"] = 0.1 ** drops
+            x = next(batches)
+            model(x).backward()
+            optimizer.step()
+        """
+    assert WRAPPED in output(script(loop=loop_))
+
+
+def test_what_is_read_from_a_loader_in_a_counted_loop_differs() -> None:
+    loop_ = """\
+        batches = iter(loader)
+        for step in range(30):
+            x = next(batches)
+            if x.mean() > 0:
+                model(x).backward()
+            optimizer.step()
+        """
+    assert "differs between ranks" in refused(script(loop=loop_))
+
+
+def test_an_object_does_not_differ_because_a_method_is_given_what_does() -> None:
+    agent = """
+        class Agent:
+            def __init__(self, model, optimizer):
+                self.model, self.optimizer, self.rate = model, optimizer, 0.1
+
+            def update(self, x):
+                self.model(x).backward()
+                self.optimizer.step()
+        """
+    loop_ = """\
+        agent = Agent(model, optimizer)
+        for epoch in range(3):
+            optimizer.param_groups[0]["lr"] = agent.rate / (epoch + 1)
+            for x in loader:
+                agent.update(x)
+        """
+    assert "init_process_group" in output(script(head=agent, loop=loop_))
+
+
+def test_parameters_that_are_collected_in_a_loop_are_those_of_the_model() -> None:
+    collect = """\
+        model = net().cuda()
+        trained = []
+        for parameter in filter(lambda p: p.requires_grad, model.parameters()):
+            trained.append(parameter)
+        """
+    source = script(model=collect, loop=loop("model(x).backward()\noptimizer.step()"))
+    assert WRAPPED in output(source.replace("SGD(model.parameters()", "SGD(trained"))
+
+
+# --- DataParallel -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", ['device == "cuda"', "torch.cuda.is_available()", "net.use_cuda"])
+def test_parallel_on_every_card_is_wrapped_where_it_stands(test: str) -> None:
+    model = f"device = 'cuda'\nmodel = net().cuda()\nif {test}:\n    model = torch.nn.DataParallel(model)"
+    found = output(
+        script(
+            model=model,
+            loop=loop("model(x).backward()\noptimizer.step()"),
+            tail="torch.save(model.state_dict(), 'm.pt')",
+        )
+    )
+    assert "    model = DistributedDataParallel(model.npu(), " in found
+    assert "torch.save(model.state_dict(), 'm.pt')" in found  # names that begin with "module." as before
+
+
+def test_parallel_on_several_cards_is_wrapped_behind_the_condition() -> None:
+    model = "model = net().cuda()\nif torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)"
+    found = output(
+        script(
+            model=model,
+            loop=loop("model(x).backward()\noptimizer.step()"),
+            tail="torch.save(model.state_dict(), 'm.pt')",
+        )
+    )
+    assert (
+        "\nmodel = DistributedDataParallel(model, " in found
+        and "torch.save(model.module.state_dict(), 'm.pt')" in found
+    )
+
+
+# --- what is loaded from the net --------------------------------------------------------------------------------------
+
+
+def test_rank_0_first_runs_a_function_that_loads_from_the_net() -> None:
+    head = """
+        import urllib.request
+
+
+        def data(path):
+            print("loading", path)
+            with open(path, "wb") as file:
+                file.write(urllib.request.urlopen("http://host/" + path).read())
+            return open(path).read()
+        """
+    body = loop("model(x).backward()\noptimizer.step()")
+    found = output(script(head=head, loader="text = data('a.txt')\nloader = DataLoader(text, batch_size=8)", loop=body))
+    assert "if dist.get_rank() != 0:\n    dist.barrier()  # rank 0 downloads first\ntext = data(" in found
+    assert '    print("loading", path)\n    with open(path, "wb") as file:' in found
+
+
+def test_a_model_that_saves_itself_does_so_once() -> None:
+    head = """
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                print(x.shape)
+                return x
+
+            def save(self, path):
+                torch.save(self.state_dict(), path)
+        """
+    body = loop("model(x).backward()\noptimizer.step()")
+    found = output(script(head=head, model="model = Net().cuda()", loop=body, tail="model.save('m.pt')"))
+    assert "        if dist.get_rank() == 0:\n            torch.save(self.state_dict(), path)" in found
+    assert "        print(x.shape)\n        return x" in found
+
+
+# --- equal parameters at the start ------------------------------------------------------------------------------------
+
+
+def test_parameters_are_sent_from_where_they_are_on_their_card() -> None:
+    body = loop("model.energy(x).backward()\noptimizer.step()")
+    found = output(script(model="model = net()", loop="model.cuda()\n" + body))
+    assert "model.npu()\nfor group in optimizer.param_groups:\n" in found
+
+
+def test_a_module_that_makes_its_own_optimizer_is_not_on_a_card_yet() -> None:
+    head = """
+        class Layer(torch.nn.Linear):
+            def __init__(self, size):
+                super().__init__(size, size)
+                self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+
+            def learn(self, x):
+                self.forward(x).sum().backward()
+                self.optimizer.step()
+        """
+    source = script(
+        head=head,
+        model="layers = [Layer(8).cuda(), Layer(8).cuda()]",
+        loop=loop("for layer in layers:\n    layer.learn(x)"),
+    )
+    found = output(source.replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", ""))
+    assert "average_gradients(self.optimizer)" in found and "dist.broadcast(parameter" not in found
+
+
+# --- methods that run nothing of a model ------------------------------------------------------------------------------
+
+HIDDEN = """
+    class Net(torch.nn.Module):
+        def begin(self, size):
+            weight = next(self.parameters())
+            return (weight.new_zeros(size), torch.zeros(size).to(weight.device))
+
+        def encode(self, x):
+            return self.layer(x)
+    """
+
+
+@pytest.mark.parametrize(("method", "how"), [("begin", WRAPPED), ("encode", AVERAGED)])
+def test_a_method_that_fills_tensors_runs_nothing(method: str, how: str) -> None:
+    body = loop(f"state = model.{method}(x)\nloss = model(x, state)\nloss.backward()\noptimizer.step()")
+    assert how in output(script(head=HIDDEN, model="model = Net().cuda()", loop=body))
+
+
+@pytest.mark.parametrize("forward", ["model(x)", "model.energy(x)"])
+def test_parameters_changed_by_hand_beside_an_optimizer(forward: str) -> None:
+    body = f"""
+        {forward}.backward()
+        if net.adam:
+            optimizer.step()
+        else:
+            for p in model.parameters():
+                p.data.add_(p.grad, alpha=-0.1)
+        """
+    source = script(loop=loop(body))
+    if forward == "model(x)":
+        assert WRAPPED in output(source)
+    else:
+        assert "changed by hand" in refused(source)

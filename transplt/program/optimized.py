@@ -71,7 +71,7 @@ def _follow(program: Program, file: File, node: ast.expr, given: Given, seen: se
     elif isinstance(node, ast.Starred):
         _follow(program, file, node.value, given, seen)
     elif isinstance(node, (ast.Name, ast.Attribute)) and (slot := program.slot(file, node)) is not None:
-        values = [*program.values.get(slot, ()), *_added(program, file, slot)]
+        values = [*program.values.get(slot, ()), *_added(program, file, slot), *_counted(program, file, slot)]
         if not values:
             given.complete = False
         for value in values:
@@ -106,6 +106,17 @@ def _called(program: Program, file: File, call: ast.Call, given: Given, seen: se
             _follow(program, file, call.func.value, given, seen)
     else:
         given.complete = False
+
+
+def _counted(program: Program, file: File, slot: Slot) -> list[Value]:
+    """`for parameter in model.parameters(): ...`"""
+    loops = [node for node in ast.walk(file.scan.tree) if isinstance(node, (ast.For, ast.AsyncFor))]
+    targets = [
+        (loop, target)
+        for loop in loops
+        for target in (loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target])
+    ]
+    return [Value(file, loop.iter) for loop, target in targets if program.slot(file, target) == slot]
 
 
 def _added(program: Program, file: File, slot: Slot) -> list[Value]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from transplt.program.models import Models
 from transplt.program.program import File, Function, Slot, enclosing_function
 from transplt.syntax.asks import call_of, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: Methods that models have and that run nothing of them.
 STATE = frozenset(
@@ -23,6 +23,10 @@ STATE = frozenset(
 )
 _CUTS = frozenset("detach item numpy tolist argmax data size dim numel shape dtype device requires_grad".split())
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
+_FILLS = frozenset(
+    "zeros ones full empty rand randn zeros_like ones_like randn_like new_zeros new_ones new_full new_empty zero_ "
+    "fill_ normal_ uniform_".split()
+)
 _MOST_VISITS = 20_000
 _DEEPEST = 12
 
@@ -103,8 +107,7 @@ class _Walker:
             self.block(file, node.orelse)
         elif isinstance(node, ast.If):
             self.value(file, node.test)
-            self.block(file, node.body)
-            self.block(file, node.orelse)
+            self.branches(file, node)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             before = self.grad
             for item in node.items:
@@ -126,6 +129,23 @@ class _Walker:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self.value(file, child)
+
+    def branches(self, file: File, node: ast.If) -> None:
+        """Of two branches one runs: a backward pass in each of them is one."""
+        before, reach, marks = dict(self.fresh), dict(self.reach), dict(self.marks)
+        self.block(file, node.body)
+        if not node.orelse:
+            return
+        first, first_reach, first_marks = self.fresh, self.reach, self.marks
+        self.fresh, self.reach, self.marks = dict(before), reach, marks
+        self.block(file, node.orelse)
+        for origin in {*first, *self.fresh}:
+            one, other = first.get(origin, 0), self.fresh.get(origin, 0)
+            used_up = min(one, other) < before.get(origin, 0)
+            self.fresh[origin] = min(one, other) if used_up else max(one, other)
+        every = {*first_reach, *self.reach}
+        self.reach = {slot: first_reach.get(slot, _NONE) | self.reach.get(slot, _NONE) for slot in every}
+        self.marks |= first_marks
 
     def assigned(self, file: File, node: ast.Assign | ast.AnnAssign) -> None:
         if node.value is None:
@@ -191,11 +211,18 @@ class _Walker:
 
         Whether it does is known at the backward pass, to which the value carries a mark.
         """
-        if not self.grad or call_of(node) is None:
+        if not self.grad or call_of(node) is None or self.makes_anew(last_name(node)):
             return _NONE
         mark = ("around", str(id(node)), "")
         self.marks[mark] = (origin, file, node)
         return frozenset({mark})
+
+    def makes_anew(self, name: str) -> bool:
+        """True when every method of that name gives tensors that it has just filled, as `init_hidden` does."""
+        classes = [cls for file in self.program.files for cls in file.scan.classes]
+        methods = [each for cls in classes for each in cls.body if isinstance(each, FUNCTIONS) and each.name == name]
+        values = [value for method in methods for value in self.program.returns(method)]
+        return bool(values) and all(_filled(value) for value in values)
 
     def call(self, file: File, call: ast.Call) -> Origins:
         func = call.func
@@ -295,10 +322,34 @@ class _Walker:
             self.fresh[origin] = 0
 
 
+def _filled(node: ast.expr) -> bool:
+    """True for `weight.new_zeros(2, 3)`, `torch.zeros(3).to(device)`, and tuples of such."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return bool(node.elts) and all(_filled(each) for each in node.elts)
+    if not isinstance(node, ast.Call):
+        return False
+    if last_name(node.func) in _FILLS:
+        return True
+    if last_name(node.func) == "Variable" and node.args:
+        return _filled(node.args[0])
+    moved = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "npu", "float", "requires_grad_")
+    return moved and isinstance(node.func, ast.Attribute) and _filled(node.func.value)
+
+
 def _fit(target: ast.expr, value: ast.expr) -> bool:
     """True for `a, b = x, y`."""
     both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
     return both and len(target.elts) == len(value.elts)  # type: ignore[attr-defined]
+
+
+def without_gradients(node: ast.AST) -> bool:
+    """True for what stands under `no_grad`, in its function."""
+    for above in chain(node):
+        if isinstance(above, ast.With) and any(_stops_gradients(item.context_expr) for item in above.items):
+            return True
+        if isinstance(above, FUNCTIONS):
+            return any(_stops_gradients(decorator) for decorator in above.decorator_list)
+    return False
 
 
 def _stops_gradients(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from transplt.program.files import names_and_attributes
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.program.training import lifted
-from transplt.syntax.asks import begins, block_of, call_of, ends
+from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 _SETUPS = frozenset(
@@ -67,9 +67,25 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
     name = text_of(file, stores[0][1])
     for call in parallel:
         stored = statement(call)
-        if stored in block and len(parallel) == 1 and call.args and not isinstance(call.args[0], ast.Starred):
+        above = parent(stored)
+        on_cards = isinstance(above, ast.If) and above in block and stored in above.body and _asks_for_cards(above.test)
+        if (
+            (stored in block or on_cards)
+            and len(parallel) == 1
+            and call.args
+            and not isinstance(call.args[0], ast.Starred)
+        ):
             return Wrap(file, origin, stored, name, parallel, in_place=True)
     return Wrap(file, origin, block[max(places)], name, parallel)
+
+
+def _asks_for_cards(test: ast.expr) -> bool:
+    """True for `device == "cuda"`, `torch.cuda.is_available()`, `args.cuda`: so on every card, one or several."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+        return (string_of(test.comparators[0]) or "").startswith(("cuda", "npu"))
+    if isinstance(test, ast.Call):
+        return last_name(test.func) == "is_available"
+    return last_name(test).lower() in ("cuda", "use_cuda", "gpu", "use_gpu", "on_gpu", "npu", "use_npu")
 
 
 def _sets_up(file: File, node: ast.expr) -> bool:

@@ -98,9 +98,11 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             )  # fmt: skip
         if full in FLOAT_ONLY and (at := _sigmoid_of_a_network(program)):
             raise Refused(
-                file, call, f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
+                file,
+                call,
+                f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
                 "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run again",
-            )  # fmt: skip
+            )
         if level == "O2":
             _check_call(program, file, call, place)
     if level == "O1":

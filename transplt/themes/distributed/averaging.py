@@ -10,7 +10,7 @@ import ast
 
 from transplt.program.optimizers import Step, find_optimizers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import block_of, by_place, last_name
+from transplt.syntax.asks import block_of, by_place, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
@@ -29,13 +29,34 @@ def write_averages(bench: Bench, effects: Effects) -> None:
     done: set[tuple[int, str]] = set()
     for step in own:
         _before_step(bench, bench.average, step, done)
-    blocks: dict[int, list[tuple[ast.Call, ast.expr]]] = {}
+    blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
-        blocks.setdefault(id(block_of(statement(call))), []).append((call, target))
+        if (node := _on_card_from(bench, call)) is not None:
+            blocks.setdefault(id(block_of(node)), []).append((node, target))
     for every in blocks.values():
-        _begin_alike(bench, statement(every[-1][0]), [text_of(bench.file, target) for _, target in every])
+        last = max((node for node, _ in every), key=ends)
+        _begin_alike(bench, last, [text_of(bench.file, target) for _, target in every])
     remark_rates(bench)
     _buffers(bench, effects)
+
+
+def _on_card_from(bench: Bench, call: ast.Call) -> ast.stmt | None:
+    """The statement behind which what an optimizer was given is on its card; None where that is somewhere else.
+
+    A module that makes its own optimizer goes to the card later. All ranks have drawn the same parameters then.
+    """
+    function, node = enclosing_function(call), statement(call)
+    own = any(isinstance(each, ast.Name) and each.id == "self" for given in call.args for each in ast.walk(given))
+    if function is not None and function.name == "__init__" and own and isinstance(parent(function), ast.ClassDef):
+        return None
+    block = block_of(node)
+    for later in block[block.index(node) + 1 :]:
+        moved = later.value if isinstance(later, (ast.Expr, ast.Assign)) else None
+        func = moved.func if isinstance(moved, ast.Call) else None
+        moves = isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "npu")
+        if moves and isinstance(func, ast.Attribute) and bench.models.origin(bench.file, func.value) is not None:
+            node = later
+    return node
 
 
 def _target(call: ast.Call) -> ast.expr | None:

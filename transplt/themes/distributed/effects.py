@@ -12,7 +12,7 @@ from transplt.program.program import enclosing_function, reached_functions, text
 from transplt.syntax.asks import begins, block_of, by_place, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.once import FETCHES, WRITES, happens_once, opens_to_write
+from transplt.themes.distributed.once import WRITES, fetches, happens_once, opens_to_write
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.trees.expressions import and_also, only_if
 
@@ -37,6 +37,7 @@ class Effects:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.reached = reached_functions(bench.program)
+        self.fetching = _fetching(bench)
         self.averaged: set[int] = set()  # ids of statements in front of which all ranks take the mean of a loss
 
     def runs_after_start(self, node: ast.AST) -> bool:
@@ -53,9 +54,10 @@ class Effects:
         if not any(above in self.reached for above in outer):
             return False
         classes = [above for above in chain(node) if isinstance(above, ast.ClassDef)]
-        if any(last_name(base).endswith(_ELSEWHERE) for cls in classes for base in cls.bases):
+        bases = [last_name(base) for cls in classes for base in cls.bases]
+        if any(name.endswith(_ELSEWHERE) for name in bases) and not _saves_itself(node, function, bases):
             return False
-        return not _in_worker(function)
+        return not _in_worker(function) and function not in self.fetching
 
     def write(self) -> None:
         """All effects of the file."""
@@ -267,7 +269,7 @@ class Effects:
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)
-            elif name in FETCHES and self.runs_after_start(call):
+            elif fetches(bench.file, call) and self.runs_after_start(call):
                 bench.left(
                     call,
                     "every rank downloads this at once",
@@ -280,7 +282,7 @@ class Effects:
         nodes = {
             id(statement(call)): statement(call)
             for call in bench.file.scan.calls
-            if _downloads(call) and id(call) not in bench.work.taken and self.runs_after_start(call)
+            if self._is_download(call) and id(call) not in bench.work.taken and self.runs_after_start(call)
         }
         ordered = by_place(nodes.values())
         while ordered:
@@ -299,6 +301,28 @@ class Effects:
             before, after = bench.first_rank("rank 0 downloads first")
             bench.before(run[0], before, _CODE, "rank 0 downloads first")
             bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
+
+
+    def _is_download(self, call: ast.Call) -> bool:
+        return _downloads(call) or self.bench.program.callee(self.bench.file, call) in self.fetching
+
+
+def _fetching(bench: Bench) -> set[ast.AST]:
+    """Functions that load something from the net and do not train: rank 0 runs them first, each as a whole."""
+    return {
+        function
+        for file in bench.program.files
+        for function in file.scan.functions
+        if function is not bench.start.function and function not in bench.training.functions
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and fetches(file, call)
+    }
+
+
+def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> bool:
+    """True for what a method of a model writes to a file, as `save` does; what it runs forth and back stays."""
+    writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
+    return writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()
 
 
 def _wait_for_files(effects: Effects) -> None:

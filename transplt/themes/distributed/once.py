@@ -8,11 +8,12 @@ from transplt.program.files import File
 from transplt.syntax.asks import keyword_of, last_name
 
 _FULL = frozenset(
-    "torch.save print numpy.save numpy.savez numpy.savetxt json.dump pickle.dump yaml.dump joblib.dump os.remove "
-    "os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move cv2.imwrite "
-    "imageio.imwrite imageio.mimsave soundfile.write scipy.io.wavfile.write scipy.io.savemat torchaudio.save "
-    "torch.onnx.export torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig "
-    "pprint.pprint".split()
+    "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
+    "joblib.dump os.remove os.rename os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.rmtree shutil.move "
+    "imageio.imwrite imageio.imsave imageio.mimwrite imageio.mimsave imageio.v2.imwrite imageio.v2.mimwrite "
+    "imageio.v3.imwrite cv2.imwrite scipy.io.wavfile.write scipy.io.savemat scipy.misc.imsave soundfile.write "
+    "skimage.io.imsave librosa.output.write_wav torchaudio.save torchvision.io.write_video torch.onnx.export "
+    "torchvision.utils.save_image safetensors.torch.save_file matplotlib.pyplot.savefig pprint.pprint".split()
 )
 _LAST = frozenset(
     "to_csv to_pickle save_pretrained write_text write_bytes imwrite imsave save_image savefig add_scalar add_scalars "
@@ -21,9 +22,14 @@ _LAST = frozenset(
 )
 WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _LOG = frozenset("debug info warning error critical log exception".split())
-FETCHES = frozenset(
+_FETCHES = frozenset(
     "urllib.request.urlretrieve urllib.request.urlopen wget.download gdown.download requests.get".split()
 )
+
+
+def fetches(file: File, call: ast.Call) -> bool:
+    """True for a call that loads from the net."""
+    return (file.names.qualified(call.func) or "").removeprefix("six.moves.") in _FETCHES
 
 
 def opens_to_write(call: ast.Call) -> bool:

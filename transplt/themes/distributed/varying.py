@@ -147,6 +147,8 @@ class Varying:
     def _bound(self, file: File, node: ast.AST) -> None:
         if isinstance(node, (ast.For, ast.AsyncFor)):
             if id(node) in self.sharded:
+                if _counts(node):
+                    return  # the loader is asked with next()
                 target = node.target
                 call = node.iter
                 counted = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "enumerate"
@@ -166,6 +168,8 @@ class Varying:
                 if isinstance(target, ast.Subscript) and self.varies(file, node.value):
                     self._mark(file, target.value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+            if self.program.callee(file, node) is not None:
+                return  # what a method of the program keeps, it assigns
             if any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred)):
                 self._mark(file, node.func.value)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
@@ -175,7 +179,7 @@ class Varying:
 
     def _reads_share(self, file: File, node: ast.expr) -> bool:
         loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
-        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While))
+        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While) or _counts(loop))
 
     def _mark(self, file: File, node: ast.expr) -> None:
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -296,6 +300,12 @@ class Varying:
                     yield file, node.value
 
 
+def _counts(loop: Loop) -> bool:
+    """True for `for step in range(...)`: what it gives is the same on all ranks, whatever is read in it."""
+    given = None if isinstance(loop, ast.While) else loop.iter
+    return isinstance(given, ast.Call) and last_name(given.func) in ("range", "trange", "count")
+
+
 def _may_follow(node: ast.AST, source: ast.AST) -> bool:
     """False for a node that runs before what makes a variable differ: above it in one function, with no loop around."""
     function = enclosing_function(node)
@@ -354,5 +364,3 @@ def _goes_on(handler: ast.ExceptHandler) -> bool:
     above = parent(handler)
     behind = block_of(above)[block_of(above).index(above) + 1 :] if isinstance(above, ast.stmt) else []
     return bool(behind) or _loop_of(handler) is not None
-
-

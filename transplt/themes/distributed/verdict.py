@@ -12,9 +12,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
+from transplt.program.layers import leaves_layers_out
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models, spelled
 from transplt.program.optimized import given_to
@@ -22,7 +23,7 @@ from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
-from transplt.syntax.asks import call_of, keyword_of, last_name, root_name, string_of
+from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
 
@@ -68,7 +69,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     if why and targets:
         refusals += _targets(models, why)
     if why:
-        refusals += _data_parallel(models, why)
+        refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
     return Verdict(refusals, why, steps, varying, _unused(models, find_passes(models)) if not why else frozenset())
 
 
@@ -76,10 +77,7 @@ def _varying(models: Models, steps: list[Step]) -> Varying:
     """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
     training = models.training
     readers = [
-        (file, node)
-        for file in models.program.files
-        for _, nodes in loss_readers(training, file)
-        for node in nodes
+        (file, node) for file in models.program.files for _, nodes in loss_readers(training, file) for node in nodes
     ]
     first = Varying(training, steps, {id(node) for _, node in readers})
     same = {id(node) for file, node in readers if first.alike(file, node)}
@@ -90,7 +88,7 @@ def _varying(models: Models, steps: list[Step]) -> Varying:
 
 
 def _without_card(models: Models) -> Iterator[Refusal]:
-    if not puts_on_card(file.source.utf8 for file in models.program.files):
+    if not on_card(models.program):
         file, call = models.training.backwards[0]
         yield Refusal(
             file,
@@ -194,6 +192,29 @@ def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
                 return
 
 
+def _beside_optimizers(models: Models) -> Iterator[Refusal]:
+    """`p.data.add_(p.grad, alpha=-lr)` beside an optimizer: no step stands in front of which gradients are averaged."""
+    for file in models.program.files:
+        for node in file.scan.attributes.get("grad", ()):
+            stored = statement(node)
+            changed: ast.expr | None = None
+            if isinstance(stored, ast.AugAssign):
+                changed = stored.target
+            elif isinstance(stored, ast.Expr) and isinstance(stored.value, ast.Call):
+                func = stored.value.func
+                changed = func.value if isinstance(func, ast.Attribute) and func.attr in ("add_", "sub_") else None
+            owner = changed.value if isinstance(changed, ast.Attribute) and changed.attr == "data" else changed
+            same = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name) and owner.id == node.value.id
+            if same and models.training.in_region(file, node):
+                yield Refusal(
+                    file,
+                    stored,
+                    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
+                    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
+                )
+                return
+
+
 def _targets(models: Models, why: str) -> Iterator[Refusal]:
     file, call = models.training.backwards[0]
     yield Refusal(
@@ -229,7 +250,7 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
     if not models.origins:
-        return "which models train cannot be seen"
+        return "which models train cannot be seen" if find_optimizers(program) else ""
     for origin in models.origins:
         name = spelled(origin)
         wrap = wraps.get(origin)
@@ -350,45 +371,3 @@ def _unused(models: Models, passes: Passes) -> frozenset[Slot]:
                 if isinstance(made, ast.ClassDef) and leaves_layers_out(models, made):
                     found.add(origin)
     return frozenset(found)
-
-
-def leaves_layers_out(models: Models, cls: ast.ClassDef) -> bool:
-    """True when a layer of a model is used under a condition only, or nowhere."""
-    file = models.program.owner[cls]
-    init = next((node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None)
-    if init is None:
-        return False
-    layers = set()
-    for node in ast.walk(init):
-        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
-            name = file.names.qualified(node.value.func) if isinstance(node.value, ast.Call) else None
-            plain = isinstance(target.value, ast.Name) and target.value.id == "self"
-            if plain and name is not None and name.startswith("torch.nn.") and _has_parameters(name):
-                layers.add(target.attr)
-    used: dict[str, bool] = dict.fromkeys(layers, True)  # only under conditions
-    for function in cls.body:
-        if not isinstance(function, ast.FunctionDef) or function is init:
-            continue
-        for node in ast.walk(function):
-            if isinstance(node, ast.Attribute) and node.attr in used and last_name(root_name(node)) == "self":
-                free = not any(
-                    isinstance(above, (ast.If, ast.IfExp)) and not _settled(above.test, init) for above in chain(node)
-                )
-                used[node.attr] = used[node.attr] and not free
-    return any(used.values())
-
-
-def _has_parameters(name: str) -> bool:
-    return last_name(ast.parse(name, mode="eval").body).startswith(
-        ("Linear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "Bilinear", "Parameter", "Multihead", "Transformer")
-    )
-
-
-def _settled(test: ast.expr, init: ast.FunctionDef) -> bool:
-    """True for a condition on an attribute that the constructor sets: it is the same in each step."""
-    set_there = [node for node in ast.walk(init) if isinstance(node, ast.Attribute)]
-    stored = {node.attr for node in set_there if isinstance(node.ctx, ast.Store)}
-    inner = [node for node in ast.walk(test) if isinstance(node, ast.Attribute)]
-    names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
-    return bool(inner) and not names and all(node.attr in stored and node.attr != "training" for node in inner)
-

@@ -1,0 +1,230 @@
+"""The single-card scripts of `many_cards.py`: of ten kinds, and what is right for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script of a public repository. `project`: the folder that is migrated, from that of all clones.
+
+    `settings` replace texts of the script so that it is small; `stubs` names modules that do nothing; `prepare` is a
+    program that writes data, run beside the script; `same`: one process with the same global batch trains alike.
+    """
+
+    kind: str
+    project: str
+    main: str
+    arguments: tuple[str, ...] = ()
+    expected: str = "converted"
+    reason: str = ""
+    note: str = ""
+    same: bool = False
+    runs: bool = True
+    stubs: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    prepare: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.project}/{self.main}"
+
+
+def _gan(name: str, *arguments: str, **more: object) -> Script:
+    given = ("--n_epochs", "1", "--batch_size", "8", *arguments)
+    return Script("GAN", f"PyTorch-GAN/implementations/{name}", f"{name}.py", given, note=NOISE, **more)  # type: ignore[arg-type]
+
+
+def _tutorial(kind: str, name: str, *settings: tuple[str, str], **more: object) -> Script:
+    return Script(kind, f"pytorch-tutorial/tutorials/{name}", "main.py", settings=settings, **more)  # type: ignore[arg-type]
+
+
+NOISE = "each rank draws noise of its own"
+NO_CARD = "nothing of this program is on a card"
+STTY = """
+text = open("utils.py").read()
+open("utils.py", "w").write(text.replace("os.popen('stty size', 'r').read().split()", "24, 80"))
+"""
+TEXT = """
+import os
+os.makedirs("data", exist_ok=True)
+for name in ("train", "valid", "test"):
+    open("data/" + name + ".txt", "w").write("a b c d e f g h\\n" * 200)
+"""
+WIKI = TEXT.replace("data", "data/wikitext-2")
+
+SCRIPTS = (
+    Script(
+        "classification",
+        "examples/mnist",
+        "main.py",
+        ("--epochs", "1", "--batch-size", "{batch}", "--log-interval", "2", "--save-model"),
+        same=True,
+    ),
+    Script(
+        "classification",
+        "examples/mnist_rnn",
+        "main.py",
+        ("--epochs", "1", "--batch-size", "{batch}", "--accel", "--log-interval", "2"),
+        note="BatchNorm of a card",
+    ),
+    Script(
+        "classification",
+        "examples/mnist_forward_forward",
+        "main.py",
+        ("--epochs", "2", "--train_size", "16", "--test_size", "8", "--log-interval", "1"),
+    ),
+    Script(
+        "classification",
+        "pytorch-cifar",
+        "main.py",
+        settings=(
+            ("net = SimpleDLA()", "net = LeNet()"),
+            ("start_epoch+200", "start_epoch+2"),
+            ("num_workers=2", "num_workers=0"),
+        ),
+        same=True,
+        prepare=STTY,
+    ),
+    _tutorial(
+        "classification",
+        "01-basics/feedforward_neural_network",
+        ("num_epochs = 5", "num_epochs = 2"),
+        ("batch_size = 100", "batch_size = 8"),
+        same=True,
+    ),
+    _tutorial("classification", "01-basics/logistic_regression", expected="refused", reason=NO_CARD),
+    _tutorial(
+        "classification",
+        "02-intermediate/convolutional_neural_network",
+        ("num_epochs = 5", "num_epochs = 2"),
+        ("batch_size = 100", "batch_size = 8"),
+    ),
+    _tutorial("classification", "02-intermediate/deep_residual_network", ("num_epochs = 80", "num_epochs = 2")),
+    _tutorial(
+        "time series",
+        "02-intermediate/recurrent_neural_network",
+        ("num_epochs = 2", "num_epochs = 1"),
+        ("batch_size = 100", "batch_size = 8"),
+        same=True,
+    ),
+    _tutorial("regression", "01-basics/linear_regression", expected="refused", reason=NO_CARD),
+    Script("regression", "examples/regression", "main.py", expected="refused", reason=NO_CARD),
+    _gan("gan"),
+    _gan("dcgan"),
+    _gan("wgan"),
+    _gan("wgan_gp"),
+    _gan("lsgan"),
+    _gan("acgan"),
+    _gan("infogan"),
+    _gan("began"),
+    _gan("ebgan"),
+    _gan("softmax_gan"),
+    _gan("cogan", stubs=()),
+    _gan("relativistic_gan"),
+    _tutorial(
+        "GAN",
+        "03-advanced/generative_adversarial_network",
+        ("num_epochs = 200", "num_epochs = 1"),
+        ("batch_size = 100", "batch_size = 8"),
+        note=NOISE,
+    ),
+    Script(
+        "GAN",
+        "examples/dcgan",
+        "main.py",
+        (
+            "--dataset",
+            "fake",
+            "--niter",
+            "1",
+            "--batchSize",
+            "8",
+            "--workers",
+            "0",
+            "--ngf",
+            "8",
+            "--ndf",
+            "8",
+            "--accel",
+        ),
+        note=NOISE,
+    ),
+    Script("autoencoder", "examples/vae", "main.py", ("--epochs", "1", "--batch-size", "8"), note=NOISE),
+    _tutorial(
+        "autoencoder",
+        "03-advanced/variational_autoencoder",
+        ("num_epochs = 15", "num_epochs = 1"),
+        ("batch_size = 128", "batch_size = 8"),
+        note=NOISE,
+    ),
+    Script(
+        "autoencoder", "PyTorch-GAN/implementations/aae", "aae.py", ("--n_epochs", "1", "--batch_size", "8"), note=NOISE
+    ),
+    Script(
+        "language model",
+        "examples/word_language_model",
+        "main.py",
+        ("--epochs", "1", "--emsize", "8", "--nhid", "8", "--batch_size", "4", "--accel"),
+        prepare=WIKI,
+    ),
+    _tutorial("language model", "02-intermediate/language_model", ("num_epochs = 5", "num_epochs = 1"), prepare=TEXT),
+    Script("language model", "nlp-tutorial/1-1.NNLM", "NNLM.py", expected="refused", reason=NO_CARD),
+    Script("language model", "nlp-tutorial/5-2.BERT", "BERT.py", expected="refused", reason=NO_CARD),
+    Script(
+        "reinforcement learning",
+        "examples/reinforcement_learning",
+        "actor_critic.py",
+        expected="refused",
+        reason=NO_CARD,
+    ),
+    Script("reinforcement learning", "pytorch-a2c-ppo-acktr-gail", "main.py", runs=False),
+    Script(
+        "graph",
+        "examples/gcn",
+        "main.py",
+        (
+            "--epochs",
+            "3",
+        ),
+        runs=False,
+    ),
+    Script(
+        "graph",
+        "examples/gat",
+        "main.py",
+        (
+            "--epochs",
+            "3",
+        ),
+        runs=False,
+    ),
+    Script(
+        "metric learning",
+        "examples/siamese_network",
+        "main.py",
+        ("--epochs", "1", "--batch-size", "8", "--log-interval", "1"),
+        stubs=(),
+    ),
+    Script("detection", "ssd.pytorch", "train.py", runs=False),
+    Script("detection", "deep-text-recognition-benchmark", "train.py", runs=False),
+    Script("segmentation", "Pytorch-UNet", "train.py", runs=False),
+    Script("speech", "Real-Time-Voice-Cloning", "encoder_train.py", runs=False),
+    Script("speech", "Real-Time-Voice-Cloning", "vocoder_train.py", runs=False),
+    Script("speech", "wavenet_vocoder", "train.py", runs=False),
+    Script("time series", "examples/time_sequence_prediction", "train.py", expected="refused", reason=NO_CARD),
+    Script("time series", "Informer2020", "main_informer.py", expected="refused", reason="differs between ranks"),
+    Script("time series", "Autoformer", "run.py", runs=False),
+    Script(
+        "style transfer",
+        "pytorch-tutorial/tutorials/03-advanced/neural_style_transfer",
+        "main.py",
+        ("--total_step", "3", "--log_step", "1", "--sample_step", "2"),
+        runs=False,
+    ),
+    Script("captioning", "pytorch-tutorial/tutorials/03-advanced/image_captioning", "train.py", runs=False),
+    Script("super resolution", "examples/super_resolution", "main.py", runs=False),
+    Script("style transfer", "examples/fast_neural_style", "neural_style/neural_style.py", runs=False),
+    Script("view synthesis", "nerf-pytorch", "run_nerf.py", runs=False),
+)

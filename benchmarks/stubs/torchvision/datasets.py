@@ -1,0 +1,56 @@
+"""Datasets of a few random images, the same in every process."""
+
+import os
+
+import torch
+
+COUNT = int(os.environ.get("STUB_SAMPLES", "16"))
+
+
+class _Images(torch.utils.data.Dataset):
+    shape = (1, 28, 28)
+
+    def __init__(self, root=None, *args, transform=None, target_transform=None, **kwargs):
+        generator = torch.Generator().manual_seed(1)
+        self.data = torch.randint(256, (COUNT, *self.shape), generator=generator, dtype=torch.uint8)
+        self.targets = torch.arange(COUNT) % 4
+        if self.shape[0] == 1:
+            self.data = self.data[:, 0]
+        self.transform, self.imgs = transform, list(range(COUNT))
+        self.train = kwargs.get("train", True)
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        image = self.data[index].float() / 255
+        image = image[None] if image.ndim == 2 else image
+        return self.transform(image) if self.transform else image, int(self.targets[index])
+
+
+class MNIST(_Images):
+    pass
+
+
+class FashionMNIST(MNIST):
+    pass
+
+
+class CIFAR10(_Images):
+    shape = (3, 32, 32)
+
+
+class CIFAR100(CIFAR10):
+    pass
+
+
+class ImageFolder(_Images):
+    shape = (3, 64, 64)
+
+
+class LSUN(ImageFolder):
+    pass
+
+
+class FakeData(ImageFolder):
+    pass

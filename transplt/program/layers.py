@@ -1,0 +1,65 @@
+"""Which layers of a model a forward pass may leave out, so that they get no gradients in a step."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.models import Models
+from transplt.program.passes import without_gradients
+from transplt.syntax.asks import last_name, root_name
+from transplt.syntax.scan import chain
+
+
+def leaves_layers_out(models: Models, cls: ast.ClassDef) -> bool:
+    """True when a layer of a model is used under a condition or without gradients only, or nowhere."""
+    file = models.program.owner[cls]
+    init = next((node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None)
+    if init is None:
+        return False
+    layers, every = set(), set()
+    for node in ast.walk(init):
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
+            name = file.names.qualified(node.value.func) if isinstance(node.value, ast.Call) else None
+            plain = isinstance(target.value, ast.Name) and target.value.id == "self"
+            if plain and not isinstance(node.value, ast.Constant):
+                every.add(target.attr)
+            if plain and name is not None and name.startswith("torch.nn.") and _has_parameters(name):
+                layers.add(target.attr)
+    used: dict[str, bool] = dict.fromkeys(layers, True)  # only under conditions
+    for function in cls.body:
+        if not isinstance(function, ast.FunctionDef) or function is init:
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and node.attr in used and last_name(root_name(node)) == "self":
+                free = not any(
+                    isinstance(above, (ast.If, ast.IfExp)) and not _settled(above.test, init) for above in chain(node)
+                )
+                used[node.attr] = used[node.attr] and not free
+    return any(used.values()) or _runs_without_gradients(cls, init, every)
+
+
+def _runs_without_gradients(cls: ast.ClassDef, init: ast.FunctionDef, attributes: set[str]) -> bool:
+    """True when a model runs a part of itself under `no_grad` and nowhere else: it gets no gradients."""
+    cut: dict[str, bool] = {}
+    for function in [node for node in cls.body if isinstance(node, ast.FunctionDef) and node is not init]:
+        for node in ast.walk(function):
+            func = node.func if isinstance(node, ast.Call) else None
+            own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+            if own and isinstance(func, ast.Attribute) and func.attr in attributes:
+                cut[func.attr] = cut.get(func.attr, True) and without_gradients(node)
+    return any(cut.values())
+
+
+def _has_parameters(name: str) -> bool:
+    return last_name(ast.parse(name, mode="eval").body).startswith(
+        ("Linear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "Bilinear", "Parameter", "Multihead", "Transformer")
+    )
+
+
+def _settled(test: ast.expr, init: ast.FunctionDef) -> bool:
+    """True for a condition on an attribute that the constructor sets: it is the same in each step."""
+    set_there = [node for node in ast.walk(init) if isinstance(node, ast.Attribute)]
+    stored = {node.attr for node in set_there if isinstance(node.ctx, ast.Store)}
+    inner = [node for node in ast.walk(test) if isinstance(node, ast.Attribute)]
+    names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
+    return bool(inner) and not names and all(node.attr in stored and node.attr != "training" for node in inner)
