@@ -1,6 +1,6 @@
 # distributed: converts
 # same with W processes: no (each rank draws its own noise)
-# amp: converts
+# amp: refused or converts (two optimizers share the weights of a third)
 import argparse
 import itertools
 

@@ -171,7 +171,8 @@ def binds(node: ast.stmt, stores: set[ast.stmt]) -> bool:
     if node in stores:
         return True
     if isinstance(node, ast.If):
-        return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in (node.body, node.orelse))
+        branches = (node.body, node.orelse)
+        return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in branches)
     if isinstance(node, ast.Match):
         return all(any(binds(item, stores) for item in case.body) or _leaves(case.body) for case in node.cases)
     if isinstance(node, (ast.With, ast.AsyncWith, ast.Try)):
