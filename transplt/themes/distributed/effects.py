@@ -192,19 +192,17 @@ class Effects:
             if bench.file.names.qualified(call.func) not in _WRITERS:
                 continue
             stored = parent(call)
-            if not self.runs_after_start(call) or not isinstance(stored, ast.Assign):
-                bench.left(
+            slot = bench.program.slot(bench.file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
+            uses = [node for node in names_and_attributes(bench.file) if bench.program.slot(bench.file, node) == slot]
+            if slot is not None and self.runs_after_start(call) and all(map(self._is_written_to, uses)):
+                bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.rank_0))
+            else:
+                bench.remark(
                     call,
-                    "every rank writes a TensorBoard log here",
-                    f"make the writer under `if {bench.rank_0}:`",
-                    code="NPU344",
+                    "NPU344",
+                    "each rank makes a TensorBoard log here, and rank 0 alone writes into its own",
+                    "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
                 )
-                continue
-            bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.rank_0))
-            slot = bench.program.slot(bench.file, stored.targets[0])
-            for node in names_and_attributes(bench.file) if slot is not None else ():
-                if bench.program.slot(bench.file, node) == slot:
-                    self._use_of_writer(node)
 
     def _files(self) -> None:
         """A file that is written here and there: the other ranks write into nothing."""
@@ -218,19 +216,13 @@ class Effects:
             nothing = f"{bench.standard('os')}.devnull"
             bench.rewrite(call.args[0], _CODE, "rank 0 alone writes this file", only_if(bench.rank_0, nothing))
 
-    def _use_of_writer(self, node: ast.Name | ast.Attribute) -> None:
+    def _is_written_to(self, node: ast.Name | ast.Attribute) -> bool:
+        """True for `writer.add_scalar(...)` and the like, which will stand under a condition on the rank."""
         above = parent(node)
         call = parent(above) if isinstance(above, ast.Attribute) else None
         if not isinstance(node.ctx, ast.Load):
-            return
-        if isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call):
-            return
-        self.bench.left(
-            node,
-            "the writer is None on all ranks but the first",
-            "use it on rank 0 only: dist.get_rank() == 0",
-            code="NPU344",
-        )
+            return True
+        return isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
 
     def _is_writer(self, owner: ast.expr) -> bool:
         slot = self.bench.program.slot(self.bench.file, owner)
