@@ -608,3 +608,16 @@ def test_parameters_changed_by_hand_beside_an_optimizer(forward: str) -> None:
         assert WRAPPED in output(source)
     else:
         assert "changed by hand" in refused(source)
+
+
+def test_a_model_of_two_names_is_wrapped_behind_what_sets_up_either() -> None:
+    model = """\
+        plain = net()
+        model = plain
+        if torch.cuda.is_available():
+            model = torch.nn.DataParallel(plain)
+            model = model.cuda()
+        plain.head.apply(net.init)
+        """
+    found = output(script(model=model, loop=loop("model(x).backward()\noptimizer.step()")))
+    assert "plain.head.apply(net.init)\nmodel = DistributedDataParallel(model, " in found

@@ -200,7 +200,7 @@ def _legacy_tensor(dtype: Any) -> Any:
         emulated_dtype = dtype
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
                 return torch.tensor(args[0], dtype=dtype, device="npu")
             return torch.empty(*(args or (0,)), dtype=dtype, device="npu")
 
