@@ -630,3 +630,46 @@ def test_parameters_changed_by_hand_beside_an_optimizer(forward: str) -> None:
         assert WRAPPED in output(source)
     else:
         assert "changed by hand" in refused(source)
+
+
+def test_a_model_of_two_names_is_wrapped_behind_what_sets_up_either() -> None:
+    model = """\
+        plain = net()
+        model = plain
+        if torch.cuda.is_available():
+            model = torch.nn.DataParallel(plain)
+            model = model.cuda()
+        plain.head.apply(net.init)
+        """
+    found = output(script(model=model, loop=loop("model(x).backward()\noptimizer.step()")))
+    assert "plain.head.apply(net.init)\nmodel = DistributedDataParallel(model, " in found
+
+
+# --- outputs that are thrown away -------------------------------------------------------------------------------------
+
+HEADS = """
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            body = self.body(x)
+            real, label = self.real(body), self.label(body)
+            label = self.label(body)
+            return self.real(body), label
+    """
+
+
+@pytest.mark.parametrize(("given", "how"), [("y, _", AVERAGED), ("y, label", WRAPPED), ("_, y", AVERAGED)])
+def test_the_layers_of_an_output_that_is_thrown_away_get_no_gradients(given: str, how: str) -> None:
+    head = HEADS.replace("            real, label = self.real(body), self.label(body)\n", "")
+    body = loop(f"{given} = model(x)\ny.sum().backward()\noptimizer.step()")
+    assert how in output(script(head=head, model="model = Net().cuda()", loop=body))
+
+
+def test_a_state_that_is_thrown_away_is_made_by_the_same_layers() -> None:
+    head = """
+        class Net(torch.nn.Module):
+            def forward(self, x, state):
+                out, state = self.rnn(x, state)
+                return self.last(out), state
+        """
+    body = loop("y, _ = model(x, None)\ny.sum().backward()\noptimizer.step()")
+    assert WRAPPED in output(script(head=head, model="model = Net().cuda()", loop=body))

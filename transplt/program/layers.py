@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.program.models import Models
 from transplt.program.passes import without_gradients
-from transplt.syntax.asks import last_name, root_name
-from transplt.syntax.scan import chain
+from transplt.program.program import Slot
+from transplt.syntax.asks import by_place, last_name, root_name
+from transplt.syntax.scan import chain, parent
 
 
 def leaves_layers_out(models: Models, cls: ast.ClassDef) -> bool:
@@ -63,3 +65,45 @@ def _settled(test: ast.expr, init: ast.FunctionDef) -> bool:
     inner = [node for node in ast.walk(test) if isinstance(node, ast.Attribute)]
     names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
     return bool(inner) and not names and all(node.attr in stored and node.attr != "training" for node in inner)
+
+
+def dropped_output(models: Models, origin: Slot) -> ast.Call | None:
+    """Where an output of a layer of its own is thrown away: `real, _ = model(x)`. It gets no gradients there."""
+    forwards = []
+    for value in models.program.values.get(origin, ()):
+        for call in [node for node in ast.walk(value.node) if isinstance(node, ast.Call)]:
+            made = models.program.callee(value.file, call)
+            if isinstance(made, ast.ClassDef):
+                forwards += [node for node in made.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
+    heads = [head for forward in forwards for head in _heads(forward)]
+    for file in models.program.files if heads else ():
+        for call in by_place(file.scan.calls):
+            above = parent(call)
+            targets = above.targets[0] if isinstance(above, ast.Assign) and above.value is call else None
+            if isinstance(targets, ast.Tuple) and models.origin(file, call.func) == origin:
+                dropped = [at for at, node in enumerate(targets.elts) if last_name(node).startswith("_")]
+                if any(at in heads for at in dropped) and not without_gradients(call):
+                    return call
+    return None
+
+
+def _heads(forward: ast.FunctionDef) -> Iterator[int]:
+    """Positions in the tuple that a forward pass returns, of what one layer gives and nothing else is made of."""
+    nodes = list(ast.walk(forward))
+    used = [node.attr for node in nodes if isinstance(node, ast.Attribute) and last_name(node.value) == "self"]
+    names = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    made = {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in nodes:
+        given = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else []
+        for at, each in enumerate(given):
+            value = made.get(each.id) if isinstance(each, ast.Name) and names.count(each.id) == 1 else each
+            func = value.func if isinstance(value, ast.Call) else None
+            own = isinstance(func, ast.Attribute) and last_name(func.value) == "self"
+            if own and isinstance(func, ast.Attribute) and used.count(func.attr) == 1:
+                yield at

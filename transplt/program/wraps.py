@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.files import names_and_attributes
@@ -15,6 +16,7 @@ from transplt.syntax.scan import FUNCTIONS, parent, statement
 _SETUPS = frozenset(
     "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()
 )
+_PARTS = frozenset({"apply", "load_state_dict", "requires_grad_"})
 DATA_PARALLEL = frozenset(
     {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
 )
@@ -46,8 +48,9 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
     function = enclosing_function(stores[0][1])
     stores = [item for item in stores if enclosing_function(item[1]) is function]
     setups = [statement(node) for _, node in stores]
+    same = {origin, *_other_names(program, origin)}
     for node in names_and_attributes(file):
-        if program.slot(file, node) == origin and enclosing_function(node) is function and _sets_up(file, node):
+        if program.slot(file, node) in same and enclosing_function(node) is function and _sets_up(file, node):
             setups.append(statement(node))
     block = block_of(statement(stores[0][1]))
     while any(lifted(statement(node), block) is None for _, node in stores):
@@ -69,6 +72,8 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
         stored = statement(call)
         above = parent(stored)
         on_cards = isinstance(above, ast.If) and above in block and stored in above.body and _asks_for_cards(above.test)
+        # Under another name, or with more to set up below, it is not clear which of them is trained.
+        on_cards = on_cards and bool(call.args) and _same_name(stored, call.args[0])
         if (
             (stored in block or on_cards)
             and len(parallel) == 1
@@ -77,6 +82,21 @@ def find_wrap(models: Models, origin: Slot) -> Wrap | None:
         ):
             return Wrap(file, origin, stored, name, parallel, in_place=True)
     return Wrap(file, origin, block[max(places)], name, parallel)
+
+
+def _other_names(program: Program, origin: Slot) -> Iterator[Slot]:
+    """`net = ssd_net`, `net = DataParallel(ssd_net)`: what is done to the one is done to the other."""
+    for value in program.values.get(origin, ()):
+        node = value.node
+        if isinstance(node, ast.Call) and value.file.names.qualified(node.func) in DATA_PARALLEL and node.args:
+            node = node.args[0]
+        slot = program.slot(value.file, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        if slot is not None:
+            yield slot
+
+
+def _same_name(stored: ast.stmt, given: ast.expr) -> bool:
+    return isinstance(stored, ast.Assign) and ast.unparse(stored.targets[0]) == ast.unparse(given)
 
 
 def _asks_for_cards(test: ast.expr) -> bool:
@@ -92,7 +112,11 @@ def _sets_up(file: File, node: ast.expr) -> bool:
     """True for `model.cuda()` and the like, and where the model goes to apex's amp.initialize."""
     above = parent(node)
     if isinstance(above, ast.Attribute) and above.value is node:
-        return above.attr in _SETUPS and call_of(above) is not None
+        part = above
+        while isinstance(outer := parent(part), ast.Attribute):  # a part of it: model.head.apply(init)
+            part = outer
+        known = _SETUPS if part is above else _PARTS
+        return part.attr in known and call_of(part) is not None
     call = parent(above) if isinstance(above, (ast.keyword, ast.List)) else above
     return isinstance(call, ast.Call) and (file.names.qualified(call.func) or "").endswith("amp.initialize")
 

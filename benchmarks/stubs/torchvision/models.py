@@ -24,8 +24,8 @@ class _VGG(nn.Module):
 class _ResNet(nn.Module):
     def __init__(self, *args, num_classes=10, **kwargs):
         super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8)
-        self.avgpool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(8, num_classes)
+        self.conv1, self.bn1 = nn.Conv2d(3, 64, 3, 2, 1), nn.BatchNorm2d(64)
+        self.avgpool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(64, num_classes)
 
     def forward(self, x):
         return self.fc(torch.flatten(self.avgpool(torch.relu(self.bn1(self.conv1(x)))), 1))

@@ -199,7 +199,7 @@ class Effects:
             else:
                 bench.remark(
                     call,
-                    "NPU344",
+                    "NPU352",
                     "each rank makes a TensorBoard log here, and rank 0 alone writes into its own",
                     "logs of the other ranks are empty; make the writer on rank 0 only, where nothing else asks for it",
                 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from transplt.program.cards import on_card
 from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
-from transplt.program.layers import leaves_layers_out
+from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.losses import loss_readers
 from transplt.program.models import Models, spelled
 from transplt.program.optimized import given_to
@@ -284,6 +284,8 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
         if origin in passes.twice:
             node = passes.twice[origin][1]
             return f"the backward pass in line {node.lineno} goes through {name} a second time"
+        if (dropped := dropped_output(models, origin)) is not None:
+            return f"an output of {name} is thrown away in line {dropped.lineno}, and its layers get no gradients there"
         if origin not in passes.run:
             return f"{name} is not seen to run where it trains"
         if (line := _state_elsewhere(models, origin)) is not None:

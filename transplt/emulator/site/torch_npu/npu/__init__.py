@@ -210,7 +210,7 @@ def _legacy_tensor(dtype: Any) -> Any:
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
             if not args or isinstance(args[0], (int, torch.Size)):  # a shape
                 return torch.empty(*(args or (0,)), dtype=dtype, device="npu")
-            values = args[0] if isinstance(args[0], (torch.Tensor, torch.UntypedStorage)) else list(args[0])
+            values = list(args[0]) if isinstance(args[0], range) else args[0]
             return torch.as_tensor(values, dtype=dtype, device="npu")
 
     return Legacy
