@@ -13,7 +13,7 @@ from transplt.program.files import File, file_of, read_file
 from transplt.program.imports import imports_of
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.asks import last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,7 +38,6 @@ __all__ = [
     "key_of",
     "program_of",
     "programs_around",
-    "reached_functions",
     "read_file",
     "scope_key",
     "stores_of",
@@ -345,51 +344,6 @@ def stores_of(program: Program, wanted: Slot) -> list[tuple[File, ast.expr]]:
         found += [(file, node) for node in file.scan.stores if program.slot(file, node) == wanted]
     kept = [item for item in found if isinstance(statement(item[1]), (ast.Assign, ast.AnnAssign))]
     return sorted(kept, key=lambda item: (item[0].path, item[1].lineno, item[1].col_offset))
-
-
-def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> set[ast.AST]:
-    """The functions that the main file's code calls, by resolution where it works, else by name.
-
-    `begin`: the statements of the main file's top level to begin with; all of them without it.
-    """
-    by_name: dict[str, list[Function]] = {}
-    for file in program.files:
-        for function in file.scan.functions:
-            by_name.setdefault(function.name, []).append(function)
-    reached: set[ast.AST] = set()
-    pending: list[ast.AST] = []
-    main = program.files[0]
-    calls: dict[int, list[tuple[File, ast.Call]]] = {}
-    todo: list[tuple[File, ast.Call]] = []
-    for file in program.files:
-        for call in file.scan.calls:
-            holder = enclosing_function(call)
-            if holder is not None:
-                calls.setdefault(id(holder), []).append((file, call))
-            elif file is main and (begin is None or any(above in begin for above in chain(call))):
-                todo.append((file, call))
-    while todo or pending:
-        while todo:
-            file, call = todo.pop()
-            callee = program.callee(file, call)
-            found: list[ast.AST] = []
-            if isinstance(callee, FUNCTIONS):
-                found = [callee]
-            elif isinstance(callee, ast.ClassDef):
-                found = [node for node in callee.body if isinstance(node, FUNCTIONS)]
-            elif isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
-                found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
-            for argument in call.args:
-                given = program.definition(file, argument) if isinstance(argument, ast.Name) else None
-                if isinstance(given, FUNCTIONS):
-                    found.append(given)
-            for reachable in found:
-                if reachable not in reached:
-                    reached.add(reachable)
-                    pending.append(reachable)
-        while pending:
-            todo += calls.get(id(pending.pop()), [])
-    return reached
 
 
 def scope_key(scope: Scope) -> str:

@@ -16,7 +16,8 @@ from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.program.files import own_file
 from transplt.program.models import find_models
-from transplt.program.program import File, Program, enclosing_function, programs_around, reached_functions, text_of
+from transplt.program.program import File, Program, enclosing_function, programs_around, text_of
+from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap

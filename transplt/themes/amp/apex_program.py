@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.optimizers import is_closure, optimizer_stepped
-from transplt.program.program import File, Program, Slot, enclosing_function, reached_functions, text_of
+from transplt.program.program import File, Program, Slot, enclosing_function, text_of
+from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement

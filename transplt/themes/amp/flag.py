@@ -14,7 +14,8 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.program.files import own_file
-from transplt.program.program import File, Program, enclosing_function, programs_around, reached_functions, text_of
+from transplt.program.program import File, Program, enclosing_function, programs_around, text_of
+from transplt.program.reached import reached_functions
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 from transplt.syntax.asks import begins, block_of

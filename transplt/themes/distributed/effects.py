@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.program.acting import acts
 from transplt.program.files import names_and_attributes
-from transplt.program.program import enclosing_function, reached_functions, text_of
+from transplt.program.program import enclosing_function, text_of
+from transplt.program.reached import reached_functions
 from transplt.syntax.asks import begins, block_of, by_place, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench

@@ -6,7 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.program.program import LOADERS, File, Function, Program, reached_functions
+from transplt.program.program import LOADERS, File, Function, Program
+from transplt.program.reached import reached_functions
 from transplt.syntax.asks import is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.distributed.draws import DRAWS, SEEDS

@@ -1,0 +1,53 @@
+"""Which functions of a program its main file runs."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.program.program import File, Function, Program, enclosing_function
+from transplt.syntax.scan import FUNCTIONS, chain, parent
+
+
+def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> set[ast.AST]:
+    """The functions that the main file's code calls, by resolution where it works, else by name.
+
+    `begin`: the statements of the main file's top level to begin with; all of them without it.
+    """
+    by_name: dict[str, list[Function]] = {}
+    for file in program.files:
+        for function in file.scan.functions:
+            by_name.setdefault(function.name, []).append(function)
+    reached: set[ast.AST] = set()
+    pending: list[ast.AST] = []
+    main = program.files[0]
+    calls: dict[int, list[tuple[File, ast.Call]]] = {}
+    todo: list[tuple[File, ast.Call]] = []
+    for file in program.files:
+        for call in file.scan.calls:
+            holder = enclosing_function(call)
+            if holder is not None:
+                calls.setdefault(id(holder), []).append((file, call))
+            elif file is main and (begin is None or any(above in begin for above in chain(call))):
+                todo.append((file, call))
+    while todo or pending:
+        while todo:
+            file, call = todo.pop()
+            callee = program.callee(file, call)
+            found: list[ast.AST] = []
+            if isinstance(callee, FUNCTIONS):
+                found = [callee]
+            elif isinstance(callee, ast.ClassDef):
+                found = [node for node in callee.body if isinstance(node, FUNCTIONS)]
+            elif isinstance(call.func, ast.Attribute) and file.names.qualified(call.func) is None:
+                found = [node for node in by_name.get(call.func.attr, ()) if isinstance(parent(node), ast.ClassDef)]
+            for argument in call.args:
+                given = program.definition(file, argument) if isinstance(argument, ast.Name) else None
+                if isinstance(given, FUNCTIONS):
+                    found.append(given)
+            for reachable in found:
+                if reachable not in reached:
+                    reached.add(reachable)
+                    pending.append(reachable)
+        while pending:
+            todo += calls.get(id(pending.pop()), [])
+    return reached
