@@ -1,6 +1,7 @@
 # distributed: converts
 # same with W processes: no (each rank draws its own noise)
 # amp: converts
+# apex: refused (two optimizers train the same weights)
 import argparse
 import itertools
 
