@@ -29,6 +29,7 @@ from transplt.syntax.asks import by_place, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import find_home
+from transplt.themes.amp.host_loss import moved_to_host
 from transplt.themes.amp.parts import Part, parts_of
 from transplt.themes.amp.precision import calls_under, needs_digits
 from transplt.themes.amp.reading import in_functions, made_by_class, networks, own_nodes
@@ -181,6 +182,13 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     _check_scaling(unit)
     _check_gradients(unit)
     for region in unit.regions:
+        losses = [item.loss for item in unit.backwards]
+        if (moved := moved_to_host(program, file, region, losses, known)) is not None:
+            _problem(
+                unit, moved, "the loss is worked out on the CPU, and the scaler scales losses of the card",
+                "work the loss out on the card, or take --amp-dtype bfloat16, which needs no scaler",
+                scaling=True,
+            )  # fmt: skip
         if (digits := needs_digits(program, file, region)) is not None:
             _problem(unit, digits[0] or unit.first, digits[1], digits[2])
             return unit
