@@ -1,4 +1,4 @@
-"""Writes `--amp native`, `--amp apex` (O1, O2) and `--tune all` into public scripts, runs them, and prints what became of them.
+"""Writes `--amp native`, `--amp apex` (O1, O2) and `--tune all` into public scripts, runs them, and prints the results.
 
 usage: python benchmarks/half_precision.py FOLDER [--only WORD] [--ways native,O1,O2,tune] [--no-run] [--json FILE]
 
@@ -23,9 +23,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from many_cards_scripts import SCRIPTS, Script  # noqa: E402
+
 from tests.ranks import Ranks, run_ranks  # noqa: E402
 from tests.test_programs import near  # noqa: E402
-
 from transplt.run import tree  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 

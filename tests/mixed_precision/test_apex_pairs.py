@@ -459,7 +459,7 @@ optimizer ="""
 
 
 def test_binary_cross_entropy_behind_a_sigmoid_in_half_precision() -> None:
-    """A sigmoid rounds to 1 from 8.4 on, where the gradient of the loss has no bound; outside of the model it is float32."""
+    """It rounds to 1 from 8.4 on, where the gradient of the loss has no bound; outside of the model it is float32."""
     loss = LOOP.replace("model(x)", "torch.nn.BCELoss()(model(x), x)")
     inside = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID) + loss
     stays(inside, "a sigmoid of the model (train.py:7) has rounded to half precision")

@@ -98,7 +98,8 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             )  # fmt: skip
         if full in FLOAT_ONLY and (at := _sigmoid_of_a_network(program)):
             raise Refused(
-                file, call, f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
+                file, call,
+                f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
                 "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run again",
             )  # fmt: skip
         if level == "O2":
@@ -120,11 +121,12 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
 
 
 def _sigmoid_of_a_network(program: Program) -> str:
-    """Where a class of the program has a sigmoid in what would run in half precision; empty when none has."""
+    """Where a model of the program has a sigmoid, which would run in half precision; empty when none has."""
     for file in program.files:
         for call in by_place(file.scan.calls):
+            last = last_name(call.func)
             inside = any(isinstance(at, ast.ClassDef) and _is_network(at) for at in chain(call))
-            if inside and last_name(call.func) in ("Sigmoid", "sigmoid", "sigmoid_"):
+            if last == "Sigmoid" or (inside and last in ("sigmoid", "sigmoid_")):
                 return f"{file.path}:{call.lineno}"
     return ""
 
@@ -174,11 +176,13 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
 
 
 #: What takes the whole of an object apart and puts it together again.
-_WHOLE = frozenset({"torch.save", "pickle.dump", "pickle.dumps", "copy.deepcopy", "torch.optim.swa_utils.AveragedModel"})
+_WHOLE = frozenset(
+    {"torch.save", "pickle.dump", "pickle.dumps", "copy.deepcopy", "torch.optim.swa_utils.AveragedModel"}
+)
 
 
 def _check_whole(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
-    """O2 gives the model another forward, a function inside of apex: pickle refuses it, and a copy runs the original."""
+    """O2 gives the model another forward, a function of apex: pickle refuses it, and a copy runs the original."""
     full = file.names.qualified(call.func) or ""
     if full not in _WHOLE or not call.args or _early(program, file, call, place, 3):
         return

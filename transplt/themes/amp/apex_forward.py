@@ -1,6 +1,6 @@
-"""What the classes of a model do themselves that O2 makes wrong: it makes their weights float16, and casts what goes in.
+"""What the classes of a model do that goes wrong with O2, which makes their weights float16 and casts what goes in.
 
-A float32 tensor that a forward pass makes for itself meets float16 weights: a hidden state of an RNN, a mask of attention.
+A float32 tensor that a forward pass makes for itself meets float16 weights: the hidden state of an RNN, a mask.
 """
 
 from __future__ import annotations
@@ -65,12 +65,14 @@ def _classes(program: Program, models: Iterable[Slot]) -> list[tuple[File, ast.C
     """The classes of the program that some models are made of, with those of their parts."""
     found: dict[ast.ClassDef, File] = {}
     values = [value for slot in models for value in program.values.get(slot, ()) if value.index is None]
-    pending = [(value.file, value.node) for value in values]
+    pending: list[tuple[File, ast.AST]] = [(value.file, value.node) for value in values]
+    seen: set[ast.AST] = set()
     while pending:
         file, node = pending.pop()
         for call in ast.walk(node):
             made = program.callee(file, call) if isinstance(call, ast.Call) else None
-            if isinstance(made, FUNCTIONS) and made not in found:
+            if isinstance(made, FUNCTIONS) and made not in seen:
+                seen.add(made)
                 pending += [(program.owner[made], value) for value in program.returns(made)]
             if not isinstance(made, ast.ClassDef) or made in found:
                 continue
