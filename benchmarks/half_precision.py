@@ -108,13 +108,15 @@ def judge(outcome: Outcome, plain: Ranks, changed: Ranks) -> None:
         outcome.faults.append(changed.failure.splitlines()[-1] if changed.failure else "")
         return
     mine, theirs = plain.processes[0], changed.processes[0]
+    if not plain.stepped:
+        outcome.faults.append("no optimizer takes a step, so nothing is shown")
+        return
     shown = []
     for number in sorted(mine.steps):
         wanted, taken = len(mine.steps[number]), len(theirs.steps.get(number, []))
         shown.append(f"{taken} of {wanted}")
-        if outcome.way == "tune":
-            continue  # drop-last takes fewer
-        if taken != wanted:
+        fewer = taken and outcome.way == "tune"  # drop-last takes fewer, and none of a set smaller than a batch
+        if taken != wanted and not fewer:
             outcome.faults.append(f"optimizer {number} takes {taken} of {wanted} steps")
     outcome.steps = ", ".join(shown)
     if outcome.way != "tune" or mine.steps.keys() == theirs.steps.keys():
