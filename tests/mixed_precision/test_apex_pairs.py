@@ -459,12 +459,77 @@ optimizer ="""
 
 
 def test_binary_cross_entropy_behind_a_sigmoid_in_half_precision() -> None:
-    """A sigmoid rounds to 1 from 8.4 on, where the gradient of the loss has no bound; outside it is float32."""
+    """It rounds to 1 from 8.4 on, where the gradient of the loss has no bound; outside of the model it is float32."""
     loss = LOOP.replace("model(x)", "torch.nn.BCELoss()(model(x), x)")
     inside = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID) + loss
     stays(inside, "a sigmoid of the model (train.py:7) has rounded to half precision")
     outside = HEAD + loss.replace("model(x)", "torch.sigmoid(model(x))")
     assert "amp.initialize" in migrate(outside, amp="apex").data.decode()
+
+
+RECURRENT = """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.zeros(4)
+        self.lstm = torch.nn.LSTM(4, 4)
+
+    def forward(self, x):
+        h0 = torch.zeros(1, 4).to(x.device)
+        return self.lstm(x, h0)
+
+
+model = Net().to("npu")
+optimizer ="""
+
+
+@pytest.mark.parametrize(
+    ("made", "refused"),
+    [
+        ("torch.zeros(1, 4).to(x.device)", True),
+        ("torch.autograd.Variable(torch.zeros(1, 4)).npu()", True),
+        ("torch.npu.FloatTensor(1, 4).fill_(0)", True),
+        ("torch.zeros(1, 4, dtype=x.dtype)", False),
+        ("torch.zeros(1, 4).to(x)", False),
+        ("torch.zeros(1, 4).type_as(x)", False),
+        ("torch.rand(1, 4) < 0.5", False),
+        ("torch.randn_like(x)", False),
+        ("x.new_zeros(1, 4)", False),
+    ],
+)
+def test_tensors_that_a_forward_pass_makes(made: str, refused: bool) -> None:
+    source = HEAD.replace('model = net.to("npu")\noptimizer =', RECURRENT) + LOOP
+    source = source.replace("torch.zeros(1, 4).to(x.device)", made)
+    if refused:
+        stays(source, "makes a float32 tensor here")
+    else:
+        assert "amp.initialize" in migrate(source, amp="apex").data.decode()
+    assert "amp.initialize" in migrate(source, amp="apex", opt_level="O1").data.decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ('torch.save(model, "net.pt")', True),
+        ("best = copy.deepcopy(model)", True),
+        ('torch.save(model.state_dict(), "net.pt")', False),
+        ("best = copy.deepcopy(model.state_dict())", False),
+        ("batch = copy.deepcopy(x)", False),
+    ],
+)
+def test_a_model_that_is_saved_or_copied_whole(line: str, refused: bool) -> None:
+    source = HEAD.replace("import torch", "import copy\n\nimport torch") + LOOP + f"    {line}\n"
+    result = migrate(source, amp="apex")
+    assert any("the whole model here" in finding.message for finding in result.findings) is refused
+    assert (b"amp.initialize" not in result.data) is refused
+    assert "amp.initialize" in migrate(source, amp="apex", opt_level="O1").data.decode()
+
+
+def test_a_copy_from_before_the_initialization() -> None:
+    source = HEAD.replace("import torch", "import copy\n\nimport torch").replace(
+        "optimizer =", "average = copy.deepcopy(model)\noptimizer ="
+    )
+    assert "amp.initialize" in migrate(source + LOOP, amp="apex").data.decode()
 
 
 GRAM_MATRIX = """

@@ -1,6 +1,7 @@
 # distributed: converts
 # same with W processes: yes
 # amp: converts
+# apex: refused (the forward pass makes its hidden state in float32)
 # run: --batch_size {batch}
 import argparse
 import torch

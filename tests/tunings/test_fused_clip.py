@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.harness import migrate
 from tests.tunings.tuned import check_tuned, check_untuned
 
 TUNE = "fused-optimizer,fused-clip"
@@ -118,3 +119,23 @@ def test_an_optimizer_that_is_fused_already() -> None:
 def test_alone_it_leaves_other_optimizers(tune: str) -> None:
     source = program("", f"torch.optim.{ADAM}", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")
     check_untuned(tune, source.replace(".cuda()", ".to(device)"))
+
+
+@pytest.mark.parametrize(
+    ("made", "there"),
+    [
+        ("if x:\n    optimizer = {}\n", False),
+        ("optimizer = None\nif x:\n    optimizer = {}\n", False),
+        ("if x:\n    optimizer = {}\nelse:\n    optimizer = {}\n", True),
+        ("if x:\n    optimizer = {}\nelse:\n    raise ValueError(x)\n", True),
+        ("with x:\n    optimizer = {}\n", True),
+    ],
+)
+def test_an_optimizer_that_may_be_missing_clips_nothing(made: str, there: bool) -> None:
+    """Where the gradients are clipped in any case, and the weights then changed by hand perhaps."""
+    clip = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+    source = program("", f"torch.optim.{ADAM}", clip)
+    line = next(line for line in source.splitlines(keepends=True) if line.startswith("optimizer ="))
+    source = source.replace(line, made.format(*[f"torch.optim.{ADAM}"] * 2))
+    text = migrate(source, tune=(("fused-optimizer", ""), ("fused-clip", ""))).data.decode()
+    assert ("clip_grad_norm_fused_" in text) is there

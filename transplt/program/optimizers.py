@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 
 from transplt.program.models import is_optimizer
-from transplt.program.program import File, Function, Program, text_of
+from transplt.program.program import File, Function, Program, Slot, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.syntax.asks import by_place, keyword_of, last_name, variable
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Variables that hold optimizers, by the last part of their names, and others that sound like it.
 _OPTIMIZER = re.compile(r"opt(?!ion|s$|\.)", re.I)
@@ -108,3 +108,35 @@ def is_closure(program: Program, file: File, function: Function) -> bool:
         if isinstance(func, ast.Attribute) and func.attr == "step":
             return is_optimizer_object(program, file, func.value)
     return False
+
+
+def binds(node: ast.stmt, stores: set[ast.stmt]) -> bool:
+    """True when every way through a statement that goes on below it passes one of some statements."""
+    if node in stores:
+        return True
+    if isinstance(node, ast.If):
+        branches = [node.body, node.orelse]
+        return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in branches)
+    if isinstance(node, ast.Match):
+        return all(any(binds(item, stores) for item in case.body) or _leaves(case.body) for case in node.cases)
+    if isinstance(node, (ast.With, ast.AsyncWith, ast.Try)):
+        return any(binds(item, stores) for item in node.body)
+    return False
+
+
+def _leaves(branch: list[ast.stmt]) -> bool:
+    """True for statements that end in `raise`, `return` or `sys.exit()`."""
+    last = branch[-1] if branch else None
+    ends_all = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and last_name(last.value.func) == "exit"
+    return ends_all or isinstance(last, (ast.Raise, ast.Return))
+
+
+def perhaps_missing(program: Program, slot: Slot) -> bool:
+    """True for a variable that every statement which makes its optimizer leaves empty in some case."""
+    stores = [statement(node) for _, node in stores_of(program, slot)]
+    made = {stmt for stmt in stores if not isinstance(getattr(stmt, "value", None), ast.Constant)}
+    for stmt in made:
+        conditions = [above for above in chain(stmt) if isinstance(above, (ast.If, ast.Match))]
+        if all(binds(above, made) or "__name__" in ast.unparse(getattr(above, "test", above)) for above in conditions):
+            return False
+    return bool(made)

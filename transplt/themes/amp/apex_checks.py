@@ -98,13 +98,13 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             )  # fmt: skip
         if full in FLOAT_ONLY and (at := _sigmoid_of_a_network(program)):
             raise Refused(
-                file,
-                call,
+                file, call,
                 f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
                 "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run again",
-            )
+            )  # fmt: skip
         if level == "O2":
             _check_call(program, file, call, place)
+            _check_whole(program, file, call, place)
     if level == "O1":
         bodies = [file.scan.tree.body, *(function.body for function in file.scan.functions)]
         product = next((found for body in bodies if (found := gram_matrix(file, body)) is not None), None)
@@ -121,11 +121,12 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
 
 
 def _sigmoid_of_a_network(program: Program) -> str:
-    """Where a class of the program has a sigmoid in what would run in half precision; empty when none has."""
+    """Where a model of the program has a sigmoid, which would run in half precision; empty when none has."""
     for file in program.files:
         for call in by_place(file.scan.calls):
+            last = last_name(call.func)
             inside = any(isinstance(at, ast.ClassDef) and _is_network(at) for at in chain(call))
-            if inside and last_name(call.func) in ("Sigmoid", "sigmoid", "sigmoid_"):
+            if last == "Sigmoid" or (inside and last in ("sigmoid", "sigmoid_")):
                 return f"{file.path}:{call.lineno}"
     return ""
 
@@ -172,6 +173,37 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
                 file, node, "this changes weights by hand, and with O2 those in float32 are copied over them",
                 "change amp.master_params(optimizer) too, or run transplt with --opt-level O1",
             )  # fmt: skip
+
+
+#: What takes the whole of an object apart and puts it together again.
+_WHOLE = frozenset(
+    {"torch.save", "pickle.dump", "pickle.dumps", "copy.deepcopy", "torch.optim.swa_utils.AveragedModel"}
+)
+
+
+def _check_whole(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
+    """O2 gives the model another forward, a function of apex: pickle refuses it, and a copy runs the original."""
+    full = file.names.qualified(call.func) or ""
+    if full not in _WHOLE or not call.args or _early(program, file, call, place, 3):
+        return
+    given = call.args[0]
+    base: ast.expr = given.value if isinstance(given, ast.Attribute) and given.attr == "module" else given
+    if program.slot(file, base) in place.held:
+        does = "saves" if full in ("torch.save", "pickle.dump", "pickle.dumps") else "copies"
+        raise Refused(
+            file, call, f"{full} {does} the whole model here, whose forward O2 has replaced by a function of apex",
+            f"take its state: {text_of(file, given)}.state_dict(), or run transplt with --opt-level O1",
+        )  # fmt: skip
+
+
+def _early(program: Program, file: File, call: ast.Call, place: Initialization, depth: int) -> bool:
+    """True for what has run before amp.initialize: it stands above it, or all calls of its function do."""
+    function = enclosing_function(call)
+    if file is place.file and function is enclosing_function(place.after):
+        return begins(call) < begins(place.after)
+    above = parent(function) if function is not None and function.name == "__init__" else function
+    sites = program.call_sites.get(above, []) if above is not None and depth else []
+    return bool(sites) and all(_early(program, at, site, place, depth - 1) for at, site in sites)
 
 
 def _check_call(program: Program, file: File, call: ast.Call, place: Initialization) -> None:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.program.models import is_optimizer
+from transplt.program.optimizers import binds
 from transplt.program.program import (
     File,
     Function,
@@ -17,7 +18,7 @@ from transplt.program.program import (
 )
 from transplt.program.training import find_training, lifted, loops_around
 from transplt.program.values import origins, parameter_of
-from transplt.syntax.asks import begins, block_of, last_name
+from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
 from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
@@ -164,27 +165,6 @@ def _settle(
             if block[index] not in place.moved:
                 place.moved.append(block[index])
     return place
-
-
-def binds(node: ast.stmt, stores: set[ast.stmt]) -> bool:
-    """True when every way through a statement that goes on below it passes one of some statements."""
-    if node in stores:
-        return True
-    if isinstance(node, ast.If):
-        branches = (node.body, node.orelse)
-        return all(any(binds(item, stores) for item in branch) or _leaves(branch) for branch in branches)
-    if isinstance(node, ast.Match):
-        return all(any(binds(item, stores) for item in case.body) or _leaves(case.body) for case in node.cases)
-    if isinstance(node, (ast.With, ast.AsyncWith, ast.Try)):
-        return any(binds(item, stores) for item in node.body)
-    return False
-
-
-def _leaves(branch: list[ast.stmt]) -> bool:
-    """True for statements that end in `raise`, `return` or `sys.exit()`."""
-    last = branch[-1] if branch else None
-    ends_all = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and last_name(last.value.func) == "exit"
-    return ends_all or isinstance(last, (ast.Raise, ast.Return))
 
 
 _WRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"

@@ -17,6 +17,7 @@ from transplt.program.steps import backward_passes
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
+from transplt.themes.amp.apex_forward import float_of_its_own
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
 from transplt.themes.amp.steps import Step, step_of
 
@@ -96,6 +97,12 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         texts = tuple(dict.fromkeys(text_of(file, step) for step in steps))
         apex.passes.append(Pass(file, call, texts, index if several else None))
     apex.losses = len(passes) if several else 1
+    if level == "O2" and (found := float_of_its_own(program, place.held)) is not None:
+        at, made = found
+        raise Refused(
+            at, made, "the forward pass makes a float32 tensor here, which meets weights of float16 with O2",
+            "give it the dtype of what comes in (dtype=x.dtype), or run transplt with --opt-level O1",
+        )  # fmt: skip
     for file, call in passes:
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):

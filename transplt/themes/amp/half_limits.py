@@ -8,11 +8,14 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.program import enclosing_function
+from transplt.program.cards import puts_on_card
+from transplt.program.files import own_file
+from transplt.program.program import enclosing_function, programs_around
 from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
-from transplt.themes.amp.reading import networks, own_nodes, runs_network
+from transplt.themes.amp.float_only import unsafe_under_autocast
+from transplt.themes.amp.reading import makes_models, networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
-from transplt.themes.amp.shape import Unit
+from transplt.themes.amp.shape import Unit, units_of
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.themes.tunings.values import scripted
 from transplt.trees.expressions import between, method_called
@@ -35,7 +38,24 @@ def constants_of_a_network(work: Work, tree: ast.Module) -> Finds:
     if any(b".backward(" in text for text in texts) and already(work) is None:
         writer = writer_for(work)
         _fit(writer)
+        if writer.found and _all_refused(work):
+            return
         yield from writer.found
+
+
+def _all_refused(work: Work) -> bool:
+    """True when no program that runs this file gets mixed precision, and one is seen to be refused."""
+    refused = False
+    for program in programs_around(work.project, own_file(work)):
+        if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+            refused = True
+            continue
+        trains = [file for file in program.files if b".backward(" in file.source.utf8]
+        units = [unit for file in trains for unit in units_of(program, file)]
+        if not all(unit.problems or unsafe_under_autocast(unit) is not None for unit in units):
+            return False
+        refused = refused or bool(units)
+    return refused
 
 
 def _fit(writer: Writer) -> None:

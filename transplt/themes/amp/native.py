@@ -27,12 +27,13 @@ from transplt.themes.amp.shape import Backward, Problem, Unit, find_units
 from transplt.themes.amp.spelling import Spelling, spelling_of
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.trees.calls import followed_by, parameter_behind
-from transplt.trees.expressions import handed_to, scaled_by
+from transplt.trees.expressions import handed_to, method_called, scaled_by
 from transplt.trees.transform import Transform
 
 fixer = Fixer(__name__, code="NPU741", rank=40, needs=(b".backward(",), theme="amp:native")
 
 CAST = "forward pass and loss under autocast"
+PENALTY = "gradients that enter the loss are worked out in float32"
 _SCALER = "a GradScaler, which lives as long as the optimizer"
 
 
@@ -159,6 +160,10 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, made: list[tuple[Part,
     for region in unit.regions:
         cached = not gradients_off(unit.program, unit.file, region)
         writer.wrap(region, spelling.autocast(region[0], cached=cached), "NPU740", CAST)
+    for penalty in unit.penalties:
+        writer.wrap([penalty.stmt], f'with {spelling.torch}.autocast("npu", enabled=False):', "NPU740", PENALTY)
+        for argument in penalty.half:
+            writer.rewrite(argument, "NPU740", PENALTY, method_called("float"), apart=True)
     scalers = {id(call): scaler for part, scaler in made for call in part.backwards}
     for backward in unit.backwards:
         scaler = scalers.get(id(backward.call), "")

@@ -6,6 +6,7 @@
 - `regions`: neighbouring statements from the forward pass to the loss, which are to stand under autocast; one that
   ends in `criterion(model(x), y).backward()` has the backward pass in its last statement (`inline`);
 - `reads`: statements before which gradients have to be unscaled (clipping, reading of `.grad`), with the optimizer;
+- `penalties`: statements of a region that differentiate for a gradient penalty, in float32 (`penalties.py`);
 - `parts`: what one scaler serves, with the places where it is made and updated (`transplt.themes.amp.parts`);
 - `problems`: why nothing may be written here; a unit with a problem gets nothing at all.
 
@@ -29,7 +30,9 @@ from transplt.syntax.asks import by_place, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.amp.forward import forward_regions, is_compute, with_inline
 from transplt.themes.amp.home import find_home
+from transplt.themes.amp.host_loss import moved_to_host
 from transplt.themes.amp.parts import Part, parts_of
+from transplt.themes.amp.penalties import Penalty, parts, penalties
 from transplt.themes.amp.precision import calls_under, needs_digits
 from transplt.themes.amp.reading import in_functions, made_by_class, networks, own_nodes
 from transplt.themes.amp.steps import (
@@ -75,6 +78,7 @@ class Unit:
     regions: list[list[ast.stmt]] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    penalties: list[Penalty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -178,9 +182,17 @@ def _unit(program: Program, file: File, scope: ast.AST, calls: list[ast.Call]) -
     if any(not problem.scaling for problem in unit.problems):
         return unit
     unit.parts = parts_of(program, file, scope, [item.call for item in unit.backwards], unit.steps)
+    unit.penalties = penalties(program, file, unit.regions, known)
     _check_scaling(unit)
     _check_gradients(unit)
     for region in unit.regions:
+        losses = [item.loss for item in unit.backwards]
+        if (moved := moved_to_host(program, file, region, losses, known)) is not None:
+            _problem(
+                unit, moved, "the loss is worked out on the CPU, and the scaler scales losses of the card",
+                "work the loss out on the card, or take --amp-dtype bfloat16, which needs no scaler",
+                scaling=True,
+            )  # fmt: skip
         if (digits := needs_digits(program, file, region)) is not None:
             _problem(unit, digits[0] or unit.first, digits[1], digits[2])
             return unit
@@ -349,7 +361,9 @@ def _check_gradients(unit: Unit) -> None:
         why = "half-precision products of sparse tensors are not known to work on NPUs"
         _problem(unit, unit.first, why, "leave this training in float32")
     every = [(unit.file, node) for node in _nodes(unit) if isinstance(node, ast.Call)]
-    under = calls_under(unit.program, unit.file, [item for region in unit.regions for item in region])
+    apart = [penalty.stmt for penalty in unit.penalties]
+    nodes = [node for region in unit.regions for node in parts(region) if node not in apart]
+    under = calls_under(unit.program, unit.file, nodes)
     for file, call in [*every, *under]:
         name = file.names.qualified(call.func) or ""
         if name.startswith(_DERIVATIVES):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.program.optimizers import perhaps_missing
 from transplt.program.program import File, Program, enclosing_function
 from transplt.syntax.asks import by_place
 from transplt.themes.tunings.optimizers import Made, Optimizers, optimizers_around
@@ -84,7 +85,7 @@ def _clip(program: Program, file: File, call: ast.Call, found: Optimizers, fused
         return None
     function = enclosing_function(call)
     for slot, every in found.by_slot.items():
-        if set(every) != set(holders):
+        if set(every) != set(holders) or perhaps_missing(program, slot):
             continue
         nodes: list[ast.expr] = [*file.scan.names.get(slot[2], ()), *file.scan.attributes.get(slot[2], ())]
         for node in by_place(nodes):
