@@ -15,7 +15,9 @@ from transplt.text.lexer import lex
 MISSPELT, UNKNOWN, UNUSED = "NPU610", "NPU611", "NPU612"
 #: Prefixes of codes that come from a theme, an analysis or a user's rule, or speak of us: a run without them cannot say
 #: that a comment is in vain. `tests/test_ignore_comments.py` holds this against the sources.
-ON_REQUEST = ("NPU0", "NPU33", "NPU34", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU61", "NPU7", "NPU99")
+ON_REQUEST = (
+    "NPU0", "NPU33", "NPU34", "NPU35", "NPU407", "NPU513", "NPU52", "NPU556", "NPU557", "NPU61", "NPU7", "NPU99",
+)  # fmt: skip
 
 
 class Ignores:
