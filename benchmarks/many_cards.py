@@ -36,7 +36,10 @@ SECONDS = 60
 
 @dataclass
 class Outcome:
-    """What became of a script. `exchange`: by the wrapper or by averaging. `faults`: what is wrong, in sentences."""
+    """What became of a script. `exchange`: by the wrapper or by averaging. `faults`: what is wrong, in sentences.
+
+    `whole`, `fetched`: a finding says that every rank reads all the data, that every rank downloads at once.
+    """
 
     script: Script
     verdict: str
@@ -45,10 +48,12 @@ class Outcome:
     equal: str = "-"
     as_one: str = "-"
     whole: bool = False
+    fetched: bool = False
     faults: list[str] = field(default_factory=list)
 
     def row(self) -> str:
-        said = self.reason or ("every rank reads all the data; " if self.whole else "") + self.script.note
+        words = ("every rank reads all the data" * self.whole, "every rank downloads" * self.fetched, self.script.note)
+        said = self.reason or "; ".join(word for word in words if word)
         cells = (self.script.kind, self.script.name, self.verdict, self.exchange, self.equal, self.as_one, said)
         return "| " + " | ".join(cell or "-" for cell in cells) + " |"
 
@@ -80,7 +85,8 @@ def migrate(script: Script, corpus: Path, place: Path) -> tuple[Path, Outcome]:
         return folder, Outcome(script, "refused", reason=reasons[0])
     if codes & {"NPU330", "NPU331"}:
         return folder, Outcome(script, "left")
-    return folder, Outcome(script, "converted", "averaged" if averages else "wrapper", whole="NPU340" in codes)
+    exchange = "averaged" if averages else "wrapper"
+    return folder, Outcome(script, "converted", exchange, whole="NPU340" in codes, fetched="NPU344" in codes)
 
 
 def run(script: Script, folder: Path, outcome: Outcome) -> None:
@@ -117,7 +123,8 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
     outcome.equal = "yes" if two.stepped else "no step"
     if not two.stepped:
         outcome.faults.append("no optimizer took a step")
-    if several := two.written_by_several():
+    several = two.written_by_several()
+    if several and not outcome.fetched:
         outcome.faults.append(f"written by both ranks: {', '.join(several[:5])}")
     if script.same:
         found = differences(ranks[1, True], ranks[2, True])

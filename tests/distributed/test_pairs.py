@@ -222,6 +222,50 @@ def test_loaders_that_are_left_to_the_user(loader: str) -> None:
     assert b"DistributedSampler(" not in result.data
 
 
+def test_data_of_a_loop_that_calls_a_step_is_left_to_the_user() -> None:
+    step = "def step(x):\n    loss = model(x)\n    loss.backward()\n    optimizer.step()"
+    result = distributed(script(loader="", loop=f"{step}\nfor epoch in range(3):\n    step(dataset)"))
+    assert left(result).count("NPU340") == 1 and b"DistributedSampler" not in result.data
+    assert "NPU340" not in left(distributed(script(loop=f"{step}\nfor x in loader:\n    step(x)")))
+
+
+@pytest.mark.parametrize(
+    ("head", "files"),
+    [
+        ("from steps import *", {}),
+        ("from steps import train", {}),
+        ("from kit import train", {"kit.py": "from steps import train\n"}),
+        ("from kit import learn as train", {"kit.py": "from steps import train as learn\n"}),
+        ("from kit import *", {"kit.py": "from steps import *\n"}),
+        ("from kit import train", {"kit/__init__.py": "from .a import *\n", "kit/a.py": "from steps import *\n"}),
+    ],
+)
+def test_a_function_that_trains_is_found_through_modules_that_pass_it_on(head: str, files: dict[str, str]) -> None:
+    steps = (
+        "def train(model, optimizer, loader):\n    for x in loader:\n        optimizer.zero_grad()\n"
+        "        model(x.cuda()).backward()\n        optimizer.step()\n        print('step')\n"
+    )
+    main = script(head=head, loop="for epoch in range(3):\n    train(model, optimizer, loader)")
+    found = distributed(main, files={"steps.py": steps, **files})
+    assert b"model = DistributedDataParallel(model, " in found.data
+    assert b"sampler=DistributedSampler(dataset)" in found.data
+    other = distributed(steps, path="steps.py", files={"train.py": main, **files})
+    assert b"        if dist.get_rank() == 0:\n            print('step')\n" in other.data
+
+
+def test_a_name_that_the_file_has_itself_is_not_that_of_a_star() -> None:
+    noisy = "def say():\n    print('there')\n"
+    main = script(head="from noisy import *\ndef say():\n    pass", tail="say()")
+    assert b"get_rank" not in distributed(noisy, path="noisy.py", files={"train.py": main}).data
+
+
+def test_what_is_downloaded_before_there_is_a_process_group_is_left_to_the_user() -> None:
+    lines = "with requests.get('http://data') as answer:\n    open('data', 'wb').write(answer.content)"
+    assert left(distributed(script(head=f"import requests\n{lines}"))) == ["NPU344"]
+    later = distributed(script(head=f"import requests\ndef fetch():\n{textwrap.indent(lines, '    ')}\nfetch()"))
+    assert left(later) == [] and b"    dist.barrier()  # rank 0 downloads first\nfetch()\n" in later.data
+
+
 def test_a_loader_that_does_not_train_stays_whole() -> None:
     found = output(script(head="test = DataLoader(net.test, shuffle=False)", tail="for x in test:\n    model(x)"))
     assert "test = DataLoader(net.test, shuffle=False)\n" in found

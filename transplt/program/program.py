@@ -66,7 +66,7 @@ class Program:
     values: dict[Slot, list[Value]] = field(default_factory=dict)
     call_sites: dict[ast.AST, list[tuple[File, ast.Call]]] = field(default_factory=dict)
     entries: dict[Slot, list[tuple[str | int | None, Value]]] = field(default_factory=dict)  # stored under keys
-    paths: dict[str, str] = field(default_factory=dict)  # by module
+    by_module: dict[str, File] = field(default_factory=dict)
 
     # --- names -------------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class Program:
             if len(found[1]) == 1 and found[1][0].kind == "import":
                 known = self.project.canonical(found[1][0].target)
                 module, _, name = known.rpartition(".")
-                return (self.paths[module], "", name) if module in self.paths else None
+                return (self.by_module[module].path, "", name) if module in self.by_module else None
             return (file.path, scope_key(found[0]), node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             cls = self.class_of(file, node.value)
@@ -149,7 +149,9 @@ class Program:
         """The function or class of the program that a name is, without looking at what objects are."""
         if isinstance(func, ast.Name):
             found = file.names.lookup(func.id, file.scan.scope_of(func))
-            if found is None or len(found[1]) != 1:
+            if found is None:
+                return self._by_star(file, func.id)
+            if len(found[1]) != 1:
                 return None
             binding = found[1][0]
             if binding.kind in ("def", "class"):
@@ -168,9 +170,29 @@ class Program:
         return ""
 
     def defined(self, target: str) -> ast.AST | None:
-        name = self.project.canonical(target)
-        found = self.functions.get(name) or self.classes.get(name)
-        return found[1] if found else None
+        """The function or class under a full name, or under one by which a module of the program passes it on."""
+        seen = set[str]()
+        while (name := self.project.canonical(target)) not in seen:
+            seen.add(name)
+            found = self.functions.get(name) or self.classes.get(name)
+            if found is not None:
+                return found[1]
+            module, _, last = name.rpartition(".")
+            file = self.by_module.get(module)
+            if file is None:
+                return None
+            bindings = file.scan.root.bindings.get(last, [])
+            if not bindings:
+                return self._by_star(file, last)
+            if len(bindings) == 1 and bindings[0].kind == "import":
+                target = bindings[0].target
+        return None
+
+    def _by_star(self, file: File, name: str) -> ast.AST | None:
+        """The function or class that `from module import *` brings into a file; the last such line has it."""
+        stars = [] if name.startswith("_") else file.scan.root.stars[::-1]
+        others = (star for star in stars if self.project.canonical(star) != file.module)
+        return next((found for star in others if (found := self.defined(f"{star}.{name}")) is not None), None)
 
     def method(self, cls: str, name: str) -> Function | None:
         """The method of a class of the program, inherited ones included."""
@@ -258,7 +280,7 @@ def program_of(files: list[File], project: ProjectFacts) -> Program:
 
 def _tables(program: Program) -> None:
     for file in program.files:
-        program.paths.setdefault(file.module, file.path)
+        program.by_module.setdefault(file.module, file)
     for file in program.files:
         for node in (*file.scan.functions, *file.scan.classes):
             program.owner[node] = file

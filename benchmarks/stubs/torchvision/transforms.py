@@ -2,7 +2,17 @@
 
 import sys
 
+import numpy as np
 import torch
+
+
+def _tensor(image):
+    """A tensor as it is; an image of the other stub becomes one of values from 0 to 1."""
+    if isinstance(image, torch.Tensor):
+        return image
+    points = np.ascontiguousarray(np.asarray(image))
+    points = points[..., None] if points.ndim == 2 else points
+    return torch.from_numpy(points).permute(2, 0, 1).float() / 255
 
 
 class Compose:
@@ -10,6 +20,7 @@ class Compose:
         self.transforms = transforms
 
     def __call__(self, image):
+        image = _tensor(image)
         for each in self.transforms:
             image = each(image)
         return image
@@ -20,7 +31,7 @@ class _Same:
         pass
 
     def __call__(self, image):
-        return image
+        return _tensor(image)
 
 
 ToTensor = ToPILImage = RandomHorizontalFlip = ColorJitter = RandomRotation = Grayscale = Pad = _Same
@@ -42,7 +53,7 @@ class Normalize:
         self.mean, self.std = (torch.tensor(each).view(-1, 1, 1) for each in (mean, std))
 
     def __call__(self, image):
-        return (image - self.mean) / self.std
+        return (image - self.mean.to(image.device)) / self.std.to(image.device)
 
 
 class Lambda:
@@ -58,7 +69,7 @@ class InterpolationMode:
 
 
 class functional:
-    to_tensor = staticmethod(lambda image: image)
+    to_tensor = staticmethod(_tensor)
     resize = staticmethod(lambda image, size, *args: Resize(size)(image))
 
 

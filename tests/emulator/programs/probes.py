@@ -118,6 +118,7 @@ def set_device():
     try:
         assert torch.npu.current_device() == 1
         assert torch.ones(2).npu().device.index == 1
+        assert torch.ones(2).npu().new_tensor([1.0]).device.index == 1
         assert torch.ones(2).to("npu").device.index == 1
         assert torch.zeros(2, device="npu").device.index == 1
         assert torch.tensor([1], device="npu").device.index == 1

@@ -7,7 +7,7 @@ import ast
 from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
 from transplt.program.program import LOADERS, File, Program, Value, text_of
-from transplt.program.training import Loader, Loop, Training
+from transplt.program.training import Loader, Loop, Training, loops_around
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
@@ -80,16 +80,18 @@ def _whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
 
 
 def _no_loader(bench: Bench) -> None:
-    for file, call in bench.training.backwards:
-        loop = next((node for node in chain(call) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))), None)
-        if file is bench.file and loop is not None:
+    """One word about data that no loader reads: at the loop of the first backward pass, or at one that calls it."""
+    training = bench.training
+    loops = [(file, loop) for file, call in training.backwards for loop in loops_around(call)[:1]]
+    # Where a function takes one step, what calls it goes over the data.
+    for file, loop in (loops or training.regions)[:1]:
+        if file is bench.file:
             _whole(
                 bench,
                 loop_head(loop),
                 "the data of this loop comes from no DataLoader in sight",
                 "take a share on each rank: data[dist.get_rank()::dist.get_world_size()], of one length on all ranks",
             )
-            return
 
 
 def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:

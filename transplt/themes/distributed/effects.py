@@ -262,6 +262,13 @@ class Effects:
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)
+            elif fetches(bench.file, call) and self._runs_before_start(call):
+                bench.left(
+                    call,
+                    "every rank downloads this at once, and there is no process group yet",
+                    "download it before the run, or below init_process_group, rank 0 first",
+                    code="NPU344",
+                )
             elif fetches(bench.file, call) and self.runs_after_start(call):
                 bench.left(
                     call,
@@ -295,9 +302,13 @@ class Effects:
             bench.before(run[0], before, _CODE, "rank 0 downloads first")
             bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
 
-
     def _is_download(self, call: ast.Call) -> bool:
         return _downloads(call) or self.bench.program.callee(self.bench.file, call) in self.fetching
+
+    def _runs_before_start(self, call: ast.Call) -> bool:
+        start = self.bench.start
+        at_hand = self.bench.file is start.file and enclosing_function(call) is start.function
+        return at_hand and not self.runs_after_start(call)
 
 
 def _fetching(bench: Bench) -> set[ast.AST]:

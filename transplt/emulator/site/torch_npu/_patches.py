@@ -117,6 +117,18 @@ def _patch_factories() -> None:
 
     for name in ("tensor", "as_tensor", "asarray"):
         _builtin(resolving(getattr(torch, name)), name)
+    made: Any = torch.Tensor.new_tensor
+
+    @functools.wraps(made)
+    def new_tensor(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.device.type == "npu" and kwargs.get("device") is None:
+            kwargs["device"] = self.device
+        elif kwargs.get("device") is not None:
+            kwargs["device"] = resolve(kwargs["device"])
+        return made(self, *args, **kwargs)
+
+    tensor: Any = torch.Tensor
+    tensor.new_tensor = new_tensor
 
 
 def _patch_pinning() -> None:

@@ -1,0 +1,3 @@
+"""The one switch of this module that scripts set."""
+
+LOAD_TRUNCATED_IMAGES = False

@@ -1,0 +1,1 @@
+"""The one part of six that scripts take."""
