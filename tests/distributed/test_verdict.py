@@ -260,6 +260,14 @@ def test_parameters_that_are_changed_by_hand() -> None:
     assert "by hand" in refused(textwrap.dedent(source))
 
 
+@pytest.mark.parametrize(("device", "whole"), [('torch.device("cpu")', True), ("net.device", False)])
+def test_a_part_that_is_given_the_cpu(device: str, whole: bool) -> None:
+    head = "class Net(torch.nn.Module):\n    def __init__(self, card, loss_device):\n        super().__init__()\n"
+    source = script(head=f"{head}loss_device = {device}", model="model = Net(net.card, loss_device).cuda()")
+    found = distributed(source.replace("model(x).backward()", "model(x).backward(); optimizer.step()"))
+    assert (b"init_process_group" not in found.data) is whole
+
+
 # --- what acts is no effect of rank 0 alone --------------------------------------------------------------------------
 
 

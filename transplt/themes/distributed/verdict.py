@@ -22,8 +22,9 @@ from transplt.program.optimized import given_to
 from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
+from transplt.program.values import values_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
-from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
+from transplt.syntax.asks import by_place, call_of, keyword_of, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
 
@@ -58,7 +59,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     steps = find_steps(models.program)
     varying = _varying(models, steps)
     refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
-    refusals += _by_hand(models, steps)
+    refusals += [*_by_hand(models, steps), *_on_host(models)]
     why = _why_averaging(models, wraps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
@@ -213,6 +214,24 @@ def _beside_optimizers(models: Models) -> Iterator[Refusal]:
                     "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
                 )
                 return
+
+
+def _on_host(models: Models) -> Iterator[Refusal]:
+    """A model that is given the CPU as a device of its own: HCCL exchanges nothing that lies there."""
+    for file in models.program.files:
+        for call in by_place(file.scan.calls):
+            if not isinstance(models.program.callee(file, call), ast.ClassDef):
+                continue
+            for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                held = values_of(models.program, file, argument) if isinstance(argument, ast.Name) else []
+                if held and all(_is_host(at, value) for at, value in held):
+                    why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
+                    yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
+
+
+def _is_host(file: File, node: ast.expr) -> bool:
+    made = isinstance(node, ast.Call) and file.names.qualified(node.func) == "torch.device" and bool(node.args)
+    return isinstance(node, ast.Call) and made and string_of(node.args[0]) == "cpu"
 
 
 def _targets(models: Models, why: str) -> Iterator[Refusal]:
