@@ -306,7 +306,7 @@ LONG = "q" * 4000
         ("config", LONG),
         ("rules", "validate", LONG),
         ("explain", LONG),
-        ("run", LONG),
+        pytest.param(("run", LONG), marks=pytest.mark.torch),
     ],
 )
 def test_a_path_that_no_file_can_have(
