@@ -41,7 +41,7 @@ def migrated(folder: Path, edited: dict[str, list[int]], torch: str = "2.13") ->
     (folder / ".transplt").mkdir()
     files = {name: {"sha256": "", "edited_lines": lines} for name, lines in edited.items()}
     (folder / ".transplt" / "manifest.json").write_text(
-        json.dumps({"tool": "transplt", "torch": torch, "files": files})
+        json.dumps({"tool": "transplt", "format": 1, "torch": torch, "files": files, "reports": {}})
     )
 
 
