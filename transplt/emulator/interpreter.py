@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -47,7 +48,9 @@ def _installed(python: str) -> str | None:
         except metadata.PackageNotFoundError:
             return None
     try:
-        asked = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, check=False)
+        # From 3.13 on Python itself imports modules from there for `-c`, before any line of ours runs.
+        safe = {**os.environ, "PYTHONSAFEPATH": "1"}
+        asked = subprocess.run([python, "-c", _ASK], env=safe, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"the interpreter {python} cannot be started: {error.strerror}.") from error
     return asked.stdout.strip() or None
