@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 
 from transplt.program.program import File, Program
-from transplt.syntax.asks import call_of, last_name, string_of
+from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
+from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, chain, parent
 
 #: Words of a program that puts something on a card; DataParallel does so by itself.
@@ -56,6 +57,14 @@ def tries_torch_npu(scan: Scan) -> bool:
         for node in scan.imports
         if isinstance(node, ast.Import)
     )
+
+
+def is_cpu_device(names: Names, node: ast.expr) -> bool:
+    """True for `torch.device("cpu")` in each of its spellings: `type=`, `device=`, `"cpu:0"`."""
+    if not isinstance(node, ast.Call) or names.qualified(node.func) != "torch.device":
+        return False
+    given = node.args[0] if node.args else keyword_of(node, "type") or keyword_of(node, "device")
+    return (string_of(given) or "").partition(":")[0] == "cpu"
 
 
 # --- read off the code of a whole program -----------------------------------------------------------------------------

@@ -6,8 +6,9 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from transplt.program.program import File, Program, Slot, Value, scope_key
+from transplt.program.program import File, Program, Slot, Value
 from transplt.program.training import Training
+from transplt.program.values import parameter_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
@@ -140,7 +141,7 @@ def _origins(program: Program, slot: Slot, seen: set[Slot]) -> list[Slot]:
             if above is None or above == slot:
                 return [slot]
             given.append(above)
-        elif slot[0] != "self" and _is_parameter(program, slot):
+        elif slot[0] != "self" and parameter_of(program, slot) is not None:
             return [slot]  # made where it is handed over: it has no other name
     if not given:
         return [slot]
@@ -148,16 +149,6 @@ def _origins(program: Program, slot: Slot, seen: set[Slot]) -> list[Slot]:
     if any(not isinstance(value.node, (ast.Name, ast.Attribute)) for value in program.values.get(slot, ())):
         return [slot]
     return [origin for item in given for origin in _origins(program, item, seen)]
-
-
-def _is_parameter(program: Program, slot: Slot) -> bool:
-    file = next((file for file in program.files if file.path == slot[0]), None)
-    if file is None:
-        return False
-    for scope in file.scan.scopes.values():
-        if scope_key(scope) == slot[1]:
-            return any(binding.kind == "param" for binding in scope.bindings.get(slot[2], ()))
-    return False
 
 
 def _spread(models: Models, origin: Slot) -> None:

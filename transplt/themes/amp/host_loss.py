@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.cards import is_cpu_device
 from transplt.program.program import File, Program
 from transplt.program.values import values_of
+from transplt.syntax.asks import string_of
 from transplt.themes.amp.forward import is_compute
 from transplt.themes.amp.reading import own_nodes, reads, writes
 
@@ -51,10 +53,4 @@ def _to_host(program: Program, file: File, call: ast.Call) -> bool:
     if call.func.attr != "to" or not call.args:
         return False
     held = values_of(program, file, call.args[0])
-    return bool(held) and all(_is_host(at, value) for at, value in held)
-
-
-def _is_host(file: File, node: ast.expr) -> bool:
-    if isinstance(node, ast.Call) and file.names.qualified(node.func) == "torch.device" and node.args:
-        node = node.args[0]
-    return isinstance(node, ast.Constant) and node.value == "cpu"
+    return bool(held) and all(string_of(value) == "cpu" or is_cpu_device(at.names, value) for at, value in held)

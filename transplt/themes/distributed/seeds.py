@@ -7,7 +7,7 @@ import ast
 from transplt.program.program import Program, enclosing_function
 from transplt.syntax.scan import chain
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.draws import SEEDS
+from transplt.themes.distributed.draws import seeded
 
 _OTHERS = {"numpy": frozenset({"numpy.random.seed"}), "random": frozenset({"random.seed"})}
 _SPLITS = (".random_split", ".train_test_split")
@@ -26,8 +26,8 @@ def unseeded(bench: Bench) -> list[str]:
     }
     if b"train_test_split" in b"".join(file.source.utf8 for file in program.files):
         drawn.add("numpy")  # what scikit-learn draws from
-    found = [] if _seeded(program, SEEDS) else ["torch"]
-    return found + [name for name in sorted(drawn) if not _seeded(program, _OTHERS[name])]
+    found = [] if seeded(program) else ["torch"]
+    return found + [name for name in sorted(drawn) if not seeded(program, _OTHERS[name])]
 
 
 def shared_seed(bench: Bench) -> list[str]:
@@ -58,14 +58,10 @@ def _splits(program: Program) -> bool:
     return False
 
 
-def _seeded(program: Program, names: frozenset[str]) -> bool:
-    return any(file.names.qualified(call.func) in names for file in program.files for call in file.scan.calls)
-
-
 def write_own_draws(bench: Bench) -> None:
     """Dropout and augmentation differ between ranks; models, splits and synthetic data were drawn alike before."""
     program, training = bench.program, bench.training
-    if not _seeded(program, SEEDS) and not unseeded(bench):
+    if not seeded(program) and not unseeded(bench):
         return
     loops = [(file, loop) for file, loop, loaders in training.loops if loaders] or training.regions
     if not loops:

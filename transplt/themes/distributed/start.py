@@ -10,7 +10,7 @@ from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached import reached_functions
 from transplt.syntax.asks import is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
-from transplt.themes.distributed.draws import DRAWS, SEEDS
+from transplt.themes.distributed.draws import DRAWS, seeded
 from transplt.themes.distributed.once import happens_once, opens_to_write
 
 _TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
@@ -133,9 +133,7 @@ class _Touching:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.known: dict[ast.AST, bool] = {}
-        self.seeded = any(
-            file.names.qualified(call.func) in SEEDS for file in program.files for call in file.scan.calls
-        )
+        self.seeded = seeded(program)
 
     def any(self, file: File, node: ast.AST) -> bool:
         pending = [node]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from transplt.program.optimizers import Step
 from transplt.program.program import File, Function, Slot, enclosing_function
-from transplt.program.training import Loop, Training
+from transplt.program.training import Loop, Training, loops_around
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.draws import DRAWS
@@ -263,7 +263,7 @@ class Varying:
             return False
         for inner in ast.walk(node):
             if isinstance(inner, (ast.Break, ast.Continue)):
-                loop = _loop_of(inner)
+                loop = next(iter(loops_around(inner)), None)
                 if loop is not None and loop not in ast.walk(node) and self._together(file, loop.body):
                     return True
             elif isinstance(inner, ast.Return) and (function := enclosing_function(node)) is not None:
@@ -341,15 +341,6 @@ def _run_in(training: Training) -> set[ast.AST]:
     return found
 
 
-def _loop_of(node: ast.AST) -> Loop | None:
-    for above in chain(node):
-        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
-            return above
-        if isinstance(above, FUNCTIONS):
-            return None
-    return None
-
-
 def _goes_on(handler: ast.ExceptHandler) -> bool:
     """True for a handler behind which the program goes on to train."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
@@ -363,4 +354,4 @@ def _goes_on(handler: ast.ExceptHandler) -> bool:
         return False
     above = parent(handler)
     behind = block_of(above)[block_of(above).index(above) + 1 :] if isinstance(above, ast.stmt) else []
-    return bool(behind) or _loop_of(handler) is not None
+    return bool(behind) or bool(loops_around(handler))

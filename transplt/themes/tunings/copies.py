@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.cards import is_cpu_device
 from transplt.program.program import File
-from transplt.syntax.asks import by_place, keyword_of, last_name, string_of
+from transplt.syntax.asks import by_place, keyword_of, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain, parent, statement
 
@@ -103,15 +104,9 @@ def is_device(names: Names, given: ast.expr) -> bool:
     if isinstance(given, ast.Constant):
         return isinstance(given.value, str) and given.value.partition(":")[0] in ("cuda", "npu")
     if isinstance(given, ast.Call):
-        return names.qualified(given.func) == "torch.device" and not _names_cpu(given)
+        return names.qualified(given.func) == "torch.device" and not is_cpu_device(names, given)
     last = last_name(given).lower()
     return any(word in last for word in _DEVICE_WORDS)
-
-
-def _names_cpu(call: ast.Call) -> bool:
-    """True for `torch.device("cpu")` in each of its spellings: `type=`, `device=`, `"cpu:0"`."""
-    given = call.args[0] if call.args else keyword_of(call, "type") or keyword_of(call, "device")
-    return (string_of(given) or "").partition(":")[0] == "cpu"
 
 
 def _stored(node: ast.AST) -> bool:
