@@ -72,13 +72,7 @@ def write_devices(bench: Bench) -> None:
     """Take out what chooses the card of the whole process."""
     for call in bench.file.scan.calls:
         if bench.file.names.qualified(call.func) == "torch.cuda.set_device":
-            node = statement(call)
-            if isinstance(node, ast.Expr) and node.value is call:
-                _remove(bench, node, "the start sets the card of the rank")
-            else:
-                bench.left(
-                    call, "every rank would use one card here", "take it out: the start sets the card", code="NPU335"
-                )
+            _remove(bench, statement(call), "the start sets the card of the rank")
     for subscript in bench.file.scan.subscripts:
         if not isinstance(subscript.ctx, ast.Store) or not isinstance(subscript.slice, ast.Constant):
             continue

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.program.acting import acts
 from transplt.program.files import names_and_attributes
-from transplt.program.program import enclosing_function, text_of
+from transplt.program.program import enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.syntax.asks import begins, block_of, by_place, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -135,7 +135,6 @@ class Effects:
             )
             return
         self._hoist(run)
-        self._run_bare(run)
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.rank_0
@@ -167,14 +166,6 @@ class Effects:
             bench.before(run[0], [f"{name} = {text}"], _CODE, "all ranks do this, rank 0 alone shows it")
             bench.rewrite(argument, _CODE, "what all ranks have done", name)
             self.averaged.add(id(run[0]))
-
-    def _run_bare(self, run: list[ast.stmt]) -> None:
-        """A wrapped model that runs in one process would wait for the others: the bare one runs there."""
-        for node in run:
-            for call in ast.walk(node):
-                if isinstance(call, ast.Call) and self.bench.models.origin(self.bench.file, call.func) is not None:
-                    text = f"{text_of(self.bench.file, call.func)}.module"
-                    self.bench.change(call.func, "NPU337", f"{text}: it runs in one process only", text)
 
     # --- one theme each ----------------------------------------------------------------------------------------------
 

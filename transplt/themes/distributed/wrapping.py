@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.models import is_optimizer
-from transplt.program.wraps import DATA_PARALLEL, Wrap, buffers_apart, early_uses
+from transplt.program.wraps import DATA_PARALLEL, Wrap, buffers_apart
 from transplt.syntax.asks import block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bare import write_bare, write_renewed
@@ -82,17 +82,10 @@ def _prints(node: ast.stmt) -> bool:
 
 def write_models(bench: Bench) -> None:
     """The wrapper of each model, the bare model where that is meant, and what cannot be seen of them."""
-    own, models, training, wraps = bench.file, bench.models, bench.training, bench.wraps
+    own, training, wraps = bench.file, bench.training, bench.wraps
     for wrap in wraps.values():
         if wrap.file is own:
             _write_wrap(bench, wrap)
-            for call in early_uses(models, wrap):
-                bench.left(
-                    call,
-                    f"this uses {wrap.name} before it is wrapped, and what it calls expects the wrapper",
-                    f"move it below `{wrap.name} = DistributedDataParallel(...)`, or drop `.module` in what it calls",
-                    code="NPU338",
-                )
     write_bare(bench)
     for wrap in wraps.values():
         write_renewed(bench, wrap)
@@ -105,14 +98,6 @@ def write_models(bench: Bench) -> None:
             "name the variable with -t, or wrap it: model = DistributedDataParallel(model, device_ids=[...])",
             code="NPU338",
         )
-    for origin in models.origins:
-        if origin not in wraps and origin[0] in (own.path, "self") and file is own:
-            bench.left(
-                call,
-                f"the place where {origin[2]} has to be wrapped cannot be seen",
-                f"{origin[2]} = DistributedDataParallel({origin[2]}, device_ids=[torch.npu.current_device()])",
-                code="NPU338",
-            )
     remark_rates(bench)
 
 
