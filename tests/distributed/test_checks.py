@@ -52,6 +52,11 @@ def said(body: str, files: dict[str, str] | None = None) -> list[str]:
         "x = dist.get_rank() if dist.is_initialized() else 0",
         "for x in y:\n    if not sharded and rank != 0:\n        continue\n    if sharded:\n        dist.barrier()",
         "w = SummaryWriter() if dist.get_rank() == 0 else None",
+        'if os.environ.get("RANK", "0") == "0":\n    print(x)',
+        'if os.environ.get("RANK", "-1") != "-1":\n    dist.barrier()',
+        'if int(os.environ.get("RANK", -1)) != -1:\n    dist.barrier()',
+        'if os.environ.get("LOCAL_RANK"):\n    dist.barrier()',
+        'if os.environ["WORLD_SIZE"] != "1":\n    dist.barrier()',
     ],
 )
 def test_what_every_rank_reaches(body: str) -> None:
@@ -66,6 +71,9 @@ def test_what_every_rank_reaches(body: str) -> None:
         ("if a and is_main_process():\n    dist.barrier()", NOT_ALL + "barrier()"),
         ("if rank == 0:\n    pass\nelse:\n    dist.barrier()", NOT_ALL + "barrier()"),
         ("for x in y:\n    if rank:\n        continue\n    dist.barrier()", NOT_ALL + "barrier()"),
+        ('if os.environ.get("RANK", "0") == "0":\n    dist.barrier()', NOT_ALL + "barrier()"),
+        ('if os.environ["LOCAL_RANK"] == "0":\n    dist.barrier()', NOT_ALL + "barrier()"),
+        ('if int(os.getenv("RANK", 0)) == 0:\n    dist.barrier()', NOT_ALL + "barrier()"),
         ("y = dist.all_reduce(x) if rank == 0 else 0", NOT_ALL + "all_reduce()"),
         ("rank == 0 and dist.barrier()", NOT_ALL + "barrier()"),
         ("if rank == 0:\n    loss.backward()", "a training step that not every rank reaches: backward()"),

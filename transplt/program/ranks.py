@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.program import File, Program
-from transplt.syntax.asks import begins, last_name
+from transplt.syntax.asks import begins, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS
 
 #: Functions of torch.distributed in which every process waits for the others. A `group` may be one of those that call.
@@ -17,6 +17,8 @@ _COLLECTIVES = frozenset(
     "monitored_barrier new_group reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list".split()
 )
 _RANKS = frozenset({"rank", "local_rank", "global_rank", "get_rank", "get_local_rank", "get_global_rank"})
+#: Variables in which torchrun gives a process its rank.
+_VARIABLES = ("RANK", "LOCAL_RANK")
 _FIRST = frozenset(
     "is_main_process is_main is_master is_master_process is_rank_0 is_rank0 is_rank_zero main_process master_process "
     "rank_0 rank_zero".split()
@@ -52,14 +54,24 @@ def divides(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return divides(test.operand)
     if isinstance(test, ast.Compare):
-        return any(_is_rank(side) for side in (test.left, *test.comparators)) and not _alike(test)
+        sides = (test.left, *test.comparators)
+        return any(_is_rank(side) or _is_variable(side) for side in sides) and not _alike(test)
     return _is_rank(test) or last_name(test.func if isinstance(test, ast.Call) else test) in _FIRST
 
 
 def _is_rank(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_rank(node.left)
+    if isinstance(node, ast.Call) and last_name(node.func) == "int" and node.args:
+        return _is_rank(node.args[0]) or _is_variable(node.args[0])
     return last_name(node.func if isinstance(node, ast.Call) else node) in _RANKS
+
+
+def _is_variable(node: ast.expr) -> bool:
+    """True for `os.environ["RANK"]`, `os.environ.get("RANK", "0")` and the like: a text, which is never false."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in ("get", "getenv") and bool(node.args) and string_of(node.args[0]) in _VARIABLES
+    return isinstance(node, ast.Subscript) and string_of(node.slice) in _VARIABLES
 
 
 def _alike(test: ast.Compare) -> bool:
@@ -70,7 +82,7 @@ def _alike(test: ast.Compare) -> bool:
         value = ast.literal_eval(other)
     except (ValueError, SyntaxError, TypeError, RecursionError):
         return False
-    return value == -1 or value is None or (value == 0 and isinstance(op, (ast.GtE, ast.Lt)))
+    return value in (-1, "-1", "") or value is None or (value == 0 and isinstance(op, (ast.GtE, ast.Lt)))
 
 
 def divided(program: Program, *, training: bool = False) -> list[Divided]:
