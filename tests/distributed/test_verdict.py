@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from tests.distributed.test_pairs import distributed, left, output, script
+from transplt.program import passes
 
 WRAPPED = "= DistributedDataParallel("
 AVERAGED = "average_gradients(optimizer)"
@@ -164,6 +165,12 @@ def test_a_layer_that_a_forward_pass_may_leave_out(body: str, unused: bool) -> N
     source = script(head=MODEL.format(body=body), model="model = Net().cuda()")
     found = output(source.replace("model(x).backward()", "model(x).backward(); optimizer.step()"))
     assert WRAPPED in found and ("find_unused_parameters=True" in found) is unused
+
+
+def test_a_program_too_long_to_follow_is_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "_MOST_VISITS", 5)
+    found = output(script(loop=loop("model(x).backward()\noptimizer.step()")))
+    assert AVERAGED in found and WRAPPED not in found
 
 
 # --- programs that are left whole ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.cards import on_card
+from transplt.program.cards import is_cpu_device, on_card
 from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
@@ -60,7 +60,8 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     varying = _varying(models, steps)
     refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
     refusals += [*_by_hand(models, steps), *_on_host(models)]
-    why = _why_averaging(models, wraps)
+    passes = find_passes(models)
+    why = _why_averaging(models, wraps, passes)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
@@ -71,7 +72,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
         refusals += _targets(models, why)
     if why:
         refusals += [*_data_parallel(models, why), *_beside_optimizers(models)]
-    return Verdict(refusals, why, steps, varying, _unused(models, find_passes(models)) if not why else frozenset())
+    return Verdict(refusals, why, steps, varying, frozenset() if why else _unused(models, passes))
 
 
 def _varying(models: Models, steps: list[Step]) -> Varying:
@@ -224,14 +225,9 @@ def _on_host(models: Models) -> Iterator[Refusal]:
                 continue
             for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
                 held = values_of(models.program, file, argument) if isinstance(argument, ast.Name) else []
-                if held and all(_is_host(at, value) for at, value in held):
+                if held and all(is_cpu_device(at.names, value) for at, value in held):
                     why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
                     yield Refusal(file, call, why, "put all of it on the card, and run transplt again")
-
-
-def _is_host(file: File, node: ast.expr) -> bool:
-    made = isinstance(node, ast.Call) and file.names.qualified(node.func) == "torch.device" and bool(node.args)
-    return isinstance(node, ast.Call) and made and string_of(node.args[0]) == "cpu"
 
 
 def _targets(models: Models, why: str) -> Iterator[Refusal]:
@@ -265,7 +261,7 @@ def runs_elsewhere(program: Program, file: File) -> bool:
 # --- how gradients are exchanged -------------------------------------------------------------------------------------
 
 
-def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
+def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> str:
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
     if not models.origins:
@@ -294,7 +290,8 @@ def _why_averaging(models: Models, wraps: dict[Slot, Wrap]) -> str:
         apart = next((slot for slot in given.origins if slot not in models.origins), None)
         if apart is not None:
             return f"{apart[2]} has an optimizer"
-    passes = find_passes(models)
+    if not passes.complete:
+        return "the program is too long to follow all of its forward and backward passes"
     for origin in models.origins:
         name = spelled(origin)
         if origin in passes.around:
