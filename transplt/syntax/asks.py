@@ -146,6 +146,17 @@ def has_main_guard(tree: ast.Module) -> bool:
     return any(is_main_guard(node) for node in tree.body)
 
 
+def first_code(tree: ast.Module, below: ast.AST | None = None) -> ast.stmt:
+    """The first statement of a file that is neither an import nor a setting of one; of those below another one."""
+    body = tree.body
+    for node in body[body.index(below) + 1 :] if isinstance(below, ast.stmt) else body:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return node
+        if any(isinstance(inner, ast.Call) for inner in ast.walk(node)) and not isinstance(node, ast.Try):
+            return node
+    return body[-1]
+
+
 def block_of(node: ast.stmt) -> list[ast.stmt]:
     """The statements among which one stands."""
     return place_in_block(node)[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from transplt.codemods.data_parallel import one_card_name
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.parting import indent_of
@@ -22,7 +23,7 @@ from transplt.program.steps import backward_passes
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
@@ -259,9 +260,21 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
     _wrap_behind(writer, place)
     for item in place.moved:
-        text = place.file.source.slice(*place.file.source.extent(item))
+        text = _as_renamed(writer.work, item)
         writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)
         writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim_from=0)
+
+
+def _as_renamed(work: Work, item: ast.stmt) -> str:
+    """The text of a wrapping statement, with the names that its wrappers have now."""
+    start, end = work.source.extent(item)
+    parts, at = [], start
+    for call in by_place([node for node in ast.walk(item) if isinstance(node, ast.Call)]):
+        first, last = work.source.extent(call.func)
+        if first >= at:
+            parts += [work.source.slice(at, first), one_card_name(work, call.func)]
+            at = last
+    return "".join(parts) + work.source.slice(at, end)
 
 
 def _wrap_behind(writer: Writer, place: Initialization) -> None:
