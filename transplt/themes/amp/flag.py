@@ -18,7 +18,7 @@ from transplt.program.program import File, Program, enclosing_function, programs
 from transplt.program.reached import reached_functions
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
-from transplt.syntax.asks import begins, block_of
+from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_program import Apex, read_apex
 from transplt.themes.amp.float_only import unsafe_under_autocast
@@ -43,12 +43,19 @@ class Flag:
     before: ast.stmt
     quote: str
 
-    @property
-    def line(self) -> str:
-        """The statement that goes in."""
+    def lines(self, settings: Settings | None = None) -> list[str]:
+        """The statements that go in; with the settings of apex its level and its scale, too."""
         words = (OPTION, "store_true", "mixed precision on the NPU")
         option, action, text = (f"{self.quote}{word}{self.quote}" for word in words)
-        return f"{self.parser}.add_argument({option}, action={action}, help={text})"
+        found = [f"{self.parser}.add_argument({option}, action={action}, help={text})"]
+        if settings is not None:
+            for option, value, text in (
+                ("--opt-level", settings.opt_level, "O1 or O2 of apex"),
+                ("--loss-scale", str(settings.loss_scale), "a number, or dynamic"),
+            ):
+                option, value, text = (f"{self.quote}{word}{self.quote}" for word in (option, value, text))
+                found.append(f"{self.parser}.add_argument({option}, default={value}, help={text})")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,21 @@ def find_flag(program: Program) -> Flag | NoFlag:
     if not isinstance(call.func.value, (ast.Name, ast.Attribute)):
         return NoFlag("the parser has no name", file, call)
     return _place(program, file, call, call.func.value)
+
+
+def level_is_an_option(project: ProjectFacts, file: File) -> bool:
+    """True when the programs that run a file have room for options with the level and the scale of apex."""
+    return all(
+        not any(_has_option(call, {"opt-level", "opt_level", "loss-scale", "loss_scale"}) for call in each.scan.calls)
+        for program in programs_around(project, file)
+        for each in program.files
+    )
+
+
+def _has_option(call: ast.Call, names: set[str]) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "dest")]
+    texts = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return last_name(call.func) == "add_argument" and any(text.lstrip("-") in names for text in texts)
 
 
 def value_at(program: Program, flag: Flag, file: File, node: ast.AST) -> str:
@@ -176,11 +198,14 @@ def script_gets_an_option(work: Work, tree: ast.Module) -> Finds:
         flag = find_flag(program)
         if isinstance(flag, Flag) and flag.file is own and _follows(program, flag, work.settings):
             node = flag.after or flag.before
+            apex = read_apex(program, work.settings.opt_level) if work.settings.amp == "apex" else None
+            levels = isinstance(apex, Apex) and level_is_an_option(work.project, apex.place.file)
+            lines = flag.lines(work.settings if levels else None)
             message = f"the script gets an option {OPTION}"
             if flag.after is not None:
-                writer.after(node, [flag.line], fixer.code, message)
+                writer.after(node, lines, fixer.code, message)
             else:
-                writer.before(node, [flag.line], fixer.code, message)
+                writer.before(node, lines, fixer.code, message)
             yield from writer.found
             return
 
