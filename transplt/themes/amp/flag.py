@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.program.files import own_file
-from transplt.program.program import File, Program, enclosing_function, programs_around, text_of
+from transplt.program.program import File, Program, Slot, enclosing_function, programs_around, text_of
 from transplt.program.reached import reached_functions
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
@@ -121,20 +121,12 @@ def value_at(program: Program, flag: Flag, file: File, node: ast.AST) -> str:
 
 
 def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag | NoFlag:
-    """Below the last `parser.add_argument(...)` of the block that parses, else above the parsing."""
+    """Below the last `parser.add_argument(...)` of the block that parses, or of the module; else above the parsing."""
     stored = statement(call)
-    block = block_of(stored)
     slot = program.slot(file, base)
-    options = [
-        item
-        for item in block
-        if isinstance(item, ast.Expr)
-        and isinstance(item.value, ast.Call)
-        and isinstance(item.value.func, ast.Attribute)
-        and item.value.func.attr == "add_argument"
-        and program.slot(file, item.value.func.value) == slot
-        and begins(item) < begins(stored)
-    ]
+    options = _options_in(program, file, block_of(stored), slot, stored)
+    if not options and enclosing_function(call) is not None:
+        options = _options_in(program, file, file.scan.tree.body, slot, None)
     quote = '"'
     if options:
         value = options[-1].value
@@ -146,6 +138,22 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
     if not can_part(file.source, options[-1] if options else stored):
         return NoFlag("the statements of the parser's line cannot be put on lines of their own", file, call)
     return Flag(file, text_of(file, base), options[-1] if options else None, stored, quote)
+
+
+def _options_in(
+    program: Program, file: File, block: list[ast.stmt], slot: Slot | None, above: ast.stmt | None
+) -> list[ast.Expr]:
+    """The `parser.add_argument(...)` statements of a block, those above a statement only."""
+    return [
+        item
+        for item in block
+        if isinstance(item, ast.Expr)
+        and isinstance(item.value, ast.Call)
+        and isinstance(item.value.func, ast.Attribute)
+        and item.value.func.attr == "add_argument"
+        and program.slot(file, item.value.func.value) == slot
+        and (above is None or begins(item) < begins(above))
+    ]
 
 
 def _taken(call: ast.Call) -> str:
