@@ -157,7 +157,8 @@ def _build(folder: str) -> Group:
 def _offered(finding: Finding) -> Group:
     if finding.level is Level.SAFE:
         title = "Let transplt make the edits that it is sure of: transplt check --fix"
-        return Group(title, "safe edits", "", "first step")
+        how = "run it with --fix in a repository that git can restore, or migrate the project"
+        return Group(title, "safe edits", "", "first step", how)
     page = _page(finding.code)
     title = f"Decide about edits that --unsafe-fixes makes: {page.title}"
     return Group(title, finding.code, "", page.blocks)
