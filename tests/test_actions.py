@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from tests.test_reports import result_of
+from transplt import migrate_source
 from transplt.actions.action import Action
 from transplt.actions.actions import MOST, actions_of, total_hours
 from transplt.actions.kernels import home_of, plain_name
@@ -129,7 +130,7 @@ def test_one_c_file_is_no_year_of_work() -> None:
     found = [line_of("ops/src/corr_kernel.cu", line, "NPU806", f"cudaCall{line}") for line in range(1, 304)]
     (action,) = actions_of(found)
     assert action.title == "Replace the CUDA kernel corr (ops), or rewrite it for the NPU"
-    assert (action.blocks, action.count, len(action.places), action.hours) == ("import", 303, 1, 8.0)
+    assert (action.blocks, action.count, len(action.places), action.hours) == ("first step", 303, 1, 8.0)
 
 
 def test_sources_build_and_import_of_an_extension_are_one_action() -> None:
@@ -141,6 +142,22 @@ def test_sources_build_and_import_of_an_extension_are_one_action() -> None:
     ]
     (action,) = actions_of(found)
     assert action.title == "Replace the CUDA kernel correlation (alt_corr), or rewrite it for the NPU"
+    assert action.blocks == "import"
+
+
+@pytest.mark.parametrize(
+    ("source", "blocks"),
+    [
+        ("import corr_cuda\n", "import"),
+        ("try:\n    import corr_cuda\nexcept ImportError:\n    corr_cuda = None\n", "later"),
+        ("try:\n    import corr_cuda\nexcept ImportError:\n    raise SystemExit\n", "import"),
+    ],
+)
+def test_an_extension_that_may_be_missing_stops_nobody_at_the_start(source: str, blocks: str) -> None:
+    found = migrate_source(source).findings
+    assert [(action.title, action.blocks) for action in actions_of(found)] == [
+        ("Replace the CUDA extension corr_cuda", blocks),
+    ]  # fmt: skip
 
 
 def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
@@ -218,7 +235,7 @@ def test_third_party_folders_are_one_action_each() -> None:
         at("vendor_tools.py", 1, "NPU507"),
     ]
     assert sorted(titles(actions_of(found))) == [
-        "Replace DataParallel by DistributedDataParallel: it does not run on NPU",
+        "Replace DataParallel, which does not run on NPU, by DistributedDataParallel",
         "Take the Ascend version of the third-party code in pk/externals/gan, or port it",
         "Take the Ascend version of the third-party code in third_party/apex, or port it",
     ]
@@ -251,6 +268,8 @@ def test_what_only_tests_run_stops_nobody_at_the_start() -> None:
         actions_of([at(path, 1, "NPU510", "x", "the package x")])[0].blocks
         for path in ("tests/a.py", "pk/test_a.py", "docs/conf.py", "pk/testing_x.py", "contest/a.py", "a.py")
     ]
+    (ci,) = actions_of([line_of(".github/workflows/a.yml", 1, "NPU802", "nvidia/cuda:12.1")])
+    assert ci.blocks == "later"
     assert blocks == ["later", "later", "later", "import", "import", "import"]
     (both,) = actions_of([at("tests/a.py", 1, "NPU507"), at("train.py", 9, "NPU507")])
     assert both.blocks == "first step" and both.first == "train.py:9"
@@ -284,25 +303,24 @@ def test_the_terminal_shows_ten_and_says_how_many_more() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
     found += [at("a.py", 1, "NPU206")]
     lines = lines_of(found)
-    assert lines[:2] == ["  to do: 15 actions, about 112 hours; what blocks first:", "    stops at import"]
+    assert lines[:2] == ["  to do: 15 actions, about 112 hours; what blocks first:", "    stops at the first step"]
     assert sum(bool(re.match(r" +\d+\. ", line)) for line in lines) == MOST_LINES == 10
-    assert lines[-1] == "    and 5 more: 4 stops at import, 1 tidy (see the sheet actions)"
+    assert lines[-1] == "    and 5 more: 4 stops at the first step, 1 tidy (see the sheet actions)"
 
 
 def test_a_terminal_of_40_columns() -> None:
     lines = lines_of([line_of("ops/src/corr_kernel.cu", 3, "NPU806", "cuda.h"), at("train.py", 41, "NPU507")], 40)
     assert lines == [
         "  to do: 2 actions, about 10 hours; what blocks first:",
-        "    stops at import",
+        "    stops at the first step",
         "      1. Replace the CUDA kernel corr",
         "         (ops), or rewrite it for the",
         "         NPU (a day or more, 1 place,",
         "         ops/src/corr_kernel.cu:3)",
-        "    stops at the first step",
-        "      2. Replace DataParallel by",
-        "         DistributedDataParallel: it",
-        "         does not run on NPU (hours, 1",
-        "         place, train.py:41)",
+        "      2. Replace DataParallel, which",
+        "         does not run on NPU, by",
+        "         DistributedDataParallel",
+        "         (hours, 1 place, train.py:41)",
     ]
     assert all(len(line) <= 40 for line in lines[2:])
 
@@ -322,7 +340,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     assert book.sheetnames[0] == "actions"
     rows = list(book["actions"].iter_rows(values_only=True))
     assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
-        (1, "Replace DataParallel by DistributedDataParallel: it does not run on NPU", "hours"),
+        (1, "Replace DataParallel, which does not run on NPU, by DistributedDataParallel", "hours"),
         (2, "Replace torch.nn.RNN: not supported on NPU", "hours"),
         (3, "Write hccl for the communication backend nccl", "minutes"),
     ]

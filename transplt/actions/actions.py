@@ -106,7 +106,7 @@ _SEVERAL = "several"
 def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:
     if kind == "leftovers":
         return Group(_LEFTOVER_TITLE, kind, _SEVERAL)
-    names = [draft.group.name for draft in sorted(drafts, key=lambda each: (-len(each.findings), each.group.name))]
+    names = [_subject(draft) for draft in sorted(drafts, key=lambda each: (-len(each.findings), each.group.name))]
     shown, last = names[:_MOST_NAMES], f"{len(names) - _MOST_NAMES} more"
     if len(names) <= _MOST_NAMES:
         shown, last = names[:-1], names[-1]
@@ -142,13 +142,18 @@ def _action(draft: _Draft) -> Action:
 
 
 def _title(draft: _Draft) -> str:
-    """The title of the group; of a module whose members are meant, with these."""
     title, name = draft.group.title, draft.group.name
+    return title.replace(name, _subject(draft), 1) if name else title
+
+
+def _subject(draft: _Draft) -> str:
+    """What an action is about: of a module whose members are meant, with these."""
+    name = draft.group.name
     members = sorted({_member(finding, name) for finding, _ in draft.findings} - {""})
-    if not name or not members or name not in title:
-        return title
+    if len(members) == 1 and all(_member(finding, name) for finding, _ in draft.findings):
+        return f"{name}.{members[0]}"
     more = [f"{len(members) - _MOST_NAMES} more"] if len(members) > _MOST_NAMES else []
-    return title.replace(name, f"{name} ({', '.join([*members[:_MOST_NAMES], *more])})", 1)
+    return f"{name} ({', '.join([*members[:_MOST_NAMES], *more])})" if members else name
 
 
 def _member(finding: Finding, owner: str) -> str:
@@ -166,14 +171,14 @@ def _level(hours: float) -> Effort:
 
 
 def _places(draft: _Draft) -> tuple[Place, ...]:
-    """One for each file, and for each thing in it; what blocks most first, and there the most findings."""
+    """One for each file and each thing in it: first the file that it is about, then what blocks most."""
     rows: dict[tuple[str, str], list[tuple[Finding, Group]]] = {}
     several = draft.group.name == _SEVERAL
     for finding, group in draft.findings:
         rows.setdefault((finding.path, group.name if several else ""), []).append((finding, group))
     places = [
         (
-            min(BLOCKS.index(group.blocks) for _, group in same),
+            (path != draft.group.name, min(BLOCKS.index(group.blocks) for _, group in same)),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),
         )
         for (path, name), same in rows.items()

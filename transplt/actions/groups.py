@@ -20,6 +20,9 @@ _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 _EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
+_IMPORTED = "NPU553"
+#: What `transplt.codemods.packages` says of an import in a try statement.
+_GOES_ON = "goes on where it cannot be imported"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -27,7 +30,10 @@ _OWNERS = frozenset(
         "torch.cuda", "torch.distributed", "torch.optim", "torch.autograd", "torch.utils.data", "torch.compiler",
     }
 )  # fmt: skip
-_TESTS = re.compile(r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
+_ASIDE = re.compile(
+    r"(^|/)(tests?|testing|unittests?|docs?|benchmarks?|\.github|\.circleci|\.gitlab|\.buildkite|\.ci)/"
+    r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class Groups:
                 name = match[1] if entry.each else ""
                 how = entry.how.replace("{name}", name)
                 title = entry.title.replace("{name}", name)
-                return Group(title, "substitution", name, entry.blocks, how, entry.effort)
+                return Group(title, "substitution", name, _here(entry.blocks, finding.path), how, entry.effort)
         if finding.code == _NATIVE:
             title = f"Take CUDA out of the build {finding.path}"
             return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
@@ -129,14 +135,15 @@ class Groups:
         unit = kernels.named(finding.api) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
         unit = unit or (kernels.called(finding.message) if code == _GATE else kernels.beside(finding.path))
         if unit is not None:
-            return _kernel(unit)
+            return _kernel(unit, stops=code == _IMPORTED and _blocks(finding, page) == "import")
         if page.by != "extension":
             return None
-        name = finding.api if code == "NPU553" and finding.api else finding.path
+        name = finding.api if code == _IMPORTED and finding.api else finding.path
         return Group(page.action.replace("{name}", name), code, name, _blocks(finding, page))
 
 
-def _kernel(unit: Unit) -> Group:
+def _kernel(unit: Unit, stops: bool = False) -> Group:
+    """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
     if not unit.kernel:
         how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
         return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
@@ -145,7 +152,7 @@ def _kernel(unit: Unit) -> Group:
         "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
         "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
     )
-    return Group(title, "kernel", str(unit), "import", how, Effort.HIGH)
+    return Group(title, "kernel", str(unit), "import" if stops else "first step", how, Effort.HIGH)
 
 
 def _build(folder: str) -> Group:
@@ -180,13 +187,18 @@ def _named(finding: Finding, by: str) -> str:
 
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
-    """What a finding blocks: what only tests and documentation run stops nobody at the start."""
-    return "later" if page.blocks in ("import", "first step") and in_tests(finding.path) else page.blocks
+    """What a finding blocks: what may be missing stops nobody at the start."""
+    return "later" if _GOES_ON in finding.message else _here(page.blocks, finding.path)
 
 
-def in_tests(path: str) -> bool:
-    """True for a file that tests, benchmarks or documentation run."""
-    return _TESTS.search(path) is not None
+def _here(blocks: str, path: str) -> str:
+    """What blocks so much, where only tests, documentation or a CI service meet it."""
+    return "later" if blocks in ("import", "first step") and aside(path) else blocks
+
+
+def aside(path: str) -> bool:
+    """True for a file that only tests, benchmarks, documentation or a CI service run."""
+    return _ASIDE.search(path) is not None
 
 
 def _names(finding: Finding) -> list[str]:

@@ -67,7 +67,8 @@ def _actions(result: RunResult) -> list[dict[str, Any]]:
             if finding.path in by_path:
                 first = output_line(finding.span.line, by_path[finding.path])
                 lines.setdefault(finding.path, []).append([first, first + finding.span.end_line - finding.span.line])
-        rows.append({"title": action.title, "lines": lines})
+        apis = sorted({finding.api for finding in action.findings if finding.path in by_path} - {""})
+        rows.append({"title": action.title, "apis": apis, "lines": lines})
     return rows
 
 

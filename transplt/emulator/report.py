@@ -44,9 +44,9 @@ class Report:
 
     @property
     def seen(self) -> list[Seen]:
-        """What the run says of single lines: where it stopped, and its findings."""
-        stops = [process["exception"] for process in self.processes if process["exception"]]
-        said = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each.get("path")]
+        """What the run says of single lines: where it stopped, and its findings (a leftover of CUDA is one)."""
+        stops = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
+        said = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each["type"] != "CudaLeftover"]
         counted = [each for each in self.findings if each["level"] != "info"]
         return [*said, *(Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted)]
 
@@ -229,8 +229,8 @@ def as_text(report: Report, limit: int = 20) -> str:
     if report.reference is not None:
         lines += ["  " + line for line in report.reference["summary"]]
     for action in report.actions:
-        lines.append(f"  proves action {action['number']}, {visible(action['title'])}:")
-        lines += _cut([visible(line) for line in action["proof"]], limit)
+        lines.append(f"  shows action {action['number']}, {visible(action['title'])}:")
+        lines += _cut([f"  {visible(line)}" for line in action["proof"]], limit)
     lines += [f"  note: {note}" for note in report.notes]
     return "\n".join(lines)
 

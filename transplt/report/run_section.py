@@ -49,7 +49,7 @@ def _section(verdict: str, text: str, proven: list[tuple[int, str, list[str]]]) 
         f"<li>{number}. {html.escape(title)}<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul></li>"
         for number, title, lines in proven
     )
-    shown = f'  <h3>What it proves</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
+    shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
     return (
         '\n<section aria-labelledby="h-run">\n  <h2 id="h-run">Run on the emulated NPU</h2>\n'
         f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n{shown}"
