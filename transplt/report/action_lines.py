@@ -25,7 +25,8 @@ def action_lines(actions: Sequence[Action], where: str = "", width: int = 0) -> 
     """
     if not actions:
         return
-    yield f"  to do: {many(len(actions), 'action')}, about {about(total_hours(actions))}; what blocks first:"
+    head = f"  to do: {many(len(actions), 'action')}, about {about(total_hours(actions))}; what blocks first:"
+    yield from _wrapped(head, width)
     blocks = ""
     for number, action in enumerate(actions[:MOST_LINES], 1):
         if action.blocks != blocks:
@@ -39,7 +40,7 @@ def action_lines(actions: Sequence[Action], where: str = "", width: int = 0) -> 
     if rest := actions[MOST_LINES:]:
         kinds = Counter(action.blocks for action in rest)
         listed = ", ".join(f"{count} {BLOCKS_TEXT[kind]}" for kind, count in kinds.items())
-        yield f"    and {len(rest)} more: {listed}" + (f" (see {where})" if where else "")
+        yield from _wrapped(f"    and {len(rest)} more: {listed}" + (f" (see {where})" if where else ""), width)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
