@@ -256,6 +256,14 @@ def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> Non
     ]
 
 
+def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
+    found = migrate_source("from transformers import BitsAndBytesConfig\nq = BitsAndBytesConfig(load_in_4bit=True)\n")
+    found = replace(found, findings=(*found.findings, at("b.py", 3, "NPU142")))
+    assert [(action.title, action.codes) for action in actions_of(found.findings)] == [
+        ("Load models without quantisation by bitsandbytes, which has no kernels for NPUs", ("NPU142", "NPU510")),
+    ]  # fmt: skip
+
+
 def test_the_other_half_of_a_test_that_stays_is_no_action_of_its_own() -> None:
     found = [at("a.py", 7, "NPU203"), at("a.py", 7, "NPU270"), at("a.py", 9, "NPU203")]
     assert [(action.codes, action.count) for action in actions_of(found)] == [
@@ -382,4 +390,5 @@ def test_the_samples(name: str) -> None:
 
 
 def test_the_example_of_the_readme_is_what_happens() -> None:
-    assert (ROOT / "tests" / "data" / "actions" / "image_classifier.txt").read_text() in (ROOT / "README.md").read_text()
+    said = (ROOT / "tests" / "data" / "actions" / "image_classifier.txt").read_text()
+    assert said in (ROOT / "README.md").read_text()

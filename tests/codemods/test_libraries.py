@@ -163,7 +163,7 @@ def test_another_trainer() -> None:
         ("from flash_attn import flash_attn_func", "NPU510"),
         ("from xformers.ops import memory_efficient_attention", "NPU510"),
         ("import bitsandbytes as bnb", "NPU510"),
-        ("from transformers import BitsAndBytesConfig", "NPU142"),
+        ("from transformers import BitsAndBytesConfig", "NPU510"),
         ("import triton", "NPU512"),
     ],
 )

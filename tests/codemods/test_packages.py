@@ -97,6 +97,6 @@ def test_bitsandbytes_through_transformers() -> None:
         from transformers import BitsAndBytesConfig
         quantized = BitsAndBytesConfig(load_in_4bit=True)
         """,
-        open_codes=["NPU142"],
+        open_codes=["NPU510"],
     )
     check_noop("import transformers\nq = transformers.BitsAndBytesConfig(load_in_4bit=True)\n", open_codes=["NPU142"])

@@ -115,14 +115,14 @@ class Groups:
         return _kernel(unit)
 
     def _by_page(self, finding: Finding) -> Group:
-        page = _page(finding.code)
+        page = _page(_under(finding))
         if page.by == "extension" or finding.code in _EXTENSIONS:
             found = self._extension(finding, page)
             if found is not None:
                 return found
         name = _named(finding, page.by)
         title = page.action.replace("{name}", name) if page.action else f"Do by hand: {page.title}"
-        return Group(title, finding.code, name, _blocks(finding, page))
+        return Group(title, page.code, name, _blocks(finding, page))
 
     def _extension(self, finding: Finding, page: Diagnostic) -> Group | None:
         """The extension that a finding is about, None where a remark on CUDA is about none."""
@@ -212,6 +212,14 @@ def _page(code: str) -> Diagnostic:
         return load(code)
     except DiagnosticError:
         return Diagnostic(code, f"findings of {code}", Level.MANUAL, None, {}, action=f"Look at what {code} reports")
+
+
+def _under(finding: Finding) -> str:
+    """The code whose page says what to do about a finding: mostly its own."""
+    for row in read_table("support/substitutions.json")["under"]:
+        if finding.code == row["code"] and row["message"] in finding.message:
+            return str(row["page"])
+    return finding.code
 
 
 @cache
