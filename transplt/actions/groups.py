@@ -77,35 +77,21 @@ class Groups:
             return _offered(finding)
         if (folder := third_party(finding.path)) is not None:
             title = f"Take the Ascend version of the third-party code in {folder}, or port it"
-            return Group(title, "third-party", folder, _page(finding.code).blocks)
+            how = "see whether a package or a fork for Ascend takes its place; else port it as a project of its own"
+            return Group(title, "third-party", folder, _blocks(finding, _page(finding.code)), how)
         if lock_file(finding.path):
             title = f"Make the lock file {finding.path} again for torch and torch_npu"
             how = "change the requirements first; the lock file follows from them"
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
         if finding.code == _STRING and (gate := self._gates.get((finding.path, finding.span.line))) is not None:
             finding = gate  # the other half of a test that stays
-        if finding.code.startswith(_OTHER_FILES):
-            return self._other_file(finding)
-        return self._by_page(finding)
-
-    def _other_file(self, finding: Finding) -> Group:
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
-        names = _names(finding)
-        for entry in _entries():
-            if finding.code not in entry.codes:
-                continue
-            match = next((found for name in names if (found := entry.pattern.search(name))), None)
-            if match is not None:
-                name = match[1] if entry.each else ""
-                how = entry.how.replace("{name}", name)
-                title = entry.title.replace("{name}", name)
-                return Group(title, "substitution", name, _here(entry.blocks, finding.path), how, entry.effort)
-        if finding.code == _NATIVE:
-            title = f"Take CUDA out of the build {finding.path}"
-            return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
-        page = _page(finding.code)
-        return Group(page.action, finding.code, "", page.blocks)
+        if (same := _substitution(finding)) is not None:
+            return same
+        if finding.code.startswith(_OTHER_FILES):
+            return _other_file(finding)
+        return self._by_page(finding)
 
     def _source(self, finding: Finding) -> Group:
         unit = self._kernels.of_source(finding.path)
@@ -140,6 +126,28 @@ class Groups:
             return None
         name = finding.api if code == _IMPORTED and finding.api else finding.path
         return Group(page.action.replace("{name}", name), code, name, _blocks(finding, page))
+
+
+def _substitution(finding: Finding) -> Group | None:
+    """The group of a name of CUDA that is replaced in the same way wherever it stands."""
+    names = _names(finding)
+    for entry in _entries():
+        if finding.code not in entry.codes:
+            continue
+        match = next((found for name in names if (found := entry.pattern.search(name))), None)
+        if match is not None:
+            name = match[1] if entry.each else ""
+            how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
+    return None
+
+
+def _other_file(finding: Finding) -> Group:
+    if finding.code == _NATIVE:
+        title = f"Take CUDA out of the build {finding.path}"
+        return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
+    page = _page(finding.code)
+    return Group(page.action, finding.code, "", page.blocks)
 
 
 def _kernel(unit: Unit, stops: bool = False) -> Group:

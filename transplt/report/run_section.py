@@ -10,6 +10,7 @@ from pathlib import Path
 from transplt.disk.manifest import MANIFEST, read_manifest
 from transplt.disk.mirror import hash_file
 from transplt.disk.replace import replace_file
+from transplt.report.cell import visible
 from transplt.report.proofs import Seen, proofs
 from transplt.text.regular_file import RECORDS, read_regular
 
@@ -46,7 +47,7 @@ def add_run(folder: Path, verdict: str, text: str, seen: Iterable[Seen] = ()) ->
 def _section(verdict: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
     said = html.escape(text)
     rows = "".join(
-        f"<li>{number}. {html.escape(title)}<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul></li>"
+        f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
         for number, title, lines in proven
     )
     shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
@@ -55,3 +56,7 @@ def _section(verdict: str, text: str, proven: list[tuple[int, str, list[str]]]) 
         f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n{shown}"
         f'  <pre class="run">{said}</pre>\n</section>\n'
     )
+
+
+def _escaped(text: str) -> str:
+    return html.escape(visible(text))
