@@ -21,7 +21,7 @@ from transplt.actions.action import Action
 from transplt.actions.actions import MOST, actions_of, total_hours
 from transplt.actions.kernels import home_of, plain_name
 from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span
-from transplt.report.action_lines import MOST_LINES, action_lines
+from transplt.report.action_lines import MOST_LINES, action_lines, place_text
 from transplt.report.console import summary
 from transplt.report.html import render_html
 from transplt.report.unsupported_op import render_unsupported
@@ -158,6 +158,13 @@ def test_an_extension_that_may_be_missing_stops_nobody_at_the_start(source: str,
     assert [(action.title, action.blocks) for action in actions_of(found)] == [
         ("Replace the CUDA extension corr_cuda", blocks),
     ]  # fmt: skip
+
+
+def test_a_place_names_the_kernels_of_its_file() -> None:
+    found = [line_of("ops/two.cu", 3, "NPU806", "cuda.h"), line_of("ops/two.cu", 9, "NPU806", "cudaMalloc")]
+    found += [at("ops/two.cu", 5, "NPU557", message="2 CUDA kernels: fast, slow", level=Level.INFO)]
+    (action,) = actions_of(found)
+    assert [place_text(place) for place in action.places] == ["ops/two.cu:3, 9 (2 CUDA kernels: fast, slow)"]
 
 
 def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:

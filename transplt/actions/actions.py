@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from transplt.actions.action import Action, Place
@@ -53,7 +53,7 @@ def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
         if finding.open:
             group = groups.of(finding)
             drafts.setdefault(group, _Draft(group, [])).findings.append((finding, group))
-    actions = [_action(draft) for draft in _fewer(list(drafts.values()))]
+    actions = [_action(draft, groups.kernels) for draft in _fewer(list(drafts.values()))]
     return tuple(sorted(actions, key=_rank))
 
 
@@ -121,9 +121,9 @@ def _effort(draft: _Draft) -> Effort:
     return max((group.effort or finding.effort or Effort.LOW for finding, group in draft.findings), key=efforts.index)
 
 
-def _action(draft: _Draft) -> Action:
+def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     findings = tuple(finding for finding, _ in draft.findings)
-    places = _places(draft)
+    places = _places(draft, kernels)
     effort = _effort(draft)
     things = len({group.name for _, group in draft.findings})
     further = len({place.path for place in places}) - 1
@@ -170,12 +170,13 @@ def _level(hours: float) -> Effort:
     return Effort.LOW if hours <= _LOW_HOURS else Effort.MEDIUM if hours <= _MEDIUM_HOURS else Effort.HIGH
 
 
-def _places(draft: _Draft) -> tuple[Place, ...]:
+def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
     """One for each file and each thing in it: first the file that it is about, then what blocks most."""
     rows: dict[tuple[str, str], list[tuple[Finding, Group]]] = {}
     several = draft.group.name == _SEVERAL
     for finding, group in draft.findings:
-        rows.setdefault((finding.path, group.name if several else ""), []).append((finding, group))
+        name = group.name if several else kernels.get(finding.path, "")
+        rows.setdefault((finding.path, name), []).append((finding, group))
     places = [
         (
             (path != draft.group.name, min(BLOCKS.index(group.blocks) for _, group in same)),

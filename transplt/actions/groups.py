@@ -69,6 +69,8 @@ class Groups:
     def __init__(self, findings: Iterable[Finding]) -> None:
         known = list(findings)
         self._kernels = Kernels(known)
+        #: By path: the kernels in a source, in words.
+        self.kernels = self._kernels.listed
         self._gates = {(each.path, each.span.line): each for each in known if each.code == _GATE and each.open}
 
     def of(self, finding: Finding) -> Group:

@@ -59,9 +59,10 @@ class Kernels:
         """`findings` are all of the project, remarks included: a source may hold a kernel and not name CUDA."""
         known = list(findings)
         native = {each.path for each in known if each.path.lower().endswith(SOURCE_SUFFIXES)}
-        holding = {each.path for each in known if each.code == _HOLDS and "kernel" in each.message}
+        #: By path: the kernels in a source, as the remark lists them.
+        self.listed = {each.path: each.message for each in known if each.code == _HOLDS and "kernel" in each.message}
         with_kernels = {path for path in native if path.lower().endswith(_KERNEL_SUFFIXES)}
-        with_kernels &= holding or with_kernels
+        with_kernels = with_kernels & self.listed.keys() or with_kernels
         #: By folder: the names of the kernels in it.
         self._kernels: dict[str, set[str]] = {}
         for path in with_kernels:
