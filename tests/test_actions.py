@@ -308,6 +308,21 @@ def test_many_small_things_of_one_kind_become_one_and_none_is_lost() -> None:
     assert len(actions_of(found[:5])) == 5, "what is few stays as it is"
 
 
+def test_leftovers_of_scripts_and_recipes_are_one_where_there_is_much() -> None:
+    found = [line_of(f"a{n}", 1, code, "CUDA!") for n, code in enumerate(("NPU801", "NPU802", "NPU804", "NPU805"))]
+    assert len(actions_of(found)) == 4
+    found += [at("a.py", 1, code) for code in ("NPU507", "NPU141", "NPU142", "NPU143", "NPU144", "NPU145", "NPU146")]
+    assert titles(actions_of(found)).count("Look at mentions of CUDA in scripts, configurations and recipes") == 1
+
+
+def test_demos_and_builds_are_joined_where_there_is_much() -> None:
+    found = [line_of(f"cpp/d{n}/main.cpp", 1, "NPU806", "torch::kCUDA") for n in range(5)]
+    assert len(actions_of(found)) == 5
+    found += [at("a.py", 1, code) for code in ("NPU507", "NPU141", "NPU142", "NPU143", "NPU144", "NPU145", "NPU146")]
+    assert "Port the C++ code in cpp/d0, cpp/d1, cpp/d2 and 2 more" in titles(actions_of(found))
+    assert sum(action.count for action in actions_of(found)) == 12
+
+
 def test_a_days_work_is_not_joined_with_others() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
     assert len(actions_of(found)) == 14

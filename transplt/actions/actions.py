@@ -24,7 +24,9 @@ _MECHANICAL = frozenset({"substitution", "lock", "safe edits"})
 _LOW_HOURS, _MEDIUM_HOURS = 1.0, 5.0
 _MOST_NAMES = 3
 #: What joins when there is much: the same code told apart by names, or what is left of words in files that run nothing.
+_LEFTOVER = "leftovers"
 _LEFTOVERS = ("NPU801", "NPU802", "NPU804", "NPU805")
+_JOINED = frozenset({"sources", "build"})
 _LEFTOVER_TITLE = "Look at mentions of CUDA in scripts, configurations and recipes"
 
 
@@ -78,7 +80,7 @@ def _fewer(drafts: list[_Draft]) -> list[_Draft]:
         by_kind: dict[tuple[str, str], list[_Draft]] = {}
         for draft in drafts:
             if (kind := _kind(draft)) is not None:
-                by_kind.setdefault((kind, draft.blocks), []).append(draft)
+                by_kind.setdefault((kind, "" if kind == _LEFTOVER else draft.blocks), []).append(draft)
         several = [(len(same), key) for key, same in by_kind.items() if len(same) > 1]
         if not several:
             break
@@ -94,23 +96,25 @@ def _kind(draft: _Draft) -> str | None:
     """What a draft may be joined by: its code, or that it is a leftover; None where it stands for itself."""
     group = draft.group
     if group.kind in _LEFTOVERS:
-        return "leftovers"
-    if not group.name or group.name == _SEVERAL or not group.kind.startswith("NPU") or _effort(draft) is Effort.HIGH:
+        return _LEFTOVER
+    if not group.name or group.name == _SEVERAL or _effort(draft) is Effort.HIGH:
         return None
-    return group.kind
+    return group.kind if group.kind.startswith("NPU") or group.kind in _JOINED else None
 
 
 _SEVERAL = "several"
 
 
 def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:
-    if kind == "leftovers":
+    if kind == _LEFTOVER:
         return Group(_LEFTOVER_TITLE, kind, _SEVERAL)
     names = [_subject(draft) for draft in sorted(drafts, key=lambda each: (-len(each.findings), each.group.name))]
     shown, last = names[:_MOST_NAMES], f"{len(names) - _MOST_NAMES} more"
     if len(names) <= _MOST_NAMES:
         shown, last = names[:-1], names[-1]
-    return Group(load(kind).action.replace("{name}", f"{', '.join(shown)} and {last}"), kind, _SEVERAL)
+    first = drafts[0].group
+    title = first.title.replace(first.name, f"{', '.join(shown)} and {last}", 1)
+    return Group(title, kind, _SEVERAL, how=first.how, effort=first.effort)
 
 
 # --- one action ------------------------------------------------------------------------------------------------------
