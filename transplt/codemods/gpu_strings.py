@@ -13,7 +13,6 @@ import re
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.project.marks import DEVICE
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
