@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern
+from tests.harness import check_noop, pattern, reasons
 
 _USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return x\n"
 
@@ -95,4 +95,4 @@ def test_flags_of_an_extension_that_is_reported() -> None:
         """,
         open_codes=["NPU550"],
     )
-    assert ("a flag of the compiler: the extension is reported", 2) in result.reasons
+    assert reasons(result)["a flag of the compiler: the extension is reported"] == 2

@@ -22,7 +22,7 @@ from transplt.syntax.asks import index_in
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.source import Source
 
-REASON = "CUDA's side of code that handles the NPU too"
+REASON = "cuda-side"
 CODE = "NPU200"
 
 
@@ -50,9 +50,9 @@ def leave_npu_code(work: Work) -> None:
         if areas.hold(extent):
             work.add(Kept(extent, REASON))
         elif edit.code == "NPU207":
-            work.add(Kept(extent, "text for people"))
+            work.add(Kept(extent, "text"))
         elif _under_a_cuda_condition(work.source, edit.node, said):
-            work.add(Kept(extent, "under a condition that asks for CUDA"))
+            work.add(Kept(extent, "cuda-condition"))
         else:
             work.add(_left(edit, extent, where))
     work.withdraw_notes(lambda note: note.code != CODE and areas.hold(note.extent))

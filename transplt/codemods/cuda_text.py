@@ -59,7 +59,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         if is_docstring(node) and ">>>" in value and "cuda" in value.lower():
             yield work.note(node, "NPU206", "a doctest uses CUDA", help="rewrite the example by hand if it is run")
         else:
-            yield work.keep(node, "a docstring" if is_docstring(node) else "text for people")
+            yield work.keep(node, "docstring" if is_docstring(node) else "text")
         return
     kinds = {place.kind for place in found}
     prose = bool(kinds) and kinds <= {"prose", "help"}
@@ -67,7 +67,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         help_ = "write the kernel for the NPU, or use its operators"
         yield from _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
     elif prose:
-        yield work.keep(node, "text for people")
+        yield work.keep(node, "text")
     elif _OPERATOR.fullmatch(value):
         help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
         yield from _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
@@ -88,7 +88,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         help_ = "load the one of CANN that does the same"
         yield from _bound(work, node, f"the library {value!r} belongs to CUDA", help_, Effort.MEDIUM)
     elif _MACRO.fullmatch(value) and any(note.code in ("NPU550", "NPU554") for note in work.notes):
-        yield work.keep(node, "a flag of the compiler: the extension is reported")
+        yield work.keep(node, "compiler-flag")
     elif " " not in value.strip() and _TOOLKIT.search(value) and "://" not in value and not _tag(value):
         yield from _bound(
             work, node, f"{value!r} belongs to the CUDA toolkit", "name what CANN has in its place", Effort.MEDIUM
@@ -111,15 +111,15 @@ def _bound(work: Work, node: ast.expr, message: str, help_: str, effort: Effort)
 
 def _reason(value: str, kinds: set[str]) -> str:
     if "key" in kinds or "row" in kinds:
-        return "a key: names of entries stay"
+        return "key"
     if "flag" in kinds or _FLAG.fullmatch(value):
-        return "a command line flag: its name stays"
+        return "flag"
     if "environment" in kinds or _ENVIRONMENT.fullmatch(value):
-        return "the name of an environment variable"
+        return "variable-name"
     if _ADDRESS.search(value):
-        return "an address, an image or a file name"
+        return "address"
     if "annotation" in kinds:
-        return "an annotation in quotes that names the project's own"
+        return "annotation"
     if _IDENTIFIER.fullmatch(value):
-        return "a name of the project's own stays"
-    return "text for people"
+        return "own-string"
+    return "text"

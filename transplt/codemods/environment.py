@@ -65,7 +65,7 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
     certain = names_environment(work, node)
     if variable is None:
         if certain and work.take(node):
-            yield work.keep(node, "an environment variable of the project's own")
+            yield work.keep(node, "own-variable")
         return
     if not work.take(node):
         return
@@ -78,7 +78,7 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
             help=variable.note if variable.note not in ("", "no counterpart") else "",
         )
     elif not certain and variable.carries == "no":
-        yield work.keep(node, "the name of a variable that means nothing on NPU, in no place that sets it")
+        yield work.keep(node, "idle-variable")
     elif not certain:
         yield work.note(
             node,

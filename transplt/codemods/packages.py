@@ -29,7 +29,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
     groups: dict[str, list[tuple[ast.alias | ast.stmt, Rule, str]]] = {}
     for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
         if _is_own(work, node, api):
-            yield work.keep(node, "a module of the project's own")
+            yield work.keep(node, "own-module")
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
@@ -43,7 +43,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield _note(work, node, rule, api, Level.INFO, message)
         for other, _, _ in members:
             if other is not node:
-                yield work.keep(other, "the package is reported at another import of this file")
+                yield work.keep(other, "reported-package")
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:

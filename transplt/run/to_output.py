@@ -41,7 +41,7 @@ def to_output(
         sha256=digest,
         findings=result.findings,
         tokens=result.tokens,
-        reasons=result.reasons,
+        ledger=result.ledger,
         status=result.status,
         changed=result.changed,
         edited_lines=edited_lines(result.findings),

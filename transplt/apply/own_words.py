@@ -1,0 +1,238 @@
+"""CUDA words in identifiers: names of the project's own, of other libraries, keywords and attributes stay."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence, Set
+
+from transplt.edits.work import Work
+from transplt.finding import Cause, Verdict
+from transplt.syntax.modules import import_base
+from transplt.syntax.scopes import Binding
+from transplt.text.cuda_words import WORDS, Token, mentions_cuda
+from transplt.text.source import Source
+from transplt.values.callees import FOREIGN
+
+#: A byte range and why the tokens in it have their verdict.
+Range = tuple[int, int, Cause]
+
+
+def ignored(reason: str, detail: str = "") -> Cause:
+    """The cause of a token that stays."""
+    return Cause(Verdict.IGNORED, "", reason, detail)
+
+
+OWN, KEYWORD, _ALIAS = ignored("own-name"), ignored("keyword"), ignored("alias")
+#: Words that are whole identifiers as often as parts of one.
+_WORDS = tuple(form for word in WORDS for form in (word.decode(), word.decode().upper(), word.decode().capitalize()))
+_NAME = re.compile(rb"[A-Za-z0-9_\x80-\xff]*")
+_NAME_END = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
+
+
+# --- longer identifiers ----------------------------------------------------------------------------------------------
+
+
+class LongerNames:
+    """Why an identifier that merely holds a CUDA word (`use_cuda`, `CudaModule`, `is_nccl_ok`) stays."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.known: dict[tuple[str, bool], Cause] = {}
+        self.keywords: set[str] | None = None
+        self.bound: dict[str, list[Binding]] | None = None
+
+    def cause(self, token: Token) -> Cause | None:
+        """Why the name that holds a token stays; None for a token that is no part of a longer name."""
+        if token.where != "code":
+            return None
+        utf8 = self.work.source.utf8
+        head = _NAME_END.search(utf8, max(0, token.start - 200), token.start)
+        tail = _NAME.match(utf8, token.end)
+        assert head is not None and tail is not None
+        if not head.group() and not tail.group():
+            return None
+        name = utf8[head.start() : tail.end()].decode()
+        dotted = utf8[head.start() - 1 : head.start()] == b"."
+        key = (name, dotted)
+        if key not in self.known:
+            self.known[key] = self._why(name, dotted)
+        return self.known[key]
+
+    def _why(self, name: str, dotted: bool) -> Cause:
+        bindings = self._bindings().get(name)
+        if bindings:
+            imported = [binding.target for binding in bindings if binding.kind == "import"]
+            if not imported:
+                return OWN
+            return self._imported(imported[0])
+        scan = self.work.scan
+        if name in self._keywords() and not dotted:
+            return KEYWORD
+        if name in scan.attributes:
+            return ignored("attribute")
+        if name in scan.names:
+            return ignored("star-name")
+        for node in scan.imports:
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if any(name in part.split(".") for part in (module, *(alias.name for alias in node.names))):
+                return self._imported(module or next(alias.name for alias in node.names if name in alias.name))
+        return OWN
+
+    def _imported(self, target: str) -> Cause:
+        root = target.split(".")[0]
+        if root == "torch":
+            return ignored("torch-name")
+        if self.work.slots.own.project_name(target) is not None:
+            return OWN
+        return ignored("package-name", root)
+
+    def _bindings(self) -> dict[str, list[Binding]]:
+        if self.bound is None:
+            self.bound = {}
+            for scope in self.work.scan.scopes.values():
+                for name, bindings in scope.bindings.items():
+                    self.bound.setdefault(name, bindings)
+        return self.bound
+
+    def _keywords(self) -> set[str]:
+        if self.keywords is None:
+            self.keywords = {word.arg for call in self.work.scan.calls for word in call.keywords if word.arg}
+        return self.keywords
+
+
+# --- identifiers that are the word itself ----------------------------------------------------------------------------
+
+
+def own_names(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> list[Range]:
+    """Identifiers that are exactly `cuda`, `nccl`, ...: variables, parameters, keywords, other libraries' modules."""
+    scan, source = work.scan, work.source
+    kept: list[Range] = []
+    words = [word for word in _WORDS if word.encode() in source.utf8]
+    known: dict[int, Cause | None] = {}  # by what binds a name, else by the scope in which it stands
+    moved = _moved_now(work, applied)
+    for word in words:
+        known.clear()
+        for node in scan.names.get(word, ()):
+            scope = scan.scope_of(node)
+            found = work.names.lookup(word, scope)
+            key = id(scope) if found is None else id(found[1])
+            if key not in known:
+                known[key] = _why_name(work, node, moved)
+            cause = known[key]
+            if cause is not None:
+                kept.append((*source.extent(node), cause))
+        if not word.islower():
+            for attribute in scan.attributes.get(word, ()):
+                root = (work.names.qualified(attribute) or "").partition(".")[0]
+                if root in FOREIGN:
+                    kept.append((*source.extent(attribute), ignored("library-name", root)))
+                elif _is_member(work, attribute):
+                    kept.append((*source.extent(attribute), ignored("own-member")))
+    for scope in scan.scopes.values():
+        for word in words:
+            for binding in scope.bindings.get(word, ()):
+                at = _name_of_binding(source, binding, word)
+                if at is not None:
+                    kept.append((at, at + len(word), OWN))
+                elif (alias := _moved_alias(work, binding, word)) is not None:
+                    end = source.offset(alias.end_lineno or alias.lineno, alias.end_col_offset or 0)
+                    kept.append((end - len(word), end, _ALIAS))
+    kept += _imported_names(work)
+    for call in scan.calls:
+        for keyword in call.keywords:
+            if keyword.arg in words:
+                start = source.extent(keyword)[0]
+                kept.append((start, start + len(keyword.arg), KEYWORD))
+    return kept
+
+
+def _moved_now(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> set[Binding]:
+    """Imports that bring something new under the name that they had."""
+    kept = [binding for binding, name in work.renamed.items() if name in _WORDS]
+    starts = [start for start, _, _ in applied]
+    found: set[Binding] = set()
+    for binding in kept:
+        assert isinstance(binding.node, ast.stmt)
+        start, end = work.source.extent(binding.node)
+        if bisect_right(starts, end) > bisect_left(starts, start):
+            found.add(binding)
+    return found
+
+
+def _why_name(work: Work, node: ast.Name, moved: Set[Binding]) -> Cause | None:
+    """Why a Name stays; None for one that torch gave its meaning, or that cannot be decided."""
+    found = work.names.lookup(node.id, work.scan.scope_of(node))
+    if found is None:
+        passed_on = work.names.resolve(node.id, work.scan.scope_of(node))
+        return _ALIAS if passed_on is not None else None
+    roots = {binding.target.split(".")[0] for binding in found[1] if binding.kind == "import"}
+    if "torch" in roots:
+        held = any(binding in moved or _moved_alias(work, binding, node.id) for binding in found[1])
+        return _ALIAS if held else None
+    for root in sorted(roots):
+        return ignored("library-name" if root in FOREIGN else "package-name", root)
+    if work.names.resolve(node.id, work.scan.scope_of(node)) is not None:
+        return _ALIAS
+    return OWN
+
+
+def _moved_alias(work: Work, binding: Binding, name: str) -> ast.alias | None:
+    """The `x as name` of an import of which x has moved, now or in an earlier run, while the name stays."""
+    if not isinstance(binding.node, (ast.Import, ast.ImportFrom)):
+        return None
+    if not binding.target.startswith(("torch.npu", "torch_npu")):
+        matched = work.rules.resolve(binding.target)
+        if matched is None or not matched[0].renames:
+            return None
+    return next((alias for alias in binding.node.names if alias.asname == name), None)
+
+
+def _is_member(work: Work, node: ast.Attribute) -> bool:
+    """True for a member of a class that the project defines (`Device.CUDA`)."""
+    full = work.names.qualified(node)
+    if full is not None:
+        return work.slots.own.project_name(full) is not None
+    base = node.value
+    if not isinstance(base, ast.Name):
+        return False
+    found = work.names.lookup(base.id, work.scan.scope_of(base))
+    return found is not None and all(binding.kind in ("class", "param") for binding in found[1])
+
+
+def _imported_names(work: Work) -> list[Range]:
+    """The import statements that do not reach into torch, where they hold a CUDA word."""
+    kept: list[Range] = []
+    for node in work.scan.imports:
+        extent = work.source.extent(node)
+        if not mentions_cuda(work.source.utf8[slice(*extent)].lower()):
+            continue
+        if isinstance(node, ast.ImportFrom):
+            base = import_base(work.scan.path, node)
+            if base.split(".")[0] != "torch" or node.level:
+                kept.append((*extent, _gives(work, base, bool(node.level))))
+        else:
+            for alias in node.names:
+                if alias.name.split(".")[0] != "torch":
+                    kept.append((*work.source.extent(alias), _gives(work, alias.name, False)))
+    return kept
+
+
+def _gives(work: Work, module: str, relative: bool) -> Cause:
+    if relative or work.slots.own.project_name(module) is not None:
+        return OWN
+    root = module.split(".")[0]
+    return ignored("library-name" if root in FOREIGN else "package-name", root)
+
+
+def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:
+    """Where the name stands in what binds it."""
+    node = binding.node
+    if isinstance(node, (ast.Name, ast.arg)):
+        return source.extent(node)[0]
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef, ast.ExceptHandler)):
+        at = source.offset(node.lineno, node.col_offset)
+        match = re.compile(rb"\b" + word.encode() + rb"\b").search(source.utf8, at)
+        return match.start() if match else None
+    return None
