@@ -42,8 +42,14 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
         ("use_cuda = True\n", "a name of the project's own"),
         ("def to_cuda(x): return x\n", "a name of the project's own"),
         ("from .ops import has_cuda\n", "a name of the project's own"),
-        ("from lib import is_cuda_ok\n", "a name that lib gives"),
-        ("import lib\nlib.is_cuda_ok()\n", "an attribute of that name, of an object that was not followed"),
+        ("x.is_cuda_ok()\n", "an attribute of that name, of an object that was not followed"),
+        ("x.cuda_ok = 1\ny = x.cuda_ok\n", "data of the project's own: its name stays"),
+        ("class K:\n    def to_cuda(self):\n        self.to_cuda()\n", "a member of a class of the project's own"),
+        ("import torch\ntorch.cuda.cudart().cudaProfilerStart()\n", "goes with the name beside it, which is reported"),
+        ("import vllm\nfrom vllm.x import pynccl\n", "the package is reported at another import of this file"),
+        ("from paddle import is_cuda_ok\n", "paddle's own name"),
+        ("import barracuda\nbarracuda.f()\n", "part of a word that has nothing to do with CUDA"),
+        ("import re\nm = re.match(r'cuda:(\\d+) of', key)\n", "a pattern that is looked for in texts"),
         ("f(use_cuda=1)\n", "a keyword: its name is the callee's"),
         ("f(cuda=1)\n", "a keyword: its name is the callee's"),
         ("from numba import cuda as c\nc.grid()\n", ""),
@@ -198,3 +204,22 @@ def test_the_log_says_why_words_stay(tmp_path: Path) -> None:
     log = (tmp_path / "out" / "demo_msft" / "msFmkTranspltlog.txt").read_text()
     assert "  ignored in Python files: 4 (a name of the project's own)\n" in log
     assert "tokens: 5 found, 0 converted, 0 manual, 0 unknown, 5 ignored" in log
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("from lib import is_cuda_ok\nis_cuda_ok()\n", "the package lib has something with 'cuda' in its name here"),
+        ("import lib\nlib.is_cuda_ok()\nlib.has_nccl\n", "the package lib has something with 'cuda' in its name here"),
+    ],
+)
+def test_what_a_package_nobody_knows_has_of_cuda_is_said_once(source: str, message: str) -> None:
+    result = migrate(source)
+    (said,) = result.findings
+    assert (said.code, said.api) == ("NPU602", "lib") and said.message.startswith(message)
+    assert result.tokens.unknown == result.tokens.found == 2
+
+
+def test_a_package_that_lies_below_in_the_project_is_its_own() -> None:
+    result = migrate("from nvidia.model import f\n", files={f"{x}/nvidia/model.py": "def f(): pass\n" for x in "ab"})
+    assert reasons(result) == {"a module of the project's own": 1}

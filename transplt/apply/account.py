@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,10 @@ def settle(
         said[cause.verdict].append((finding.span.start, finding.span.end, cause))
     converted = _converted(source, live, applied)
     covers = {verdict: _Cover(ranges) for verdict, ranges in said.items()}
-    longer = LongerNames(work)
+    open_ = sorted((start, end) for each in (Verdict.MANUAL, Verdict.UNKNOWN) for start, end, _ in said[each])
+    longer = LongerNames(work, _Inside(open_))
+    packages = {finding.api.split(".")[0] for finding in (*done, *findings)}
+    asked: set[str] = set()
     rows: list[TokenRow] = []
     left: list[Note] = []
     for token in live:
@@ -90,9 +93,14 @@ def settle(
                 known = known or covers[verdict].cause(token)
             known = known or longer.cause(token)
         line, column = source.position(token.start)
-        if known is None:
-            note = _unknown(source, token)
-            left.append(note)
+        if known is not None and known.reason == "package-name" and known.detail in packages:
+            known = ignored("reported-package")
+        package = known.detail if known is not None and known.reason == "package-name" else ""
+        if known is None or package:
+            note = _of_a_package(source, token, package) if package else _unknown(source, token)
+            if not package or package not in asked:
+                left.append(note)
+            asked.add(package)
             reason = switched_off(note.code, line, line)
             known = Cause(Verdict.UNKNOWN, note.code)
             if reason:
@@ -133,6 +141,30 @@ def _converted(source: Source, live: list[Token], applied: Sequence[tuple[int, i
                 allowed[word] -= 1
                 gone.add(token.start)
     return gone
+
+
+class _Inside:
+    """Whether one of some sorted byte ranges lies inside of another one."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self.ranges = ranges
+
+    def __call__(self, start: int, end: int) -> bool:
+        at = bisect_left(self.ranges, (start, 0))
+        return at < len(self.ranges) and self.ranges[at][1] <= end
+
+
+def _of_a_package(source: Source, token: Token, package: str) -> Note:
+    text = source.slice(token.start, token.end)
+    return Note(
+        (token.start, token.end),
+        "NPU602",
+        Level.UNKNOWN,
+        f"the package {package} has something with {text!r} in its name here, and no rule knows what it is on an NPU",
+        api=package,
+        help=f"see what it does where there is no CUDA, and whether {package} has the same for the NPU",
+        effort=Effort.LOW,
+    )
 
 
 def _unknown(source: Source, token: Token) -> Note:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from transplt.edits.work import Work
 from transplt.finding import Cause, Verdict
 from transplt.syntax.modules import import_base
+from transplt.syntax.names import SELF
 from transplt.syntax.scopes import Binding
 from transplt.text.cuda_words import WORDS, Token, mentions_cuda
 from transplt.text.source import Source
@@ -27,6 +28,7 @@ def ignored(reason: str, detail: str = "") -> Cause:
 OWN, KEYWORD, _ALIAS = ignored("own-name"), ignored("keyword"), ignored("alias")
 #: Words that are whole identifiers as often as parts of one.
 _WORDS = tuple(form for word in WORDS for form in (word.decode(), word.decode().upper(), word.decode().capitalize()))
+_OTHER_WORD = re.compile("barracuda", re.I)
 _NAME = re.compile(rb"[A-Za-z0-9_\x80-\xff]*")
 _NAME_END = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
 
@@ -35,11 +37,17 @@ _NAME_END = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
 
 
 class LongerNames:
-    """Why an identifier that merely holds a CUDA word (`use_cuda`, `CudaModule`, `is_nccl_ok`) stays."""
+    """Why an identifier that merely holds a CUDA word (`use_cuda`, `CudaModule`, `is_nccl_ok`) stays.
 
-    def __init__(self, work: Work) -> None:
+    `reported` says whether an open finding lies in a byte range.
+    """
+
+    def __init__(self, work: Work, reported: Callable[[int, int], bool]) -> None:
         self.work = work
-        self.known: dict[tuple[str, bool], Cause] = {}
+        self.reported = reported
+        self.by_end: dict[int, ast.Attribute] = {}
+        self.seen: set[str] = set()
+        self.known: dict[str, Cause] = {}
         self.keywords: set[str] | None = None
         self.bound: dict[str, list[Binding]] | None = None
 
@@ -54,13 +62,45 @@ class LongerNames:
         if not head.group() and not tail.group():
             return None
         name = utf8[head.start() : tail.end()].decode()
+        if _OTHER_WORD.search(name):
+            return ignored("other-word")
         dotted = utf8[head.start() - 1 : head.start()] == b"."
-        key = (name, dotted)
-        if key not in self.known:
-            self.known[key] = self._why(name, dotted)
-        return self.known[key]
+        if dotted and (node := self._attribute(name, tail.end())) is not None:
+            return self._why_attribute(node)
+        if name not in self.known:
+            self.known[name] = self._why(name)
+        return self.known[name]
 
-    def _why(self, name: str, dotted: bool) -> Cause:
+    def _attribute(self, name: str, end: int) -> ast.Attribute | None:
+        """The attribute whose name ends at a byte offset."""
+        if name not in self.seen:
+            self.seen.add(name)
+            every = self.work.scan.attributes.get(name, ())
+            self.by_end.update((self.work.source.extent(node)[1], node) for node in every)
+        return self.by_end.get(end)
+
+    def _why_attribute(self, node: ast.Attribute) -> Cause:
+        full = self.work.names.qualified(node)
+        if full is not None:
+            return self._imported(full)
+        base = node.value
+        if self._is_own_data(node.attr):
+            return ignored("own-data")
+        if isinstance(base, ast.Name) and base.id in SELF and self._bindings().get(node.attr):
+            return ignored("own-member")
+        while isinstance(base, (ast.Call, ast.Attribute, ast.Subscript)):
+            if self.reported(*self.work.source.extent(base)):
+                return ignored("reported-beside")
+            base = base.func if isinstance(base, ast.Call) else base.value
+        return ignored("attribute")
+
+    def _is_own_data(self, name: str) -> bool:
+        """True for what a flag of the project sets, and for what this file writes as an attribute."""
+        if name in self.work.project.flags:
+            return True
+        return any(not isinstance(each.ctx, ast.Load) for each in self.work.scan.attributes.get(name, ()))
+
+    def _why(self, name: str) -> Cause:
         bindings = self._bindings().get(name)
         if bindings:
             imported = [binding.target for binding in bindings if binding.kind == "import"]
@@ -68,10 +108,8 @@ class LongerNames:
                 return OWN
             return self._imported(imported[0])
         scan = self.work.scan
-        if name in self._keywords() and not dotted:
+        if name in self._keywords():
             return KEYWORD
-        if name in scan.attributes:
-            return ignored("attribute")
         if name in scan.names:
             return ignored("star-name")
         for node in scan.imports:
@@ -84,8 +122,14 @@ class LongerNames:
         root = target.split(".")[0]
         if root == "torch":
             return ignored("torch-name")
+        if target.startswith("pytest.mark."):
+            return OWN
+        if root in FOREIGN:
+            return ignored("library-name", root)
         if self.work.slots.own.project_name(target) is not None:
             return OWN
+        if self.work.project.holds_below(target.rpartition(".")[0]):
+            return ignored("own-module")
         return ignored("package-name", root)
 
     def _bindings(self) -> dict[str, list[Binding]]:
@@ -171,6 +215,8 @@ def _why_name(work: Work, node: ast.Name, moved: Set[Binding]) -> Cause | None:
     if "torch" in roots:
         held = any(binding in moved or _moved_alias(work, binding, node.id) for binding in found[1])
         return _ALIAS if held else None
+    if any(work.slots.own.project_name(binding.target) for binding in found[1] if binding.kind == "import"):
+        return OWN
     for root in sorted(roots):
         return ignored("library-name" if root in FOREIGN else "package-name", root)
     if work.names.resolve(node.id, work.scan.scope_of(node)) is not None:
@@ -220,8 +266,12 @@ def _imported_names(work: Work) -> list[Range]:
 
 
 def _gives(work: Work, module: str, relative: bool) -> Cause:
+    if _OTHER_WORD.search(module):
+        return ignored("other-word")
     if relative or work.slots.own.project_name(module) is not None:
         return OWN
+    if work.project.holds_below(module):
+        return ignored("own-module")
     root = module.split(".")[0]
     return ignored("library-name" if root in FOREIGN else "package-name", root)
 

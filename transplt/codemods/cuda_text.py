@@ -23,6 +23,18 @@ _MACRO = re.compile(r"-[DU]\w*CUDA\w*(?:=\w*)?")
 _SOURCE = re.compile(
     r"__global__|__device__|#include\s*<(?:cuda|cublas|cudnn)|<<<|\bcudaStream|\bcudaMem|\b(?:at|c10|torch)::cuda\b|\bat::Tensor\b"
 )
+#: Code of C++ that speaks of CUDA: `tv::cuda::Launch`, `cublasLtMatmul(`, `#if CUDART_VERSION`, `return CUDA_R_16F;`.
+_CPP = re.compile(
+    r"(?<!\.py::)\b(?:\w+::)+\w*(?:cuda|CUDA)\w*|\bcuda::\w|\b(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*\s*\("
+    r"|^\s*#\s*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
+    re.M,
+)
+#: A type of CUDA's C interface, and a header of it.
+_C_NAME = re.compile(r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./]*(?:cuda|cublas|cudnn|nccl)\w*\.(?:h|hpp)")
+#: A variable in front of a command: `env CUDA_VISIBLE_DEVICES=0 python ...`.
+_SET_FOR_COMMAND = re.compile(r"(?:^|['\"`;&|]\s{0,9}|\b(?:env|export)\s{1,9})(?:CUDA|NCCL)_[A-Z_]+=")
+#: A path to torch.cuda through a module that imports torch.
+_THROUGH_MODULE = re.compile(r"\w[\w.]*\.torch\.(?:cuda|backends\.cud)[\w.]*")
 #: Source code where text for people may stand: `out.write(...)` makes files of both.
 _WRITTEN = re.compile(r"__global__|#include\s*[<\"]|\b(?:at|c10|torch)::cuda\b|\bat::Tensor\b")
 _OPERATOR = re.compile(r"\w+::\w*(?:cuda|cudnn|nccl|cublas)\w*(?:\.\w+)?")
@@ -63,7 +75,8 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         return
     kinds = {place.kind for place in found}
     prose = bool(kinds) and kinds <= {"prose", "help"}
-    if (_WRITTEN if prose else _SOURCE).search(value):
+    cpp = not prose and not _OPERATOR.fullmatch(value) and _CPP.search(value)
+    if cpp or (_WRITTEN if prose else _SOURCE).search(value):
         help_ = "write the kernel for the NPU, or use its operators"
         yield from _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
     elif prose:
@@ -71,7 +84,15 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
     elif _OPERATOR.fullmatch(value):
         help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
         yield from _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
-    elif ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value):
+    elif _THROUGH_MODULE.fullmatch(value):
+        help_ = "name what stands in its place on the NPU"
+        yield work.note(node, "NPU204", f"{value!r} names something of CUDA in a string", help=help_, effort=Effort.LOW)
+    elif _C_NAME.fullmatch(value):
+        help_ = "name what CANN has in its place"
+        yield from _bound(work, node, f"{value!r} is a name of CUDA's C interface", help_, Effort.MEDIUM)
+    elif _SET_FOR_COMMAND.search(value) or (
+        ("command" in kinds or _COMMAND_LINE.match(value)) and _IN_COMMAND.search(value)
+    ):
         yield from _bound(work, node, "a command line that names CUDA", "give the command of the NPU", Effort.LOW)
     elif _CONFIGURATION.search(value):
         help_ = "write npu and hccl in it if the program reads it as a configuration"
@@ -97,7 +118,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         help_ = "name the variable of the NPU if the program reads it"
         yield from _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
     else:
-        yield work.keep(node, _reason(value, kinds))
+        yield work.keep(node, _reason(value, kinds, found))
 
 
 def _tag(value: str) -> bool:
@@ -109,7 +130,9 @@ def _bound(work: Work, node: ast.expr, message: str, help_: str, effort: Effort)
     yield work.note(node, "NPU208", message, help=help_, effort=effort)
 
 
-def _reason(value: str, kinds: set[str]) -> str:
+def _reason(value: str, kinds: set[str], found: list[Place]) -> str:
+    if any(place.kind == "compare" and place.detail == "regex" for place in found):
+        return "pattern"
     if "key" in kinds or "row" in kinds:
         return "key"
     if "flag" in kinds or _FLAG.fullmatch(value):

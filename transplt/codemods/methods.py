@@ -56,7 +56,9 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
         if root == "torch" and work.rules.resolve(full) is not None:
             return  # by its full name
         if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
-            yield work.keep(node, "no-method")
+            used = isinstance(parent(node), (ast.Attribute, ast.Call)) and _receiver(node) not in _SETTINGS
+            project = work.slots.own.project_name(full) is not None
+            yield work.keep(node, "package-name", root) if used and not project else work.keep(node, "no-method")
             return
     if root := _foreign_receiver(work, node.value):
         yield work.keep(node, "library-name", root)
