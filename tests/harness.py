@@ -84,7 +84,7 @@ def hold_ledger(source: str, result: FileResult) -> None:
 def reasons(result: FileResult) -> dict[str, int]:
     """Why ignored tokens stay, in words, with their number."""
     counts = ((words_of(cause), count) for cause, count in result.ledger.counts().items() if cause.reason)
-    return {words: count for words, count in sorted(counts)}
+    return dict(sorted(counts))
 
 
 def codes(result: FileResult, *, applied: bool) -> list[str]:

@@ -204,7 +204,7 @@ def test_what_needs_nothing_beside_it_is_quiet(body: str, reason: str) -> None:
         "try:\n    f()\nexcept AttributeError:\n    torch.cuda.empty_cache()",
         "if hasattr(x, 'y'):\n    x.y()\nelse:\n    torch.cuda.empty_cache()",
         "@pytest.mark.skipif(torch.cuda.is_available(), reason='for CPUs')\ndef test_it():\n    x.cuda()",
-        "if device.startswith('npu'):\n    pass\nif device.startswith('cuda:') and ready:\n    torch.cuda.set_device(0)",
+        "if d.startswith('npu'):\n    pass\nif d.startswith('cuda:') and ready:\n    torch.cuda.set_device(0)",
         "if kind == 'npu':\n    f()\nif device.startswith('cuda:'):\n    torch.cuda.set_device(0)",
         "torch.cuda.synchronize()\nif device == 'npu':\n    torch.npu.empty_cache()",
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.files.kind import FileKind
@@ -47,6 +47,8 @@ _LONG_LINE_BYTES = 4000
 #: So many findings say enough about one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
+#: The words of the reason `file-beside`.
+_BESIDE = "a file of its own for the NPU lies beside it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,17 @@ class _Line:
 
 
 def scan_other_file(
-    data: bytes, path: str, kind: FileKind, target: TorchTarget, ignored_codes: Sequence[str] = ()
+    data: bytes,
+    path: str,
+    kind: FileKind,
+    target: TorchTarget,
+    ignored_codes: Sequence[str] = (),
+    has_twin: Callable[[], bool] = lambda: False,
 ) -> OtherFile:
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
-    `ignored_codes` are prefixes of codes that the settings switch off for this file.
+    `ignored_codes` are prefixes of codes that the settings switch off for this file; `has_twin` is asked whether a file
+    for the NPU lies beside it, which answers for it.
     """
     if kind is FileKind.BINARY:
         return OtherFile(kind)
@@ -87,6 +95,7 @@ def scan_other_file(
         ledger = Ledger.of(row for line in _lines(data, lowered, _WORD) for row in _rows(line, len(line.text), cause))
         return OtherFile(kind, (), ledger.total(), len(ledger), ledger)
     comments = reported = 0
+    beside = _BESIDE if has_twin() else ""
     rows: list[TokenRow] = []
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
@@ -104,6 +113,8 @@ def scan_other_file(
             finding = replace(finding, ignored="ignored for this file by the settings")
         elif _switched_off(line.text, finding.code):
             finding = replace(finding, ignored="ignored by a comment")
+        elif beside:
+            finding = replace(finding, ignored=beside)
         if finding.ignored:
             cause = Cause(Verdict.IGNORED, finding.code, named(finding.ignored))
         else:

@@ -136,9 +136,12 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     path, ignored = entry.path, worker.settings.ignored_codes(entry.path)
     kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
     from transplt.files.ignore_lines import ignore_line_findings
+    from transplt.files.npu_twin import has_npu_twin
     from transplt.files.tokens import scan_other_file
 
-    other = scan_other_file(data, path, kind, worker.target, ignored)
+    other = scan_other_file(
+        data, path, kind, worker.target, ignored, lambda: has_npu_twin(worker.root, path, kind)
+    )
     if worker.settings.analysis and kind is FileKind.NATIVE:
         from transplt.analysis.native import findings_of
 
