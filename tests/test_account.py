@@ -47,6 +47,7 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
         ("class K:\n    def to_cuda(self):\n        self.to_cuda()\n", "a member of a class of the project's own"),
         ("import torch\ntorch.cuda.cudart().cudaProfilerStart()\n", "goes with the name beside it, which is reported"),
         ("import vllm\nfrom vllm.x import pynccl\n", "the package is reported at another import of this file"),
+        ("from vllm_ascend.x import pyhccl as PyNccl\nPyNccl()\n", "a name for what vllm_ascend gives for the NPU"),
         ("from paddle import is_cuda_ok\n", "paddle's own name"),
         ("import barracuda\nbarracuda.f()\n", "part of a word that has nothing to do with CUDA"),
         ("import re\nm = re.match(r'cuda:(\\d+) of', key)\n", "a pattern that is looked for in texts"),

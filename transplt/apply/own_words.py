@@ -126,9 +126,11 @@ class LongerNames:
             return OWN
         if root in FOREIGN:
             return ignored("library-name", root)
+        if is_for_npu(root):
+            return ignored("npu-package", root)
         if self.work.slots.own.project_name(target) is not None:
             return OWN
-        if self.work.project.holds_below(target.rpartition(".")[0]):
+        if self.work.project.holds_below(target.rpartition(".")[0] or target):
             return ignored("own-module")
         return ignored("package-name", root)
 
@@ -265,6 +267,11 @@ def _imported_names(work: Work) -> list[Range]:
     return kept
 
 
+def is_for_npu(package: str) -> bool:
+    """True for a package of the NPU's own world, by its name: torch_npu, vllm_ascend."""
+    return "npu" in package.split("_") or "ascend" in package.split("_")
+
+
 def _gives(work: Work, module: str, relative: bool) -> Cause:
     if _OTHER_WORD.search(module):
         return ignored("other-word")
@@ -273,7 +280,7 @@ def _gives(work: Work, module: str, relative: bool) -> Cause:
     if work.project.holds_below(module):
         return ignored("own-module")
     root = module.split(".")[0]
-    return ignored("library-name" if root in FOREIGN else "package-name", root)
+    return ignored("library-name" if root in FOREIGN else "npu-package" if is_for_npu(root) else "package-name", root)
 
 
 def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:

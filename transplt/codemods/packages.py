@@ -50,7 +50,7 @@ def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
     """True when a module below the package lies in the project, as `bert/nvidia/model.py` does for nvidia.model."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
-    return work.project.holds_below(path)
+    return "." in path and work.project.holds_below(path)
 
 
 def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:

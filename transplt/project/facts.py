@@ -139,7 +139,7 @@ class ProjectFacts:
 
     def holds_below(self, module: str) -> bool:
         """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
-        return "." in module and any(each.endswith(f".{module}") for each in self.modules)
+        return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
