@@ -14,6 +14,7 @@ from transplt.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, T
 from transplt.rules.reasons import named
 from transplt.text.cuda_words import Token, find_tokens
 from transplt.text.source import Source
+from transplt.values.callees import NVIDIA
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,9 @@ def settle(
                 known = known or covers[verdict].cause(token)
             known = known or longer.cause(token)
         line, column = source.position(token.start)
-        if known is not None and known.reason == "package-name" and known.detail in packages:
-            known = ignored("reported-package")
-        package = known.detail if known is not None and known.reason == "package-name" else ""
+        package = _package(known)
+        if package and package in packages:
+            known, package = ignored("reported-package"), ""
         if known is None or package:
             note = _of_a_package(source, token, package) if package else _unknown(source, token)
             if not package or package not in asked:
@@ -141,6 +142,14 @@ def _converted(source: Source, live: list[Token], applied: Sequence[tuple[int, i
                 allowed[word] -= 1
                 gone.add(token.start)
     return gone
+
+
+def _package(cause: Cause | None) -> str:
+    """The package that gives a name and that only a finding knows something of; empty for all others."""
+    if cause is None:
+        return ""
+    gives = cause.reason == "package-name" or (cause.reason == "library-name" and cause.detail in NVIDIA)
+    return cause.detail if gives else ""
 
 
 class _Inside:

@@ -50,7 +50,8 @@ _CONFIGURATION = re.compile(
     r"^[\s\"'{,]*[\w.-]*(?:device|backend|accelerator)[\"']?\s*[:=]\s*[\"']?(?:cuda|nccl)\b", re.M | re.I
 )
 _COMMAND_LINE = re.compile(r"\s*(?:[A-Z_]+=\S*\s+)*(?:python3?|torchrun|accelerate|deepspeed|srun|mpirun|bash|sh)\s")
-_IDENTIFIER = re.compile(r"[\w.\[\]{}%:*/|,=-]*")
+#: `rc,ud,cuda`: transports, devices or backends.
+_LIST = re.compile(r"(?=.*(?:^|,)(?:cuda|nccl)(?:,|$))[\w:-]+(?:,[\w:-]+)+")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
 
@@ -97,6 +98,9 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
     elif _CONFIGURATION.search(value):
         help_ = "write npu and hccl in it if the program reads it as a configuration"
         yield from _bound(work, node, "a configuration in a string names CUDA", help_, Effort.LOW)
+    elif _LIST.fullmatch(value) and not kinds & {"key", "flag"}:
+        help_ = "name what the NPU has in its place, if the program reads it"
+        yield from _bound(work, node, f"the list {value!r} names something of CUDA", help_, Effort.LOW)
     elif "kernel" in kinds:
         yield from _bound(
             work,
@@ -143,6 +147,6 @@ def _reason(value: str, kinds: set[str], found: list[Place]) -> str:
         return "address"
     if "annotation" in kinds:
         return "annotation"
-    if _IDENTIFIER.fullmatch(value):
-        return "own-string"
-    return "text"
+    if value.isupper() and value.isalpha():
+        return "label"
+    return "words" if " " in value.strip() else "own-string"
