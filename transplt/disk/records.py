@@ -23,8 +23,8 @@ class FileRecord:
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
     text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a
     changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
-    `ledger` holds the tokens one by one. `data` are its bytes in the output where
-    the run still has to look at them.
+    `ledger` holds the tokens one by one, `token_lines` are (number, text) of the lines of those that stay for a
+    doubtful reason, where a report asks for them. `data` are its bytes in the output where the run has to look again.
     """
 
     path: str
@@ -40,6 +40,7 @@ class FileRecord:
     lines: tuple[tuple[int, str], ...] = ()
     support: FileSupport | None = None
     ledger: Ledger = NO_LEDGER
+    token_lines: tuple[tuple[int, str], ...] = ()
     data: bytes = b""
 
 
