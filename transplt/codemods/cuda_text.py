@@ -17,7 +17,7 @@ _LIBRARY = re.compile(
     re.I,
 )
 _TOOLKIT = re.compile(
-    r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-[DU]\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d"
+    r"(?:^|/)cuda(?:-\d[\d.]*)?(?:/|$)|^/\S*/cuda-|\bnvcc\b|\.(?:cu|cuh|ptx|cubin)$|^-[DU]\w*CUDA\w*(?:=\w*)?$|^--?gencode|compute_\d\d"
 )
 _MACRO = re.compile(r"-[DU]\w*CUDA\w*(?:=\w*)?")
 _SOURCE = re.compile(
@@ -25,12 +25,16 @@ _SOURCE = re.compile(
 )
 #: Code of C++ that speaks of CUDA: `tv::cuda::Launch`, `cublasLtMatmul(`, `#if CUDART_VERSION`, `return CUDA_R_16F;`.
 _CPP = re.compile(
-    r"(?<!\.py::)\b(?:\w+::)+\w*(?:cuda|CUDA)\w*|\bcuda::\w|\b(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*\s*\("
+    r"(?<![\w.:])(?:\w+::)+\w*(?:cuda|CUDA)\w*|\bcuda::\w|\b(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*\s*\("
     r"|^\s*#\s*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
     re.M,
 )
 #: A type of CUDA's C interface, and a header of it.
-_C_NAME = re.compile(r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./]*(?:cuda|cublas|cudnn|nccl)\w*\.(?:h|hpp)")
+_C_NAME = re.compile(
+    r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./]*(?:cuda|cublas|cudnn|nccl)\w*\.(?:h|hpp)|cublas(?:Lt)?|cudart"
+)
+#: Statements of a language with semicolons: code that somebody compiles, whatever it says of CUDA.
+_STATEMENTS = re.compile(r"(?:\w\(.*\)|\w|\]) *;\s*\n(?:.*\n)*?.*(?:[{}]\s*$|;\s*$|\w::\w|->)")
 #: A variable in front of a command: `env CUDA_VISIBLE_DEVICES=0 python ...`.
 _SET_FOR_COMMAND = re.compile(r"(?:^|['\"`;&|]\s{0,9}|\b(?:env|export)\s{1,9})(?:CUDA|NCCL)_[A-Z_]+=")
 #: A path to torch.cuda through a module that imports torch.
@@ -88,7 +92,10 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
     elif _THROUGH_MODULE.fullmatch(value):
         help_ = "name what stands in its place on the NPU"
         yield work.note(node, "NPU204", f"{value!r} names something of CUDA in a string", help=help_, effort=Effort.LOW)
-    elif _C_NAME.fullmatch(value):
+    elif _STATEMENTS.search(value):
+        help_ = "see what the program makes of it; a kernel has to be written for the NPU"
+        yield from _bound(work, node, "source code of another language in a string names CUDA", help_, Effort.MEDIUM)
+    elif _C_NAME.fullmatch(value) and "key" not in kinds:
         help_ = "name what CANN has in its place"
         yield from _bound(work, node, f"{value!r} is a name of CUDA's C interface", help_, Effort.MEDIUM)
     elif _SET_FOR_COMMAND.search(value) or (
@@ -141,8 +148,10 @@ def _reason(value: str, kinds: set[str], found: list[Place]) -> str:
         return "key"
     if "flag" in kinds or _FLAG.fullmatch(value):
         return "flag"
-    if "environment" in kinds or _ENVIRONMENT.fullmatch(value):
+    if _ENVIRONMENT.fullmatch(value):
         return "variable-name"
+    if "environment" in kinds:
+        return "variable-value"
     if _ADDRESS.search(value):
         return "address"
     if "annotation" in kinds:
