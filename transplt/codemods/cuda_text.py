@@ -26,15 +26,13 @@ _SOURCE = re.compile(
 #: Code of C++ that speaks of CUDA: `tv::cuda::Launch`, `cublasLtMatmul(`, `#if CUDART_VERSION`, `return CUDA_R_16F;`.
 _CPP = re.compile(
     r"(?<![\w.:])(?:\w+::)+\w*(?:cuda|CUDA)\w*|\bcuda::\w|\b(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*\s*\("
-    r"|^\s*#\s*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
+    r"|^[ \t]*#[ \t]*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
     re.M,
 )
 #: A type of CUDA's C interface, and a header of it.
 _C_NAME = re.compile(
-    r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./]*(?:cuda|cublas|cudnn|nccl)\w*\.(?:h|hpp)|cublas(?:Lt)?|cudart"
+    r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./-]+\.(?:h|hpp)|cublas(?:Lt)?|cudart"
 )
-#: Statements of a language with semicolons: code that somebody compiles, whatever it says of CUDA.
-_STATEMENTS = re.compile(r"(?:\w\(.*\)|\w|\]) *;\s*\n(?:.*\n)*?.*(?:[{}]\s*$|;\s*$|\w::\w|->)")
 #: A variable in front of a command: `env CUDA_VISIBLE_DEVICES=0 python ...`.
 _SET_FOR_COMMAND = re.compile(r"(?:^|['\"`;&|]\s{0,9}|\b(?:env|export)\s{1,9})(?:CUDA|NCCL)_[A-Z_]+=")
 #: A path to torch.cuda through a module that imports torch.
@@ -92,7 +90,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
     elif _THROUGH_MODULE.fullmatch(value):
         help_ = "name what stands in its place on the NPU"
         yield work.note(node, "NPU204", f"{value!r} names something of CUDA in a string", help=help_, effort=Effort.LOW)
-    elif _STATEMENTS.search(value):
+    elif _has_statements(value):
         help_ = "see what the program makes of it; a kernel has to be written for the NPU"
         yield from _bound(work, node, "source code of another language in a string names CUDA", help_, Effort.MEDIUM)
     elif _C_NAME.fullmatch(value) and "key" not in kinds:
@@ -132,6 +130,14 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         yield work.keep(node, _reason(value, kinds, found))
 
 
+def _has_statements(value: str) -> bool:
+    """Statements of a language with semicolons: code that somebody compiles, whatever it says of CUDA."""
+    ends = [line.rstrip() for line in value.splitlines() if line.rstrip().endswith(";")]
+    if any(line.endswith(");") for line in ends):
+        return True
+    return len(ends) > 1 and ("::" in value or "->" in value or value.rstrip().endswith("}"))
+
+
 def _tag(value: str) -> bool:
     """A label with slashes (`rl/build-cuda-graphs`, `nvidia/cuda:11.8`), no path of a file system."""
     return "/" in value and not value.startswith(("/", ".", "{", "$", "~")) and "." not in value.rpartition("/")[2]
@@ -156,6 +162,8 @@ def _reason(value: str, kinds: set[str], found: list[Place]) -> str:
         return "address"
     if "annotation" in kinds:
         return "annotation"
+    if "compare" in kinds:
+        return "pattern"
     if value.isupper() and value.isalpha():
         return "label"
     return "words" if " " in value.strip() else "own-string"
