@@ -26,7 +26,8 @@ _SOURCE = re.compile(
 #: Code of C++ that speaks of CUDA: `tv::cuda::Launch`, `cublasLtMatmul(`, `#if CUDART_VERSION`, `return CUDA_R_16F;`.
 _CPP = re.compile(
     r"(?<![\w.:])(?:\w+::)+\w*(?:cuda|CUDA)\w*|\bcuda::\w|\b(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*\s*\("
-    r"|^[ \t]*#[ \t]*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
+    r"|^[ \t]*#[ \t]*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)"
+    r"|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
     re.M,
 )
 #: A type of CUDA's C interface, and a header of it.
@@ -90,6 +91,9 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
     elif _THROUGH_MODULE.fullmatch(value):
         help_ = "name what stands in its place on the NPU"
         yield work.note(node, "NPU204", f"{value!r} names something of CUDA in a string", help=help_, effort=Effort.LOW)
+    elif _is_python(value):
+        help_ = "write it for the NPU by hand, if the program runs it"
+        yield from _bound(work, node, "Python code in a string uses CUDA", help_, Effort.LOW)
     elif _has_statements(value):
         help_ = "see what the program makes of it; a kernel has to be written for the NPU"
         yield from _bound(work, node, "source code of another language in a string names CUDA", help_, Effort.MEDIUM)
@@ -128,6 +132,13 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         yield from _bound(work, node, f"the environment variable {value} is named", help_, Effort.LOW)
     else:
         yield work.keep(node, _reason(value, kinds, found))
+
+
+def _is_python(value: str) -> bool:
+    """Several lines of Python, a template for `exec` for example."""
+    if "\n" not in value or not (".cuda(" in value or "torch.cuda." in value):
+        return False
+    return any(line.split(" ", 1)[0] in ("def", "class", "import", "from") for line in value.splitlines())
 
 
 def _has_statements(value: str) -> bool:
