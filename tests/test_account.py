@@ -224,3 +224,9 @@ def test_what_a_package_nobody_knows_has_of_cuda_is_said_once(source: str, messa
 def test_a_package_that_lies_below_in_the_project_is_its_own() -> None:
     result = migrate("from nvidia.model import f\n", files={f"{x}/nvidia/model.py": "def f(): pass\n" for x in "ab"})
     assert reasons(result) == {"a module of the project's own": 1}
+
+
+def test_a_folder_of_the_project_that_is_called_like_a_library_is_not_that_library() -> None:
+    files = {"p/integrations/numba/loss.py": "", "p/integrations/numba/__init__.py": ""}
+    result = migrate("from numba import cuda\ncuda.grid(1)\n", path="p/a.py", files=files)
+    assert reasons(result) == {"the package is reported where this file imports it": 1}

@@ -122,17 +122,7 @@ class LongerNames:
         root = target.split(".")[0]
         if root == "torch":
             return ignored("torch-name")
-        if target.startswith("pytest.mark."):
-            return OWN
-        if root in FOREIGN:
-            return ignored("library-name", root)
-        if is_for_npu(root):
-            return ignored("npu-package", root)
-        if self.work.slots.own.project_name(target) is not None:
-            return OWN
-        if self.work.project.holds_below(target.rpartition(".")[0] or target):
-            return ignored("own-module")
-        return ignored("package-name", root)
+        return OWN if target.startswith("pytest.mark.") else _of_package(self.work, target.rpartition(".")[0] or target)
 
     def _bindings(self) -> dict[str, list[Binding]]:
         if self.bound is None:
@@ -217,10 +207,8 @@ def _why_name(work: Work, node: ast.Name, moved: Set[Binding]) -> Cause | None:
     if "torch" in roots:
         held = any(binding in moved or _moved_alias(work, binding, node.id) for binding in found[1])
         return _ALIAS if held else None
-    if any(work.slots.own.project_name(binding.target) for binding in found[1] if binding.kind == "import"):
-        return OWN
-    for root in sorted(roots):
-        return ignored("library-name" if root in FOREIGN else "package-name", root)
+    for target in sorted(binding.target for binding in found[1] if binding.kind == "import"):
+        return _of_package(work, target.rpartition(".")[0] or target)
     if work.names.resolve(node.id, work.scan.scope_of(node)) is not None:
         return _ALIAS
     return OWN
@@ -275,12 +263,18 @@ def is_for_npu(package: str) -> bool:
 def _gives(work: Work, module: str, relative: bool) -> Cause:
     if _OTHER_WORD.search(module):
         return ignored("other-word")
-    if relative or work.slots.own.project_name(module) is not None:
-        return OWN
-    if work.project.holds_below(module):
-        return ignored("own-module")
+    return OWN if relative else _of_package(work, module)
+
+
+def _of_package(work: Work, module: str) -> Cause:
+    """Whose name it is that a module other than torch gives. A folder of the project may be called like a library."""
     root = module.split(".")[0]
-    return ignored("library-name" if root in FOREIGN else "npu-package" if is_for_npu(root) else "package-name", root)
+    known = root in FOREIGN and root not in work.project.packages
+    if not known and work.slots.own.project_name(module) is not None:
+        return OWN
+    if ("." in module or not known) and work.project.holds_below(module):
+        return ignored("own-module")
+    return ignored("library-name" if known else "npu-package" if is_for_npu(root) else "package-name", root)
 
 
 def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:
