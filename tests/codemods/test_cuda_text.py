@@ -108,6 +108,7 @@ def test_flags_of_an_extension_that_is_reported() -> None:
         'code.raw("int x = f();\\n// clear the cuda table\\nfor (;;) { x->g(); }\\n")',
         'code.raw("\\nTHROW(\\"not compiled with cuda\\");\\n")',
         't = "import torch\\ndef f(x):\\n    return x.cuda()\\n"',
+        'code.ret("decltype(CUDA_R_16F)")',
         'code.macro_if("CUDART_VERSION >= 11000")',
         'code.member("handle", "cublasLtHandle_t")',
         'code.include("cublasLt.h")',

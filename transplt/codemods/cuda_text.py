@@ -27,7 +27,7 @@ _SOURCE = re.compile(
 _CPP = re.compile(
     r"(?<![\w.:])(?:\w+::)+\w*(?:cuda|CUDA)\w*|\bcuda::\w|\b(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*\s*\("
     r"|^[ \t]*#[ \t]*(?:if|ifdef|ifndef|define|include)\b.*(?:CUDA|CUDART|cuda)"
-    r"|\b(?:CUDART_VERSION|__CUDACC__|__CUDA_ARCH__)\b|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
+    r"|\b(?:CUDART_VERSION|__CUDACC__|__CUDA_ARCH__|CUDA_R_\d+\w*)\b|\b(?:CUDA|CUBLAS|CUDNN)_[A-Z0-9_]+\s*[;?:]",
     re.M,
 )
 #: A type of CUDA's C interface, and a header of it.
