@@ -7,6 +7,7 @@ which measured pattern or trap a test speaks of; docs/coverage.md is generated f
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from transplt.apply.engine import index_source, migrate_source
-from transplt.finding import FileResult, Status
+from transplt.finding import FileResult, Status, Verdict
 from transplt.project.facts import ProjectFacts
+from transplt.rules.reasons import words_of
 from transplt.settings import Settings
 from transplt.text.cuda_words import find_tokens
 
@@ -55,11 +57,34 @@ def hold_invariants(source: str, result: FileResult, settings: Settings, project
     tokens = result.tokens
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored, tokens
     assert tokens.found == sum(t.where != "comment" for t in find_tokens(source.encode()))
+    hold_ledger(source, result)
     if result.status is Status.OK:
         compile(result.data, result.path, "exec", dont_inherit=True)
         builtin = Settings(torch_version=settings.torch_version, style=settings.style)
         again = migrate_source(result.data, result.path, builtin, project)
         assert again.data == result.data, "a second run changes the output"
+
+
+def hold_ledger(source: str, result: FileResult) -> None:
+    """The rows are the tokens, one for one, at their places, each with a code or a reason of the list."""
+    assert result.ledger.total(result.tokens.comments) == result.tokens
+    starts = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", source))]
+    places = []
+    for row in result.ledger:
+        places.append(starts[row.line - 1] + row.column - 1)
+        assert source.startswith(row.token, places[-1])
+        if row.cause.verdict is Verdict.IGNORED:
+            assert words_of(row.cause)
+        else:
+            assert row.cause.code and not row.cause.reason, row
+    live = [token.start for token in find_tokens(source.encode()) if token.where != "comment"]
+    assert [len(source[:place].encode()) for place in places] == live
+
+
+def reasons(result: FileResult) -> dict[str, int]:
+    """Why ignored tokens stay, in words, with their number."""
+    counts = ((words_of(cause), count) for cause, count in result.ledger.counts().items() if cause.reason)
+    return dict(sorted(counts))
 
 
 def codes(result: FileResult, *, applied: bool) -> list[str]:

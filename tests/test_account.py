@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import migrate, pattern
+from tests.harness import hold_ledger, migrate, pattern, reasons
 from tests.test_properties import programs
 from transplt.apply.engine import migrate_source
 from transplt.commands.main import main
@@ -42,14 +42,21 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
         ("use_cuda = True\n", "a name of the project's own"),
         ("def to_cuda(x): return x\n", "a name of the project's own"),
         ("from .ops import has_cuda\n", "a name of the project's own"),
-        ("from lib import is_cuda_ok\n", "a name that lib gives"),
-        ("import lib\nlib.is_cuda_ok()\n", "an attribute: its name stays"),
+        ("x.is_cuda_ok()\n", "an attribute of that name, of an object that was not followed"),
+        ("x.cuda_ok = 1\ny = x.cuda_ok\n", "data of the project's own: its name stays"),
+        ("class K:\n    def to_cuda(self):\n        self.to_cuda()\n", "a member of a class of the project's own"),
+        ("import torch\ntorch.cuda.cudart().cudaProfilerStart()\n", "goes with the name beside it, which is reported"),
+        ("import vllm\nfrom vllm.x import pynccl\n", "the package is reported where this file imports it"),
+        ("from vllm_ascend.x import pyhccl as PyNccl\nPyNccl()\n", "a name for what vllm_ascend gives for the NPU"),
+        ("from paddle import is_cuda_ok\n", "paddle's own name"),
+        ("import barracuda\nbarracuda.f()\n", "part of a word that has nothing to do with CUDA"),
+        ("import re\nm = re.match(r'cuda:(\\d+) of', key)\n", "a pattern that is looked for in texts"),
         ("f(use_cuda=1)\n", "a keyword: its name is the callee's"),
         ("f(cuda=1)\n", "a keyword: its name is the callee's"),
         ("from numba import cuda as c\nc.grid()\n", ""),
-        ("import cupy\ncupy.cuda.f()\n", "cupy's own cuda"),
+        ("import cupy\ncupy.cuda.f()\n", "the package is reported where this file imports it"),
         ("from lib import *\nhas_cuda()\n", "a name that another file brings"),
-        ("class K:\n    CUDA = 1\nK.CUDA\n", "a member of the project's own"),
+        ("class K:\n    CUDA = 1\nK.CUDA\n", "a member of a class of the project's own"),
         ("def f(nvcc, cuda):\n    return nvcc\n", "a name of the project's own"),
         ("import torch\nc = cuda = torch.cuda\n", "a name of the project's own"),
         ("'''Needs cuda.'''\n", "a docstring"),
@@ -58,9 +65,8 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
 )
 def test_the_reasons(source: str, reason: str) -> None:
     result = migrate(source)
-    reasons = dict(result.reasons)
-    assert sum(reasons.values()) == result.tokens.ignored
-    assert reason in reasons or not reason
+    assert sum(reasons(result).values()) == result.tokens.ignored
+    assert reason in reasons(result) or not reason
     assert result.tokens.unknown == 0
 
 
@@ -173,7 +179,7 @@ def test_the_account_agrees_with_the_independent_scan(text: str) -> None:
     scanned = find_tokens(text.encode())
     assert tokens.found == sum(token.where != "comment" for token in scanned)
     assert tokens.comments == sum(token.where == "comment" for token in scanned)
-    assert sum(count for _, count in result.reasons) == tokens.ignored
+    hold_ledger(text, result)
     # What was converted is gone from the output, and nothing else is.
     left = sum(token.where != "comment" for token in find_tokens(result.data))
     assert result.status is not Status.OK or left == tokens.found - tokens.converted
@@ -186,7 +192,7 @@ def test_whole_programs_add_up(data: bytes) -> None:
     tokens = result.tokens
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
     if result.status is Status.OK:
-        assert sum(count for _, count in result.reasons) == tokens.ignored
+        assert sum(reasons(result).values()) == tokens.ignored
 
 
 def test_the_log_says_why_words_stay(tmp_path: Path) -> None:
@@ -199,3 +205,28 @@ def test_the_log_says_why_words_stay(tmp_path: Path) -> None:
     log = (tmp_path / "out" / "demo_msft" / "msFmkTranspltlog.txt").read_text()
     assert "  ignored in Python files: 4 (a name of the project's own)\n" in log
     assert "tokens: 5 found, 0 converted, 0 manual, 0 unknown, 5 ignored" in log
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("from lib import is_cuda_ok\nis_cuda_ok()\n", "the package lib has something with 'cuda' in its name here"),
+        ("import lib\nlib.is_cuda_ok()\nlib.has_nccl\n", "the package lib has something with 'cuda' in its name here"),
+    ],
+)
+def test_what_a_package_nobody_knows_has_of_cuda_is_said_once(source: str, message: str) -> None:
+    result = migrate(source)
+    (said,) = result.findings
+    assert (said.code, said.api) == ("NPU602", "lib") and said.message.startswith(message)
+    assert result.tokens.unknown == result.tokens.found == 2
+
+
+def test_a_package_that_lies_below_in_the_project_is_its_own() -> None:
+    result = migrate("from nvidia.model import f\n", files={f"{x}/nvidia/model.py": "def f(): pass\n" for x in "ab"})
+    assert reasons(result) == {"a module of the project's own": 1}
+
+
+def test_a_folder_of_the_project_that_is_called_like_a_library_is_not_that_library() -> None:
+    files = {"p/integrations/numba/loss.py": "", "p/integrations/numba/__init__.py": ""}
+    result = migrate("from numba import cuda\ncuda.grid(1)\n", path="p/a.py", files=files)
+    assert reasons(result) == {"the package is reported where this file imports it": 1}

@@ -145,3 +145,70 @@ def test_the_help_of_a_flag_is_text_for_people() -> None:
         CHOICE = "npu" if is_npu_available() else "cuda"
         """
     )
+
+
+CHOICE = "import torch\nCHOICE = d if d in ('cuda', 'npu') else f()\n"
+
+
+@pattern("T21")
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("def f(device='cuda'):\n    return torch.zeros(1, device=device)", "default"),
+        ("parser.add_argument('--device', default='cuda', choices=['cpu', 'cuda', 'npu'])", "default"),
+        ("module = getattr(torch, kind, torch.cuda)", "default"),
+        ("device = torch.device(getattr(args, 'device', 'cuda'))", "default"),
+        ("if args.device == 'cuda' and not torch.cuda.is_available():\n    args.device = 'cpu'", "missing-cuda"),
+        ("if torch.cuda.is_available():\n    torch.backends.cuda.matmul.allow_tf32 = True", "cuda-settings"),
+        (
+            "try:\n    s = torch.amp.GradScaler(device=d)\nexcept (AttributeError, TypeError):\n"
+            "    s = torch.cuda.amp.GradScaler()",
+            "older-torch",
+        ),
+        (
+            "d = torch.device(torch.accelerator.current_accelerator() if hasattr(torch, 'accelerator') else 'cuda')",
+            "older-torch",
+        ),
+        (
+            "import pytest\n@pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')\n"
+            "def test_it():\n    assert torch.zeros(1, device='cuda').sum() == 0",
+            "cuda-test",
+        ),
+        (
+            "import unittest\n@unittest.skipUnless(torch.cuda.is_available(), 'needs a GPU')\n"
+            "class TestIt:\n    def test_it(self):\n        self.x.cuda()",
+            "cuda-test",
+        ),
+        ("torch.cuda.empty_cache()\nif device == 'npu':\n    torch.npu.empty_cache()", "cuda-side"),
+        (
+            "if torch.cuda.is_available():\n    torch.cuda.empty_cache()\n"
+            "if is_torch_npu_available():\n    torch.npu.empty_cache()",
+            "cuda-side",
+        ),
+    ],
+)
+def test_what_needs_nothing_beside_it_is_quiet(body: str, reason: str) -> None:
+    result = migrate(f"{CHOICE}{body}\n")
+    assert not result.changed and not any(finding.open for finding in result.findings)
+    assert reason in {cause.reason for cause in result.ledger.causes}
+
+
+@pattern("T21")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if torch.cuda.is_available():\n    torch.cuda.synchronize()",
+        "if torch.cuda.is_available():\n    torch.backends.cudnn.benchmark = True\n    model.cuda()",
+        "if not torch.cuda.is_available():\n    raise RuntimeError('no device')",
+        "device = torch.device('cuda')",
+        "try:\n    f()\nexcept AttributeError:\n    torch.cuda.empty_cache()",
+        "if hasattr(x, 'y'):\n    x.y()\nelse:\n    torch.cuda.empty_cache()",
+        "@pytest.mark.skipif(torch.cuda.is_available(), reason='for CPUs')\ndef test_it():\n    x.cuda()",
+        "if d.startswith('npu'):\n    pass\nif d.startswith('cuda:') and ready:\n    torch.cuda.set_device(0)",
+        "if kind == 'npu':\n    f()\nif device.startswith('cuda:'):\n    torch.cuda.set_device(0)",
+        "torch.cuda.synchronize()\nif device == 'npu':\n    torch.npu.empty_cache()",
+    ],
+)
+def test_real_faults_beside_them_are_said(body: str) -> None:
+    result = migrate(f"{CHOICE}{body}\n")
+    assert not result.changed and "NPU200" in codes(result, applied=False)

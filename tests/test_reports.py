@@ -287,6 +287,6 @@ def test_a_remark_of_the_analysis_that_is_ignored_is_no_remark() -> None:
 
 def test_a_name_that_is_taken_goes_to_the_project(tmp_path: Path) -> None:
     result, hashes = write_reports(result_of(edit("a.py", 1)), tmp_path, {"change_list.csv"})
-    assert sorted(hashes) == ["msFmkTranspltlog.txt", "transplt_change_list.csv", "unsupported_op.xlsx"]
+    assert sorted(hashes) == ["msFmkTranspltlog.txt", "tokens.csv", "transplt_change_list.csv", "unsupported_op.xlsx"]
     assert result.reports["change_list.csv"] == "transplt_change_list.csv"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(hashes)

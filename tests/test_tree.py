@@ -35,7 +35,7 @@ from transplt.run.tree import migrate_tree
 from transplt.text.regular_file import Limit
 
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
-REPORTS = {"change_list.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
+REPORTS = {"change_list.csv", "tokens.csv", "unsupported_op.xlsx", "msFmkTranspltlog.txt", "report.html"}
 
 
 @pytest.fixture(autouse=True)

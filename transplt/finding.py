@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class Level(str, Enum):
@@ -118,6 +121,85 @@ class TokenCount:
 NO_TOKENS = TokenCount()
 
 
+class Verdict(str, Enum):
+    """What became of a CUDA-bound token."""
+
+    CONVERTED = "converted"
+    MANUAL = "manual"
+    UNKNOWN = "unknown"
+    IGNORED = "ignored"
+
+
+class Cause(NamedTuple):
+    """Why a token has its verdict: the code of the finding that speaks of it; of an ignored one the name of a reason.
+
+    The names stand in rules/support/reasons.json; `detail` is what goes into the words of some (the library's name).
+    """
+
+    verdict: Verdict
+    code: str = ""
+    reason: str = ""
+    detail: str = ""
+
+
+class TokenRow(NamedTuple):
+    """A CUDA-bound token of an input file: line and column of its first character, both from 1, and its text."""
+
+    line: int
+    column: int
+    token: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Every counted token of a file, by place: 16 bytes a token, for big projects hand it from process to process.
+
+    `packed` holds line, column, and the places of the text in `words` and of the cause in `causes`, of four bytes each.
+    """
+
+    words: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    packed: bytes = b""
+
+    @staticmethod
+    def of(rows: Iterable[TokenRow]) -> Ledger:
+        """The ledger of tokens, in the order given."""
+        words: dict[str, int] = {}
+        causes: dict[Cause, int] = {}
+        numbers = array("I")
+        for row in rows:
+            word = words.setdefault(row.token, len(words))
+            numbers.extend((row.line, row.column, word, causes.setdefault(row.cause, len(causes))))
+        return Ledger(tuple(words), tuple(causes), numbers.tobytes())
+
+    def __len__(self) -> int:
+        return len(self.packed) // (4 * array("I").itemsize)
+
+    def __iter__(self) -> Iterator[TokenRow]:
+        numbers = array("I", self.packed)
+        for at in range(0, len(numbers), 4):
+            line, column, word, cause = numbers[at : at + 4]
+            yield TokenRow(line, column, self.words[word], self.causes[cause])
+
+    def counts(self) -> dict[Cause, int]:
+        """How many tokens each cause has."""
+        found = dict.fromkeys(self.causes, 0)
+        for cause in array("I", self.packed)[3::4]:
+            found[self.causes[cause]] += 1
+        return found
+
+    def total(self, comments: int = 0) -> TokenCount:
+        """The sums; `comments` are counted apart."""
+        sums = dict.fromkeys(Verdict, 0)
+        for cause, count in self.counts().items():
+            sums[cause.verdict] += count
+        return TokenCount(len(self), **{each.value: count for each, count in sums.items()}, comments=comments)
+
+
+NO_LEDGER = Ledger()
+
+
 class Status(str, Enum):
     """What became of a file."""
 
@@ -138,9 +220,9 @@ class FileSupport:
 class FileResult:
     """What `migrate_source` makes of one file. `data` is the new content (the input's when nothing changed).
 
-    `findings` are sorted by place and include the applied edits: exactly one record per edit. `reasons` says why the
-    ignored tokens stay, with their number, sorted; the numbers add up to `tokens.ignored`. `support` is what the file
-    uses of torch, where the settings ask for the analysis.
+    `findings` are sorted by place and include the applied edits: exactly one record per edit. `ledger` holds
+    the tokens that `tokens` sums up, one by one. `support` is what the file uses of torch, where the settings ask for
+    the analysis.
     """
 
     path: str
@@ -149,5 +231,5 @@ class FileResult:
     tokens: TokenCount = NO_TOKENS
     status: Status = Status.OK
     changed: bool = False
-    reasons: tuple[tuple[str, int], ...] = ()
+    ledger: Ledger = NO_LEDGER
     support: FileSupport | None = None

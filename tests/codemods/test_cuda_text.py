@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern
+from tests.harness import check_noop, pattern, reasons
 
 _USE = "import ctypes, os, subprocess, torch\ndef f(x, cfg):\n    {}\n    return x\n"
 
@@ -95,4 +95,51 @@ def test_flags_of_an_extension_that_is_reported() -> None:
         """,
         open_codes=["NPU550"],
     )
-    assert ("a flag of the compiler: the extension is reported", 2) in result.reasons
+    assert reasons(result)["a flag of the compiler: the extension is reported"] == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'code.raw("auto e = tv::CUDAEvent();")',
+        'code.raw("check(cublasLtMatmul(handle, a));")',
+        'code.raw("#if CUDART_VERSION >= 11000\\nint x;")',
+        'code.raw("return CUDA_R_16F;")',
+        'code.raw("int x = f();\\n// clear the cuda table\\nfor (;;) { x->g(); }\\n")',
+        'code.raw("\\nTHROW(\\"not compiled with cuda\\");\\n")',
+        't = "import torch\\ndef f(x):\\n    return x.cuda()\\n"',
+        'code.ret("decltype(CUDA_R_16F)")',
+        'code.macro_if("CUDART_VERSION >= 11000")',
+        'code.member("handle", "cublasLtHandle_t")',
+        'code.include("cublasLt.h")',
+        'code.include("tensorview/profile/cuda_profiler.h")',
+        'meta.add_libraries("cublasLt")',
+        'c = "tmux new -d \'CUDA_VISIBLE_DEVICES=" + str(d)',
+        'e = {"UCX_TLS": "rc,ud,cuda"}',
+        'p = f"/usr/local/cuda-{a}.{b}/"',
+    ],
+)
+def test_what_strings_bind_the_program_to(text: str) -> None:
+    check_noop(text + "\n", open_codes=["NPU208"])
+
+
+@pytest.mark.parametrize("text", ['@patch("pkg.mod.torch.cuda")\ndef f(m): pass', 's = "pkg.torch.cuda"'])
+def test_a_path_to_torch_cuda_through_a_module_is_said(text: str) -> None:
+    check_noop(text + "\n", open_codes=["NPU204"])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('print("set CUDA_VISIBLE_DEVICES=0; then run")', "text for people"),
+        ('x = "tests/test_a.py::test_cuda"', "a name, of no device and no backend"),
+        ('x = "needs CUDA; and more"', "several words, in no place that is known to be read by a program"),
+        ('x = {"strategy": "NVCC"}', "a word in capitals, in no place that is known to take a device or a backend"),
+        ('assert "Self CUDA time total" in out', "a pattern that is looked for in texts"),
+        ('words = [".cuda", "x"]', "a name, of no device and no backend"),
+        ('x = d["cublas"]', "a key: names of entries stay"),
+        ('x = "a_cuda,b"', "a name, of no device and no backend"),
+    ],
+)
+def test_what_strings_say_of_themselves(text: str, reason: str) -> None:
+    assert reason in reasons(check_noop(text + "\n"))

@@ -194,7 +194,8 @@ def test_star_imports_are_reported() -> None:
 )
 def test_other_modules_stay(source: str) -> None:
     files = {"pkg/cuda_tools.py": "", "cuda_tools.py": "", "pkg/cuda.py": "", "pkg/torch.py": "cuda = 1\n"}
-    check_noop(source, path="pkg/sub.py", files=files)
+    unknown = ["NPU602"] if "mytorch" in source else []  # nobody knows what that is on an NPU
+    check_noop(source, path="pkg/sub.py", files=files, open_codes=unknown)
 
 
 def test_unknown_names_are_reported() -> None:

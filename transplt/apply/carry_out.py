@@ -25,10 +25,11 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     notes += [_failed(failure) for failure in outcome.failures]
     notes += [_offered(work, edit) for edit in edits if edit.rewrites and not applies(edit, work.settings)]
     findings = [ignores.mark(finding_of(work, note)) for note in notes]
-    account = settle(work, outcome.spliced, findings, ignores.reason)
+    done = findings_of(work.source, work.scan.path, outcome.pieces)
+    done += [_line(work, item) for item in outcome.lines]
+    account = settle(work, outcome.spliced, done, findings, ignores.reason)
     findings += [ignores.mark(finding_of(work, note)) for note in account.unknown]
-    findings += findings_of(work.source, work.scan.path, outcome.pieces)
-    findings += [_line(work, item) for item in outcome.lines]
+    findings += done
     if ignores.lines:
         _look_at_comments(work, ignores, outcome, findings)
     if work.settings.annotate:
@@ -41,7 +42,7 @@ def carry_out(data: bytes, work: Work) -> FileResult:
         account.tokens,
         Status.OK,
         changed=outcome.data != data,
-        reasons=account.reasons,
+        ledger=account.ledger,
     )
 
 

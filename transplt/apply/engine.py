@@ -11,7 +11,7 @@ from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.apply.survey import survey
 from transplt.edits.work import Work
-from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
+from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
 from transplt.program.files import read_file
 from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.rules.rule_set import compile_rules
@@ -21,8 +21,8 @@ from transplt.syntax.modules import imported_names
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
-from transplt.text.cuda_words import find_tokens
 from transplt.text.source import Source, UnreadableSource, read_source
+from transplt.text.token_rows import ledger_of
 from transplt.values.links import linked_slots
 from transplt.values.module_facts import empty_facts, facts_of, tells_others
 from transplt.values.slots import Slots
@@ -166,8 +166,6 @@ def _readable(data: bytes, *, alone: bool) -> UnreadableSource | None:
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:
     """A file that is copied as it is, with the reason; its tokens are unknown."""
-    tokens = find_tokens(data)
-    live = sum(token.where != "comment" for token in tokens)
     span = Span(error.line, 1, error.line, 1, 0, 0)
     finding = Finding(
         path,
@@ -178,5 +176,5 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         effort=Effort.MEDIUM,
         help="the file was copied as it is; mend it and run transplt again",
     )
-    count = TokenCount(live, manual=live, comments=len(tokens) - live)
-    return FileResult(path, data, (finding,), count, Status.UNREADABLE)
+    ledger, count = ledger_of(data, Cause(Verdict.MANUAL, error.code))
+    return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

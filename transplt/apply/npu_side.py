@@ -13,6 +13,7 @@ import ast
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
+from transplt.apply.cuda_alone import answered
 from transplt.edits.edit import Edit, Extent, Kept, Note
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
@@ -22,7 +23,7 @@ from transplt.syntax.asks import index_in
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.source import Source
 
-REASON = "CUDA's side of code that handles the NPU too"
+REASON = "cuda-side"
 CODE = "NPU200"
 
 
@@ -36,6 +37,7 @@ def leave_npu_code(work: Work) -> None:
     if not work.project.portable and not (places and npu_choices.chooses(work.scan, choices)):
         return
     where = "file" if places else "project"
+    choices = npu_choices.choices(work.source, work.scan, places, arms=True) if places else []
     below = {id(each.orelse[0]) for each in choices if isinstance(each, ast.If) and len(each.orelse) == 1}
     choices = [choice for choice in choices if id(choice) not in below]  # `elif` goes with its `if`
     sides = list(dict.fromkeys(side for choice in choices for side in npu_choices.sides(work.source, choice)))
@@ -50,9 +52,11 @@ def leave_npu_code(work: Work) -> None:
         if areas.hold(extent):
             work.add(Kept(extent, REASON))
         elif edit.code == "NPU207":
-            work.add(Kept(extent, "text for people"))
+            work.add(Kept(extent, "text"))
         elif _under_a_cuda_condition(work.source, edit.node, said):
-            work.add(Kept(extent, "under a condition that asks for CUDA"))
+            work.add(Kept(extent, "cuda-condition"))
+        elif reason := answered(work, edit):
+            work.add(Kept(extent, reason))
         else:
             work.add(_left(edit, extent, where))
     work.withdraw_notes(lambda note: note.code != CODE and areas.hold(note.extent))

@@ -38,7 +38,7 @@ _EVERYWHERE = ("NPU230",)
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
 _HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
-_BOTH = "handled for CUDA and NPU alike"
+_BOTH = "both"
 
 
 def adapt(work: Work) -> None:

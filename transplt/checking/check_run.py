@@ -111,6 +111,7 @@ def _joined(
         files=result.files + len(files) + len(unread),
         changes=(*result.changes, *changes),
         patch=result.patch + b"".join(each.patch for each in files),
+        tokens=sum((each.tokens for each in files), result.tokens),
         roots=(*result.roots, project.root),
         notes=result.notes,
     )

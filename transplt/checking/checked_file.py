@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from transplt.apply.edited_lines import edits_in_order
 from transplt.apply.patch import unified_diff
 from transplt.checking.inputs import path_from_here
-from transplt.finding import Finding, Span, Status
+from transplt.finding import NO_TOKENS, Finding, Span, Status, TokenCount
 from transplt.run.worker import MigratedFile
 from transplt.text.frames import decoded, frames
 from transplt.text.source import Source
@@ -21,6 +21,7 @@ class CheckedFile:
     Without `fix` the findings hold the edits that could be made (`applied` is False). With it, `data` is the new
     content of a file that changes, `before` the content it was made from, `fixed` the number of edits in it, and the
     findings are what is left, at their places in the new content. `lines` are those around the findings.
+    `tokens` sums up the CUDA-bound tokens of the file as it was; converted are those that an edit takes away.
     """
 
     path: str
@@ -31,6 +32,7 @@ class CheckedFile:
     before: bytes = b""
     fixed: int = 0
     patch: bytes = b""
+    tokens: TokenCount = NO_TOKENS
 
 
 def checked(root: str, file: MigratedFile, *, fix: bool = False, diff: bool = False) -> CheckedFile:
@@ -47,9 +49,10 @@ def checked(root: str, file: MigratedFile, *, fix: bool = False, diff: bool = Fa
         findings = moved(result.findings, new)
         fixed = len(edits_in_order(result.findings))
         lines = frames(new, findings)
-        return CheckedFile(result.path, findings, result.status, lines, result.data, data, fixed, patch)
+        return CheckedFile(result.path, findings, result.status, lines, result.data, data, fixed, patch, result.tokens)
     findings = tuple(replace(each, applied=False) if each.applied else each for each in result.findings)
-    return CheckedFile(result.path, findings, result.status, frames(decoded(data), findings), patch=patch)
+    lines = frames(decoded(data), findings)
+    return CheckedFile(result.path, findings, result.status, lines, patch=patch, tokens=result.tokens)
 
 
 def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:

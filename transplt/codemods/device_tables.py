@@ -19,7 +19,7 @@ from transplt.values.stores import is_map_location, store_slots
 
 fixer = Fixer(__name__, code="NPU209", rank=190)
 
-REASON = "the row for CUDA stays beside the one for the NPU"
+REASON = "row-beside"
 
 
 @fixer.on(ast.Module)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
@@ -61,24 +61,24 @@ def given_by_keyword(work: Work, tree: ast.Module) -> Finds:
                     yield from _keyword(work, call, keyword, known[keyword.arg])
 
 
+def _no_effect(work: Work, node: ast.Constant, name: str, note: str = "") -> Note:
+    help_ = note if note not in ("", "no counterpart") else ""
+    return work.note(node, "NPU222", f"{name} has no effect on NPU", level=Level.INFO, help=help_)
+
+
 def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None) -> Finds:
     certain = names_environment(work, node)
     if variable is None:
         if certain and work.take(node):
-            yield work.keep(node, "an environment variable of the project's own")
+            nobody = value.startswith("NCCL_")
+            yield _no_effect(work, node, value) if nobody else work.keep(node, "own-variable")
         return
     if not work.take(node):
         return
     if not variable.npu:
-        yield work.note(
-            node,
-            "NPU222",
-            f"{value} has no effect on NPU",
-            level=Level.INFO,
-            help=variable.note if variable.note not in ("", "no counterpart") else "",
-        )
+        yield _no_effect(work, node, value, variable.note)
     elif not certain and variable.carries == "no":
-        yield work.keep(node, "the name of a variable that means nothing on NPU, in no place that sets it")
+        yield work.keep(node, "idle-variable")
     elif not certain:
         yield work.note(
             node,

@@ -23,7 +23,7 @@ from transplt.trees.transform import New
 
 fixer = Fixer(__name__, code="NPU230", rank=530)
 
-_PARTNER = "the NPU's text is looked for beside it"
+_PARTNER = "text-beside"
 
 _MEMORY = re.compile(r"\W*(?:RuntimeError: )?(cuda)(?: runtime)? out of memory\W*(?:tried to allocate\W*)?", re.I)
 _ERROR = re.compile(

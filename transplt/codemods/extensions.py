@@ -112,7 +112,7 @@ def _string(work: Work, node: ast.Constant, value: str) -> Finds:
             yield from _report(work, node, value)
     elif last == "CUDAExtension":
         if work.take(node):
-            yield work.keep(node, "part of an extension that is reported")
+            yield work.keep(node, "reported-extension")
     elif last in _REGISTRARS and value.lower() == "cuda" and _registers(work, func):
         if work.take(node):
             yield work.note(

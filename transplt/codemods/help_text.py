@@ -35,7 +35,7 @@ def text_of_a_flag(work: Work, node: ast.Constant) -> Finds:
     for place in places(work.slots, node):
         flag = place.other
         if place.kind == "help" and isinstance(flag, ast.Call) and not _names_a_choice(work, flag) and work.take(node):
-            yield work.keep(node, "names of flags, variables and packages in the text stay")
+            yield work.keep(node, "help-names")
             yield Edit(node, "NPU207", "the help of a flag speaks of the NPU", in_literals(swap_words))
 
 

@@ -24,7 +24,7 @@ _SETTINGS = ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS
 _FRAMEWORKS = frozenset({"paddle", "mxnet", "chainer", "tensorflow", "jittor", "oneflow", "mindspore", "tinygrad"})
 #: How many links of `a.b().c[0]...` are followed to what made the value.
 _LONGEST_CHAIN = 50
-_OWN_DATA = "data of the project's own: its name stays"
+_OWN_DATA = "own-data"
 
 
 @fixer.on(ast.Module)
@@ -36,7 +36,7 @@ def what_hangs_on_a_value(work: Work, tree: ast.Module) -> Finds:
     for old, new in _NEW.items():
         for node in work.scan.attributes.get(old, ()):
             if other and work.names.qualified(node) is None:
-                yield work.keep(node, f"{other}'s own {old}")
+                yield work.keep(node, "library-name", other)
             else:
                 yield from _attribute(work, node, old, new)
     for string in work.scan.strings:
@@ -51,15 +51,17 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
     if full is not None:
         root = full.split(".")[0]
         if root in FOREIGN:
-            yield work.keep(node, f"{root}'s own {old}")
+            yield work.keep(node, "library-name", root)
             return
         if root == "torch" and work.rules.resolve(full) is not None:
             return  # by its full name
         if root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
-            yield work.keep(node, "a function or module of that name, no method of a tensor")
+            used = isinstance(parent(node), (ast.Attribute, ast.Call)) and _receiver(node) not in _SETTINGS
+            project = work.slots.own.project_name(full) is not None
+            yield work.keep(node, "package-name", root) if used and not project else work.keep(node, "no-method")
             return
     if root := _foreign_receiver(work, node.value):
-        yield work.keep(node, f"{root}'s own {old}")
+        yield work.keep(node, "library-name", root)
         return
     if not isinstance(node.ctx, ast.Load):
         yield work.keep(node, _OWN_DATA)
@@ -254,8 +256,8 @@ def _named(work: Work, node: ast.Constant, old: str) -> Finds:
         full = work.names.qualified(receiver)
         if full is not None and full.split(".")[0] == "torch":
             moves = last == "getattr" and full == "torch"
-        elif _foreign_receiver(work, receiver):
-            yield work.keep(node, "another library's own cuda")
+        elif root := _foreign_receiver(work, receiver):
+            yield work.keep(node, "library-name", root)
             return
         elif _stored(work, old) or _receiver_name(receiver) in _SETTINGS:
             yield work.keep(node, _OWN_DATA)

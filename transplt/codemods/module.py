@@ -290,7 +290,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         return _Moved(module, name, None, rule)
     if binding is not None:
         work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
-    yield work.keep(alias, "the local name of an import stays: it is used where it cannot be followed")
+    yield work.keep(alias, "import-alias")
     return _Moved(module, name, local, rule)
 
 

@@ -32,7 +32,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
     groups: dict[str, list[tuple[ast.alias | ast.stmt, Rule, str]]] = {}
     for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
         if _is_own(work, node, api):
-            yield work.keep(node, "a module of the project's own")
+            yield work.keep(node, "own-module")
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
@@ -45,14 +45,14 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
         for other, _, _ in members:
             if other is not node:
-                yield work.keep(other, "the package is reported at another import of this file")
+                yield work.keep(other, "reported-package")
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
     """True when a module below the package lies in the project, as `bert/nvidia/model.py` does for nvidia.model."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
-    return "." in path and any(module.endswith(f".{path}") for module in work.project.modules)
+    return "." in path and work.project.holds_below(path)
 
 
 def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:

@@ -84,7 +84,7 @@ def _torch(work: Work, call: ast.Call, target: ast.expr, name: ast.Constant, bas
     matched = work.rules.resolve(full)
     if matched is None:
         if worded and base == "torch._C" and work.take(name):
-            yield work.keep(name, "a private name of torch's CUDA build, which is not there on NPU")
+            yield work.keep(name, "private-name")
         return
     rule, prefix = matched
     if not rule.renames:
@@ -104,7 +104,7 @@ def _unsupported(
     if rule.kind is Kind.UNSUPPORTED and work.take(name):
         yield from work.note_rule(name, rule, full, "named in a string")
         if not probe and work.take(target):
-            yield work.keep(target, "goes with the name beside it, which is reported")
+            yield work.keep(target, "reported-beside")
 
 
 def _moved(work: Work, target: ast.expr, name: ast.Constant, base: str, new: str) -> Finds:

@@ -196,7 +196,7 @@ def _autograd(work: Work) -> Finds:
         full = "torch.autograd.profiler.profile"
         if isinstance(value, ast.Constant) and value.value is False:
             yield work.keep(
-                next(k for k in call.keywords if k.arg == "use_cuda"), "switched off: no device is profiled"
+                next(k for k in call.keywords if k.arg == "use_cuda"), "profiler-off"
             )
         elif keyword_of(call, "use_device") is None and work.take(call):
             text = '"npu"'
@@ -235,7 +235,7 @@ def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> Finds:
                 node, "NPU133", f"{node.value!r} is a column of CUDA times in this version of torch", help=help_
             )
         else:
-            yield work.keep(node, "a column of the profiler's tables: torch means the device by it, whichever it is")
+            yield work.keep(node, "profiler-column")
     if old:
         for name in _COLUMNS:
             for attribute in work.scan.attributes.get(name, ()):

@@ -20,7 +20,7 @@ def key_of_a_state(work: Work, node: ast.Constant) -> Finds:
     """Keep the key `cuda` of a dict in which random states are gathered."""
     display = parent(node)
     if isinstance(display, ast.Dict) and _holds_state(display, node) and work.take(node):
-        yield work.keep(node, "the key of a saved random state: checkpoints are read by it")
+        yield work.keep(node, "state-key")
 
 
 def _holds_state(display: ast.Dict, key: ast.Constant) -> bool:

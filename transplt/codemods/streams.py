@@ -99,7 +99,7 @@ def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> Finds:
     if not work.take(node):
         return
     if isinstance(node, ast.Attribute) and _asked_before(node, name):
-        yield work.keep(node, "the program asks for this private name before it uses it")
+        yield work.keep(node, "asked-before")
         return
     known = f"torch_npu._C.{name.replace('_cuda_', '_npu_')} does the same" if name in _PRIVATE else ""
     yield work.note(

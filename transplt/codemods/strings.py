@@ -98,12 +98,7 @@ def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     return text
 
 
-_REASONS = {
-    "prose": "text for people",
-    "key": "a key: names of entries stay",
-    "flag": "a command line flag: its name stays",
-    "exported": "a name of the project's own stays",
-}
+_REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string"}
 
 
 def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place], wanted: str) -> Finds:
@@ -117,7 +112,7 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
     elif said == "foreign":
         root = next(place.detail for place in found if place.kind == "foreign")
         if all(place.kind == "foreign" for place in found):
-            yield work.keep(node, f"{root}'s own name of a device")
+            yield work.keep(node, "library-device", root)
         else:
             yield work.note(
                 node,
@@ -134,7 +129,7 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
             effort=Effort.HIGH,
         )
     elif wanted == DEVICE and not value.islower():
-        yield work.keep(node, "text: no device is spelled that way")
+        yield work.keep(node, "no-device")
     else:
         yield work.note(
             node,
@@ -146,7 +141,7 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
 
 def _row(work: Work, node: ast.expr, value: str, display: ast.expr | None) -> Finds:
     if isinstance(display, ast.Dict) and has_key(display, "npu"):
-        yield work.keep(node, "the table has a row for npu")
+        yield work.keep(node, "row-there")
         return
     yield work.note(
         node,
@@ -161,7 +156,7 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
     matched = work.rules.resolve(value)
     above = parent(node)
     if isinstance(above, ast.Expr):
-        yield work.keep(node, "text for people")
+        yield work.keep(node, "text")
         return
     if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
         yield work.keep(node, _REASONS["key"])

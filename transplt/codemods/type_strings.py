@@ -53,7 +53,7 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
         if new != match.group():
             pairs[match.group()] = new
             writes = writes or needs_torch_npu(new)
-    yield work.keep(node, "a type by its local name")
+    yield work.keep(node, "local-type")
     if not pairs or not work.take(node):
         return
     text = work.source.slice(*work.source.extent(node))

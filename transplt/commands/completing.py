@@ -54,20 +54,21 @@ class TuningNames(StringParamType):
 
 
 class KnownName(StringParamType):
-    """The code of a diagnostic, or a name that something is known of."""
+    """The code of a diagnostic, the name of a reason, or a name that something is known of."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The codes that begin so; where there are none, the names."""
         from click.shell_completion import CompletionItem
 
         from transplt.rules.pages import all_codes
+        from transplt.rules.reasons import reasons
 
         codes = [code for code in all_codes() if code.startswith(incomplete.upper())]
         if codes:
             return [CompletionItem(code) for code in codes]
         from transplt.analysis.known import known_names
 
-        names = [name for name in known_names() if name.startswith(incomplete)]
+        names = [name for name in (*reasons(), *known_names()) if name.startswith(incomplete)]
         return [CompletionItem(name) for name in names[:_MOST_NAMES]]
 
 

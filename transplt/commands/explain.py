@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from transplt.commands.command import DONE, Command
 from transplt.commands.completing import KnownName
 from transplt.errors import UsageError, shown
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
+from transplt.rules.reasons import reasons
 from transplt.rules.versions import spans
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ _MOST_CHARACTERS = 80
 @click.argument("name", type=KnownName(), metavar="NAME")
 @click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
 def explain(name: str, as_json: bool) -> int:
-    """Print the page of a code such as NPU201, or what is known of an API, an environment variable or a package."""
+    """Print the page of a code such as NPU201 or of a reason such as own-name, or what is known of an API, an
+    environment variable or a package.
+    """
     if _CODE.fullmatch(name):
         try:
             page = load(name)
@@ -37,11 +41,15 @@ def explain(name: str, as_json: bool) -> int:
             raise UsageError(str(error)) from error
         _print(json.dumps(_page_table(page), indent=1) if as_json else page.text(), as_json)
         return DONE
+    if (reason := reasons().get(name)) is not None:
+        table = {"reason": name, "words": reason.words, "doubt": reason.doubt.name.lower(), "check": reason.check}
+        _print(json.dumps(table, indent=1) if as_json else reason.text(), as_json)
+        return DONE
     from transplt.analysis.known import facts_of, nearest, resolved
 
     known = resolved(name)
     if not known:
-        near = nearest(name)
+        near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
         hint = f"; known names like it: {', '.join(near)}" if near else ""
         cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
         raise UsageError(f"nothing is known of {cut}{hint}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterable
 
 from transplt.text.regular_file import open_regular
 
@@ -32,6 +33,21 @@ def write_file(folder: str, path: str, data: bytes, mode: int) -> str:
     except OSError as error:
         raise WriteError(path, error.strerror or type(error).__name__) from error
     return hashlib.sha256(data).hexdigest()
+
+
+def write_pieces(folder: str, path: str, pieces: Iterable[bytes], mode: int) -> str:
+    """Writes a new file piece by piece and returns its sha256. WriteError when the system refuses."""
+    digest = hashlib.sha256()
+    write_file(folder, path, b"", stat.S_IWUSR | mode)
+    try:
+        with open(f"{folder}/{path}", "ab") as file:
+            for piece in pieces:
+                digest.update(piece)
+                file.write(piece)
+        os.chmod(f"{folder}/{path}", mode & _KEPT_BITS)
+    except OSError as error:
+        raise WriteError(path, error.strerror or type(error).__name__) from error
+    return digest.hexdigest()
 
 
 def copy_large_file(source: str, folder: str, path: str, mode: int) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transplt.finding import NO_TOKENS, FileSupport, Finding, Status, TokenCount
+from transplt.finding import NO_LEDGER, NO_TOKENS, FileSupport, Finding, Ledger, Status, TokenCount, Verdict
+from transplt.rules.reasons import words_of
 from transplt.settings import Settings, TorchTarget
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
@@ -22,8 +23,8 @@ class FileRecord:
     `edited_lines` are the lines of the output file, counted from 1, that hold an edit. `prose` counts tokens in
     text that nothing runs (README, LICENSE); they are part of `tokens.ignored`. `patch` is the unified diff of a
     changed file, where something asks for it; `support` what a Python file uses of torch, likewise.
-    `reasons` says why ignored tokens of a Python file stay, with their number. `data` are its bytes in the output where
-    the run still has to look at them.
+    `ledger` holds the tokens one by one, `token_lines` are (number, text) of the lines of those that stay for a
+    doubtful reason, where a report asks for them. `data` are its bytes in the output where the run has to look again.
     """
 
     path: str
@@ -38,7 +39,8 @@ class FileRecord:
     patch: bytes = b""
     lines: tuple[tuple[int, str], ...] = ()
     support: FileSupport | None = None
-    reasons: tuple[tuple[str, int], ...] = ()
+    ledger: Ledger = NO_LEDGER
+    token_lines: tuple[tuple[int, str], ...] = ()
     data: bytes = b""
 
 
@@ -83,8 +85,10 @@ class RunResult:
     def reasons(self) -> list[tuple[str, int]]:
         """Why the ignored tokens of the Python files stay, the commonest reason first."""
         found: Counter[str] = Counter()
-        for record in self.files:
-            found.update(dict(record.reasons))
+        for record in self.python_files:
+            for cause, count in record.ledger.counts().items():
+                if cause.verdict is Verdict.IGNORED:
+                    found[words_of(cause)] += count
         return sorted(found.items(), key=lambda item: (-item[1], item[0]))
 
     @property

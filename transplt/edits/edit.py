@@ -108,10 +108,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """CUDA words in a byte range that stay, for a reason: a name of the project's own, prose, another library's."""
+    """CUDA words in a byte range that stay, for a reason of rules/support/reasons.json; `detail` goes into it."""
 
     extent: Extent
     reason: str
+    detail: str = ""
 
 
 Found = Edit | Note | Kept

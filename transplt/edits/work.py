@@ -100,9 +100,11 @@ class Work:
         effort = rule.effort or (Effort.MEDIUM if level is Level.MANUAL else None)
         return [Note(self.source.extent(node), rule.code, level, message, api, rule.help, effort)]
 
-    def keep(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str) -> Kept:
-        """Why the CUDA words of a node stay as they are."""
-        return Kept(self.source.extent(node), reason)
+    def keep(
+        self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg, reason: str, detail: str = ""
+    ) -> Kept:
+        """Why the CUDA words of a node stay as they are: the name of a reason, and what goes into its words."""
+        return Kept(self.source.extent(node), reason, detail)
 
     # --- what fixers tell each other ---------------------------------------------------------------------------------
 

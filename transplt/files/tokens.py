@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.files.kind import FileKind
 from transplt.files.line_advice import advise_on
-from transplt.finding import NO_TOKENS, Finding, Level, Span, TokenCount
+from transplt.finding import (
+    NO_LEDGER,
+    NO_TOKENS,
+    Cause,
+    Finding,
+    Ledger,
+    Level,
+    Span,
+    TokenCount,
+    TokenRow,
+    Verdict,
+)
+from transplt.rules.reasons import named
 from transplt.settings import TorchTarget
-from transplt.text.cuda_words import WORD, WORDS, mentions_cuda
+from transplt.text.cuda_words import WORD, mentions_cuda
 from transplt.text.ignore_comments import ignore_comments
 
+_TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
 #: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.
 _WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + WORD.pattern)
 _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER})
@@ -33,6 +46,8 @@ _LONG_LINE_BYTES = 4000
 #: So many findings say enough about one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
+#: The words of the reason `file-beside`.
+_BESIDE = "a file of its own for the NPU lies beside it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +58,7 @@ class OtherFile:
     findings: tuple[Finding, ...] = ()
     tokens: TokenCount = NO_TOKENS
     prose: int = 0
+    ledger: Ledger = NO_LEDGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +72,17 @@ class _Line:
 
 
 def scan_other_file(
-    data: bytes, path: str, kind: FileKind, target: TorchTarget, ignored_codes: Sequence[str] = ()
+    data: bytes,
+    path: str,
+    kind: FileKind,
+    target: TorchTarget,
+    ignored_codes: Sequence[str] = (),
+    has_twin: Callable[[], bool] = lambda: False,
 ) -> OtherFile:
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
-    `ignored_codes` are prefixes of codes that the settings switch off for this file.
+    `ignored_codes` are prefixes of codes that the settings switch off for this file; `has_twin` is asked whether a file
+    for the NPU lies beside it, which answers for it.
     """
     if kind is FileKind.BINARY:
         return OtherFile(kind)
@@ -68,20 +90,21 @@ def scan_other_file(
     if not mentions_cuda(lowered) and (kind not in _WHEEL_KINDS or b"cu1" not in lowered):
         return OtherFile(kind)
     if kind is FileKind.PROSE:
-        count = sum(1 for _ in WORD.finditer(lowered))
-        return OtherFile(kind, (), TokenCount(found=count, ignored=count), count)
-    manual = comments = skipped = reported = 0
+        cause = Cause(Verdict.IGNORED, reason="prose-file")
+        ledger = Ledger.of(row for line in _lines(data, lowered, WORD) for row in _rows(line, len(line.text), cause))
+        return OtherFile(kind, (), ledger.total(), len(ledger), ledger)
+    comments = reported = 0
+    beside = _BESIDE if has_twin() else ""
+    rows: list[TokenRow] = []
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
     for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else WORD):
-        tokens = sum(is_token for _, is_token in line.places)
         if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
-            skipped += tokens
+            rows += _rows(line, len(line.text), Cause(Verdict.IGNORED, reason="notebook-output"))
             continue
         limit = comment_start(line.text, kind)
         live = tuple(place for place in line.places if place[0] < limit)
-        counted = sum(is_token for _, is_token in live)
-        comments += tokens - counted
+        comments += sum(is_token for _, is_token in line.places) - sum(is_token for _, is_token in live)
         if not live:
             continue
         finding = _finding(path, kind, target, line, [at for at, _ in live])
@@ -89,17 +112,32 @@ def scan_other_file(
             finding = replace(finding, ignored="ignored for this file by the settings")
         elif _switched_off(line.text, finding.code):
             finding = replace(finding, ignored="ignored by a comment")
+        elif beside:
+            finding = replace(finding, ignored=beside)
         if finding.ignored:
-            skipped += counted
+            cause = Cause(Verdict.IGNORED, finding.code, named(finding.ignored))
         else:
-            manual += counted
+            cause = Cause(Verdict.MANUAL, finding.code)
             reported += 1
+        rows += _rows(line, limit, cause)
         if reported <= MAX_FINDINGS:
             findings.append(finding)
     if reported > MAX_FINDINGS:
         findings.append(_rest(findings, reported - MAX_FINDINGS))
-    account = TokenCount(found=manual + skipped, manual=manual, ignored=skipped, comments=comments)
-    return OtherFile(kind, tuple(findings), account)
+    ledger = Ledger.of(rows)
+    return OtherFile(kind, tuple(findings), ledger.total(comments), 0, ledger)
+
+
+def _rows(line: _Line, limit: int, cause: Cause) -> Iterator[TokenRow]:
+    """The tokens of a line that begin before `limit`; the characters of a long line are counted once."""
+    at, column = 0, 1
+    for place, is_token in line.places:
+        if is_token and place < limit:
+            column += len(line.text[at:place].decode("utf-8", "replace"))
+            at = place
+            match = _TOKEN.match(line.text, place)
+            assert match is not None
+            yield TokenRow(line.number, column, line.text[place : match.end()].decode(), cause)
 
 
 def _switched_off(line: bytes, code: str) -> bool:

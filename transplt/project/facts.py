@@ -137,6 +137,10 @@ class ProjectFacts:
         found = dict.fromkeys(map(self.path_of, item.imported))
         return tuple(path for path in found if path in self.sources and path != item.path)
 
+    def holds_below(self, module: str) -> bool:
+        """True when a module of a package lies somewhere in the project: `bert/nvidia/model.py` is nvidia.model."""
+        return bool(module) and any(each.endswith(f".{module}") for each in self.modules)
+
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
         head = name

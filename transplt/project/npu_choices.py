@@ -21,6 +21,9 @@ _OTHER = re.compile(
 )
 _NPU_END = re.compile(rb"npu(?![a-z0-9])")
 _NPU_NAME = re.compile(r"(?:^|_)npu(?:_|$)", re.I)
+_NAMED = re.compile(rb"cuda|xpu|mlu|hpu|musa|npu", re.I)
+_AVAILABLE = re.compile(rb"[\w.]*(?:is_available|_available)\(\)")
+_JOINED = re.compile(rb"\b(?:and|or|not)\b")
 _TRIPLE = (b'"""', b"'''")
 _EXPRESSIONS = (ast.IfExp, ast.BoolOp, ast.Dict, ast.Tuple, ast.List, ast.Set)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -65,8 +68,11 @@ def _defines_both(scan: Scan) -> bool:
     return any(_NPU_NAME.search(name) for name in names) and any("cuda" in name.lower() for name in names)
 
 
-def choices(source: Source, scan: Scan, places: list[int]) -> list[ast.AST]:
-    """The nodes that name the NPU and CUDA as alternatives, found from the places that speak of the NPU."""
+def choices(source: Source, scan: Scan, places: list[int], *, arms: bool = False) -> list[ast.AST]:
+    """The nodes that name the NPU and CUDA as alternatives, found from the places that speak of the NPU.
+
+    With `arms` also statements of their own for CUDA beside a condition that asks for the NPU.
+    """
     found: dict[int, ast.AST] = {}
     inside = _Inside(source)
     seen: set[int] = set()
@@ -85,6 +91,7 @@ def choices(source: Source, scan: Scan, places: list[int]) -> list[ast.AST]:
                     found[id(node)] = node
             if isinstance(node, ast.stmt):
                 found.update((id(twin), twin) for twin in _twins(source, node))
+                found.update((id(arm), arm) for arm in (_arms(source, node) if arms else ()))
     return list(found.values())
 
 
@@ -96,6 +103,35 @@ def _twins(source: Source, node: ast.stmt) -> list[ast.stmt]:
     block, at = place_in_block(node)
     heads = ((twin, _head(source, twin)) for twin in block[max(0, at - 3) : at + 4])
     return [twin for twin, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") == head]
+
+
+def _arms(source: Source, node: ast.stmt) -> list[ast.stmt]:
+    """What is done for CUDA where an `if npu: ...` stands beside it: `if cuda: ...`, or the same call for all."""
+    if not isinstance(node, ast.If) or not NPU.search(_heads(source, node)):
+        return []
+    block, at = place_in_block(node)
+    same = {_head(source, each) for each in node.body}
+    first, last = at, at
+    while first > 0 and isinstance(block[first - 1], ast.If):
+        first -= 1
+    while last + 1 < len(block) and isinstance(block[last + 1], ast.If):
+        last += 1
+    around = [each for each in block[first : last + 1] if isinstance(each, ast.If) and each is not node]
+    asked = _asked(_text(source, node.test))
+    found: list[ast.stmt] = [
+        each
+        for each in around
+        if asked and not each.orelse and _OTHER.search(test := _text(source, each.test)) and _asked(test) == asked
+    ]
+    heads = ((each, _head(source, each)) for each in block[max(0, first - 1) : first])
+    return found + [each for each, line in heads if b"cuda" in line and line.replace(b"cuda", b"npu") in same]
+
+
+def _asked(test: bytes) -> bytes:
+    """What a condition asks, whichever the accelerator: two that ask alike are arms of one choice; empty for others."""
+    if _JOINED.search(test):
+        return b""
+    return b"available" if _AVAILABLE.fullmatch(test) else _NAMED.sub(b"", test)
 
 
 def _head(source: Source, node: ast.stmt) -> bytes:

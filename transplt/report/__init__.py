@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from transplt.disk.mirror import write_file
+from transplt.disk.mirror import write_file, write_pieces
 from transplt.disk.records import RunResult
 
 CHANGE_LIST = "change_list.csv"
+TOKENS = "tokens.csv"
 UNSUPPORTED = "unsupported_op.xlsx"
 LOG = "msFmkTranspltlog.txt"
 PAGE = "report.html"
@@ -28,9 +28,11 @@ def write_reports(
     """
     from transplt.report.change_list import render_change_list
     from transplt.report.log import render_log
+    from transplt.report.tokens import render_tokens
     from transplt.report.unsupported_op import render_unsupported
 
-    names = {name: _free_name(name, taken) for name in (CHANGE_LIST, UNSUPPORTED, LOG, *([PAGE] if page else []))}
+    wanted = (CHANGE_LIST, TOKENS, UNSUPPORTED, LOG, *([PAGE] if page else []))
+    names = {name: _free_name(name, taken) for name in wanted}
     result = replace(result, reports=names)
     contents = {
         CHANGE_LIST: render_change_list(result),
@@ -41,9 +43,10 @@ def write_reports(
         from transplt.report.html import render_html
 
         contents[PAGE] = render_html(result)
-    for name, data in contents.items():
-        write_file(str(folder), names[name], data, 0o644)
-    return result, {names[name]: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    hashes = {names[name]: write_file(str(folder), names[name], data, 0o644) for name, data in contents.items()}
+    # A large project has some 100,000 rows.
+    hashes[names[TOKENS]] = write_pieces(str(folder), names[TOKENS], render_tokens(result), 0o644)
+    return result, hashes
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transplt.finding import Finding, Level
+from transplt.finding import NO_TOKENS, Finding, Level, TokenCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class CheckResult:
     files: int = 0
     changes: tuple[ChangedFile, ...] = ()
     patch: bytes = b""
+    #: The CUDA-bound tokens of all files as they were; converted are those that an edit takes away.
+    tokens: TokenCount = NO_TOKENS
     #: Folders of the projects that were looked at, for the state of their repositories.
     roots: tuple[Path, ...] = field(default=())
     #: What the reader of the summary should know besides: settings that switch findings off.

@@ -21,6 +21,7 @@ from transplt.finding import NO_TOKENS, Effort, Finding, Level
 from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text
 from transplt.report.cell import many, visible
 from transplt.report.titles import title
+from transplt.report.token_view import token_view
 
 _PAGE = Path(__file__).parent / "page"
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
@@ -172,7 +173,8 @@ def page_data(result: RunResult) -> dict[str, Any]:
     files = [_file(record, text) for record in result.files if record.findings or record.patch]
     files += [[visible(finding.path), "", [_row(finding, text)], [], False] for finding in result.unread]
     codes = sorted({finding.code for record in result.files for finding in record.findings})
-    return {"codes": {code: title(code) for code in codes}, "files": files, "texts": list(texts)}
+    tokens = token_view(result)
+    return {"codes": {code: title(code) for code in codes}, "files": files, "texts": list(texts), "tokens": tokens}
 
 
 def _file(record: FileRecord, text: Any) -> list[Any]:

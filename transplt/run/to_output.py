@@ -11,8 +11,12 @@ from transplt.disk.mirror import copy_large_file, write_file
 from transplt.disk.records import FileRecord
 from transplt.files.kind import FileKind
 from transplt.finding import FileResult, Status
+from transplt.rules.reasons import Doubt, reasons
 from transplt.run.worker import MigratedFile
 from transplt.text.frames import decoded, frames
+
+#: Characters of a line in the view of tokens.
+_SHOWN = 160
 
 
 def to_output(
@@ -41,16 +45,25 @@ def to_output(
         sha256=digest,
         findings=result.findings,
         tokens=result.tokens,
-        reasons=result.reasons,
+        ledger=result.ledger,
         status=result.status,
         changed=result.changed,
         edited_lines=edited_lines(result.findings),
         prose=file.prose,
         support=result.support,
         patch=unified_diff(entry.path, file.data, result.data, result.findings) if patches and python else b"",
+        token_lines=_doubtful_lines(file.data, result) if patches else (),
         data=result.data if keep_data and python and result.changed else b"",
         lines=_lines_around(file.data, result) if patches and file.kind is not FileKind.BINARY else (),
     )
+
+
+def _doubtful_lines(data: bytes, result: FileResult) -> tuple[tuple[int, str], ...]:
+    """The lines of the tokens that stay for a reason which somebody should look at, cut to `_SHOWN` characters."""
+    doubtful = {each for each in result.ledger.causes if each.reason and reasons()[each.reason].doubt < Doubt.LOW}
+    lines = sorted({row.line for row in result.ledger if row.cause in doubtful}) if doubtful else []
+    source = decoded(data) if lines else None
+    return tuple((line, source.line_text(line).strip()[:_SHOWN]) for line in lines) if source else ()
 
 
 def _lines_around(data: bytes, result: FileResult) -> tuple[tuple[int, str], ...]:

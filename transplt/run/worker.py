@@ -14,10 +14,10 @@ from transplt.apply.prefilter import worth_a_look
 from transplt.disk.walk import LARGE_FILE_BYTES, Entry
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
-from transplt.finding import Effort, FileResult, Finding, Level, Span, Status, TokenCount
+from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
 from transplt.settings import Settings, TorchTarget
-from transplt.text.cuda_words import find_tokens
 from transplt.text.regular_file import OTHER, SOURCE, read_regular
+from transplt.text.token_rows import ledger_of
 from transplt.trees.lazy import import_now
 
 _Record = TypeVar("_Record")
@@ -136,9 +136,12 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     path, ignored = entry.path, worker.settings.ignored_codes(entry.path)
     kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
     from transplt.files.ignore_lines import ignore_line_findings
+    from transplt.files.npu_twin import has_npu_twin
     from transplt.files.tokens import scan_other_file
 
-    other = scan_other_file(data, path, kind, worker.target, ignored)
+    other = scan_other_file(
+        data, path, kind, worker.target, ignored, lambda: has_npu_twin(worker.root, path, kind)
+    )
     if worker.settings.analysis and kind is FileKind.NATIVE:
         from transplt.analysis.native import findings_of
 
@@ -147,7 +150,8 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     if said := ignore_line_findings(data, path, kind, other.findings, ignored, worker.settings.in_place):
         every = sorted([*other.findings, *said], key=lambda each: each.sort_key())
         other = replace(other, findings=tuple(every))
-    return MigratedFile(entry, kind, data, FileResult(path, data, other.findings, other.tokens), other.prose)
+    result = FileResult(path, data, other.findings, other.tokens, ledger=other.ledger)
+    return MigratedFile(entry, kind, data, result, other.prose)
 
 
 def unread_finding(path: str, why: str) -> Finding:
@@ -176,11 +180,8 @@ def internal_result(path: str, data: bytes, why: str) -> FileResult:
     )
     if not path.endswith(".py"):
         return FileResult(path, data, (finding,), status=Status.INTERNAL)
-    tokens = find_tokens(data)
-    comments = sum(token.where == "comment" for token in tokens)
-    found = len(tokens) - comments
-    count = TokenCount(found=found, unknown=found, comments=comments)
-    return FileResult(path, data, (finding,), count, Status.INTERNAL)
+    ledger, count = ledger_of(data, Cause(Verdict.UNKNOWN, finding.code))
+    return FileResult(path, data, (finding,), count, Status.INTERNAL, ledger=ledger)
 
 
 _TOP = Span(1, 1, 1, 1, 0, 0)

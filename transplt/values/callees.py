@@ -11,6 +11,8 @@ FOREIGN = frozenset(
     "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
     "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss".split()
 )
+#: Those of NVIDIA itself: what they give does not run elsewhere.
+NVIDIA = frozenset("numba cupy cupyx pycuda polygraphy tensorrt cudf cuml cugraph cuda warp wp nvidia".split())
 #: Calls whose text arguments are for people.
 PROSE_CALLS = frozenset(
     "print info debug warning warn error exception critical log write format_exc fail skip warning_once rank_zero_info "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import transplt
@@ -25,6 +26,7 @@ def render_json(result: CheckResult) -> str:
             "findings": len(result.new),
             "known": len(result.items) - len(result.new),
             "fixed": result.fixed,
+            "tokens": asdict(result.tokens),
         },
         "findings": [finding_table(item) for item in (*result.items, *result.info)],
         "actions": [action_object(action) for action in actions_of(result.findings)],

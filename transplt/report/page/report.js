@@ -162,6 +162,47 @@
     return all;
   };
 
+  // The tokens of one cause: [file, place of the token in its flat list].
+  const TOKEN_PAGE = 200, VERDICT = 0, NAME = 1, WORDS = 2, DOUBT = 3, COUNT = 4;
+  const tokensOf = (cause) => {
+    const found = [];
+    data.tokens.files.forEach(([, flat], file) => {
+      for (let at = 0; at < flat.length; at += 4) if (flat[at + 3] === cause) found.push([file, at]);
+    });
+    return found;
+  };
+
+  const tokenItem = ([file, at]) => {
+    const [path, flat, lines] = data.tokens.files[file], made = element("li");
+    const line = lines.find(([number]) => number === flat[at]);
+    made.append(
+      element("span", "place", `${path}:${flat[at]}:${flat[at + 1]}`), " ",
+      element("span", "code", data.tokens.words[flat[at + 2]]),
+    );
+    if (line) made.append(element("div", "help", line[1]));
+    return made;
+  };
+
+  const tokenBox = (cause, index) => {
+    const box = element("details"), head = element("summary");
+    const doubt = cause[DOUBT] ? `, doubt ${cause[DOUBT]}` : "";
+    head.append(element("span", "code", cause[NAME]), ` ${cause[COUNT]} ${cause[VERDICT]}${doubt}: ${cause[WORDS]}`);
+    box.append(head);
+    box.addEventListener("toggle", () => {
+      if (!box.open || box.children.length > 1) return;
+      const list = element("ol", "findings"), rest = tokensOf(index), button = element("button", "", "Show more");
+      button.type = "button";
+      const next = () => {
+        list.append(...rest.splice(0, TOKEN_PAGE).map(tokenItem));
+        button.hidden = !rest.length;
+      };
+      button.addEventListener("click", next);
+      next();
+      box.append(list, button);
+    });
+    return box;
+  };
+
   const note = (finding) => {
     const made = element("span", finding[STATE], `${finding[CODE]} ${text(finding[MESSAGE])}`);
     if (finding[STATE] === "left" && text(finding[HELP])) made.title = text(finding[HELP]);
@@ -254,6 +295,7 @@
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
   theme.addEventListener("click", () => setTheme(document.documentElement.dataset.theme !== "dark"));
 
+  get("tokens").append(...data.tokens.causes.map(tokenBox));
   get("filters").hidden = false;
   update();
 })();
