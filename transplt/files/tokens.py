@@ -22,7 +22,7 @@ from transplt.finding import (
 )
 from transplt.rules.reasons import named
 from transplt.settings import TorchTarget
-from transplt.text.cuda_words import WORD, mentions_cuda
+from transplt.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.text.ignore_comments import ignore_comments
 
 _TOKEN = re.compile(WORD.pattern, re.IGNORECASE)
