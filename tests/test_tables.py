@@ -18,6 +18,7 @@ from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_file import problems
 from transplt.rules.rule_set import compile_rules, parse_rules
 from transplt.rules.tables import read_table, rules_dir
+from transplt.rules.versions import versions_of
 from transplt.settings import TORCH_VERSIONS, Settings
 
 RULE_FILES = sorted(path.name for path in rules_dir().glob("*.json") if path.name != "schema.json")
@@ -38,13 +39,8 @@ def test_what_is_written_by_hand_stands_in_the_table(theme: str) -> None:
 
 def known_names() -> dict[str, frozenset[str]]:
     """Every public name of torch.npu and torch_npu in the table, and the torch versions that have it."""
-    table = read_table("support/npu_names.json")
-    versions = table["versions"]
-    return {
-        name: frozenset(versions[int(index)] for index in span.split(","))
-        for span, names in table["names"].items()
-        for name in names
-    }
+    groups = read_table("support/npu_names.json")["names"].items()
+    return {name: versions_of(text) for text, names in groups for name in names}
 
 
 def test_the_schema_is_a_schema() -> None:
@@ -247,6 +243,9 @@ def test_versions_table() -> None:
         assert row["torch"].startswith(f"{minor}.")
         assert row["torch_npu"].startswith(row["torch"])
         assert row["python"]
+    assert tuple(table["verdicts"]) == TORCH_VERSIONS
+    for row in table["verdicts"].values():
+        assert (row["kind"] == "not published yet") == (not row["source"]) == (not row["date"])
 
 
 def test_every_third_party_package_bound_to_cuda_has_a_finding() -> None:
