@@ -87,7 +87,8 @@ def write_settings(path: Path = SETTINGS) -> None:
     versions = in_order(fact_store.versions())
     listed = json.dumps(list(versions))[1:-1]
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r"^TORCH_VERSIONS = \([^)]*\)", lambda _: f"TORCH_VERSIONS = {wrapped(listed)}", text, flags=re.M)
+    line = f"TORCH_VERSIONS = {wrapped(listed)}"
+    text = re.sub(r"^TORCH_VERSIONS = \([^)]*\)(?:  # fmt: skip)?", line, text, flags=re.M)
     text = re.sub(r'^DEFAULT_TORCH_VERSION = ".*"', f'DEFAULT_TORCH_VERSION = "{versions[-1]}"', text, flags=re.M)
     path.write_text(text, encoding="utf-8", newline="\n")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from transplt.rules.rule_set import RuleFileError, compile_rules, load_user_rules
-from transplt.settings import Settings
+from transplt.settings import TORCH_VERSIONS, Settings
 
 ISSUE = """{"rules": {
   "ArgsModifyRule":       [{"func_name": "name1", "arg_idx": 0, "arg_new": "args0"}],
@@ -41,7 +41,7 @@ def args(**keys: object) -> str:
         func(
             old_name="a.b", new_name="c", versions=">=2.1,!=2.8", message="m", help="h", level="unsafe", code="NPU010"
         ),
-        func(old_name="a.b", new_name="c", versions=["2.1", "2.13"], skip_if={"has_keyword": ["x"]}),
+        func(old_name="a.b", new_name="c", versions=["2.1", TORCH_VERSIONS[-1]], skip_if={"has_keyword": ["x"]}),
         func(old_name="a.b", new_name="c", similar=True, differs="slower", source="measured"),
         func(old_name="a.b", new_name="c", args={"rename_keyword": {"x": "y"}, "name_positional": {"1": "z"}}),
         args(arg_new="", arg_keyword="x"),
