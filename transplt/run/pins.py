@@ -156,9 +156,11 @@ def _in_pyproject(text: str) -> Iterator[str]:
     table = _toml(text)
     project = _table(table, "project")
     yield from _strings(project.get("dependencies"))
-    groups = (_table(project, "optional-dependencies"), _table(table, "dependency-groups"))
-    groups = (*groups, _table(table, "tool", "pdm", "dev-dependencies"))
-    for group in groups:
+    for group in (
+        _table(project, "optional-dependencies"),
+        _table(table, "dependency-groups"),
+        _table(table, "tool", "pdm", "dev-dependencies"),
+    ):
         for listed in group.values():
             yield from _strings(listed)
     yield from _strings(_table(table, "tool", "uv").get("constraint-dependencies"))

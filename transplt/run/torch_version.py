@@ -25,13 +25,13 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     unread: list[str] = []
     open_above: tuple[str, Asked] | None = None
     for path, requirement in pins(root, unread):
-        asked = read_pin(requirement)
-        if asked is None:
+        pin = read_pin(requirement)
+        if pin is None:
             continue
         says = f"{path} asks for torch{requirement}"
-        if asked.pinned:
-            return _of_pin(says, asked)
-        open_above = open_above or (says, asked)
+        if pin.pinned:
+            return _of_pin(says, pin)
+        open_above = open_above or (says, pin)
     if open_above is not None:
         return _of_pin(*open_above)
     return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
