@@ -27,10 +27,14 @@ class Lines:
         self._text = text
         self._found: dict[JsonPath, int] | None = None
 
-    def get(self, path: JsonPath, default: int) -> int:
+    @property
+    def by_path(self) -> dict[JsonPath, int]:
         if self._found is None:
             self._found = _lines(self._text)
-        return self._found.get(path, default)
+        return self._found
+
+    def get(self, path: JsonPath, default: int) -> int:
+        return self.by_path.get(path, default)
 
 
 def parse(text: str) -> tuple[Any, Lines]:
