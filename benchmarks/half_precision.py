@@ -30,6 +30,7 @@ from transplt.run import tree  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 
 STUBS = HERE / "stubs"
+READY = HERE.parent / "transplt" / "emulator" / "site" / "npu_emulator" / "ready_stubs" / "packages"
 SECONDS = 60
 #: Fixed, since runs of so few steps would be over before a dynamic scale has settled. An overflow is a NaN then.
 SCALE = "128"
@@ -89,7 +90,7 @@ def migrate(source: Path, place: Path, **asked: str) -> tuple[Path, list[str], d
 def run(script: Script, folder: Path) -> Ranks:
     """Run what was written, with the stubs of the list beside it."""
     here = (folder / script.main).parent
-    for path in STUBS.iterdir():
+    for path in [*STUBS.iterdir(), *READY.iterdir()]:
         if path.is_dir():
             shutil.copytree(path, here / path.name, dirs_exist_ok=True)
     with open(here / "torchvision" / "__init__.py", "a", encoding="utf-8") as stub:

@@ -3,7 +3,8 @@
 usage: python benchmarks/many_cards.py FOLDER [--only WORD] [--no-run] [--keep FOLDER] [--json FILE]
 
 FOLDER holds clones of the repositories named in `many_cards_scripts.py`; what is not there is skipped. Each script runs
-on the emulated NPU with a few random samples (`benchmarks/stubs` stands in for torchvision and the like): the ranks
+on the emulated NPU with a few random samples (`benchmarks/stubs` and the emulator's
+own stub of torchvision stand in for packages): the ranks
 must hold the same parameters after each step, and, where the script draws nothing by itself, those of one process with
 the same global batch. Exit code 1 when anything is otherwise than the list says.
 """
@@ -30,6 +31,7 @@ from transplt.run import tree  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 
 STUBS = HERE / "stubs"
+READY = HERE.parent / "transplt" / "emulator" / "site" / "npu_emulator" / "ready_stubs" / "packages"
 NAMED = "was not made distributed: "
 SECONDS = 60
 
@@ -96,7 +98,7 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
         place = folder.with_name(f"run{world}{plain}") / "a" / "b"
         shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
         here = (place / script.main).parent
-        for path in STUBS.iterdir():
+        for path in [*STUBS.iterdir(), *READY.iterdir()]:
             if path.is_dir():
                 shutil.copytree(path, here / path.name, dirs_exist_ok=True)
         for name in script.stubs:

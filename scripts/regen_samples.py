@@ -35,6 +35,7 @@ APEX = {
     "amp_apex/project": ("--amp", "apex", "--opt-level", "O1", "--tune", "fused-optimizer"),
     "amp_apex/gan": ("--amp", "apex", "--opt-level", "O1", "--loss-scale", "128"),
     "amp_flag/native": ("--amp", "native", "--amp-flag"),
+    "quick_start": ("--amp", "apex", "--amp-flag"),
     "amp_flag/apex": ("--amp", "apex", "--amp-flag", "--loss-scale", "1024"),
 }
 #: Samples of `--tune` with what is asked for; tests/tunings/test_samples.py.

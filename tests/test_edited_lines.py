@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transplt.apply.edited_lines import edited_lines
+from transplt.apply.edited_lines import edited_lines, output_line
 from transplt.finding import Finding, Level, Operation, Replacement, Span
 
 
@@ -53,3 +53,19 @@ def test_marked_lines_are_those_that_differ(plan: list[tuple[int, bool]]) -> Non
         for number, (count, change) in enumerate(plan)
         if change and count == 0
     }
+
+
+@pytest.mark.parametrize(
+    ("edits", "line"),
+    [
+        ([], 5),
+        ([edit(5, "a", "b")], 5),
+        ([edit(2, "", "import torch_npu\n"), edit(9, "", "x\n")], 6),
+        ([edit(5, "", "above\n"), edit(5, "a", "b")], 6),
+        ([edit(5, "a", "b\nc")], 5),
+        ([edit(2, "a\nb\nc", "d")], 3),
+        ([edit(2, "a", "b", applied=False)], 5),
+    ],
+)
+def test_where_line_5_stands_in_the_output(edits: list[Finding], line: int) -> None:
+    assert output_line(5, edits) == line

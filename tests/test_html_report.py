@@ -28,7 +28,7 @@ device = torch.device("cuda")
 {filler}
 
 def wrap(model):
-    return nn.DataParallel(model.to(device))
+    return nn.DataParallel, model.to(device)
 """
 
 

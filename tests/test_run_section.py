@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from transplt.disk.manifest import edited_since, read_manifest
+from transplt.report.proofs import Seen, proofs
 from transplt.report.run_section import add_run
 
 
@@ -34,6 +35,55 @@ def test_a_run_is_put_into_the_page_once(migrated: Path) -> None:
     text = page(migrated)
     assert text.count("Run on the emulated NPU") == 1
     assert "verified" in text and "script-failed" not in text
+
+
+STUCK = """import torch
+import torch.nn as nn
+
+
+def main():
+    net = nn.DataParallel(nn.Linear(4, 2)).cuda()
+    print(
+        torch.cuda.get_arch_list(), torch.cuda.nccl.version())
+"""
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> Path:
+    """A migration that leaves three actions: NCCL's version, DataParallel and the architectures of CUDA."""
+    (tmp_path / "stuck").mkdir()
+    (tmp_path / "stuck/train.py").write_text(STUCK)
+    command = [sys.executable, "-m", "transplt", "-i", str(tmp_path / "stuck"), "-o", str(tmp_path), "-q"]
+    subprocess.run([*command, "--exit-zero"], check=True)
+    return tmp_path / "stuck_msft"
+
+
+def test_a_run_shows_the_actions_of_the_lines_that_it_speaks_of(stuck: Path) -> None:
+    manifest = read_manifest(stuck)
+    assert manifest is not None
+    assert [row["lines"] for row in manifest["actions"]] == [
+        {"train.py": [[9, 9]]}, {"train.py": [[7, 7]]}, {"train.py": [[9, 9]]},
+    ]  # fmt: skip
+    seen = [
+        Seen("train.py", 7, "NPU507 torch.nn.DataParallel over 8 devices"),
+        Seen("train.py", 9, "NPU501 torch.cuda.get_arch_list"),
+        Seen("train.py", 8, "of no action"),
+        Seen("other.py", 7, "of no action"),
+    ]
+    assert [(number, lines) for number, _, lines in proofs(manifest, seen)] == [
+        (2, ["train.py:7: NPU507 torch.nn.DataParallel over 8 devices"]),
+        (3, ["train.py:9: NPU501 torch.cuda.get_arch_list"]),
+    ]
+    assert [number for number, _, _ in proofs(manifest, [Seen("train.py", 9, "stopped by TypeError")])] == [1, 3]
+    assert add_run(stuck, "findings", "text", seen)
+    assert "2. Replace DataParallel," in page(stuck) and "train.py:7: NPU507" in page(stuck)
+    odd = Seen("train.py", 7, "<b>\udcff\x1b")
+    assert add_run(stuck, "findings", "text", [odd]) and "&lt;b&gt;\\xff\\x1b" in page(stuck)
+
+
+@pytest.mark.parametrize("actions", [None, 3, [3], [{}], [{"lines": 3}], [{"lines": {"a.py": [3, [1], ["a", "b"]]}}]])
+def test_a_manifest_with_something_else_shows_nothing(actions: object) -> None:
+    assert proofs({"actions": actions}, [Seen("a.py", 1, "x")]) == []
 
 
 def test_what_a_script_prints_is_no_markup(migrated: Path) -> None:

@@ -20,7 +20,7 @@ device = torch.device("cuda")
 
 
 def wrap(model):
-    return nn.DataParallel(model.to(device))
+    return nn.DataParallel, model.to(device)
 """
 FIXED = TRAIN.replace("import torch\n", "import torch\nimport torch_npu  # noqa: F401\n", 1).replace('"cuda"', '"npu"')
 

@@ -37,8 +37,8 @@ def test_findings_with_their_source(project: Path, call: Call) -> None:
     assert code == 1
     assert out.startswith(FIRST)
     assert "train.py:8:12: NPU507 torch.nn.DataParallel does not run on NPU\n" in out
-    assert "8 |     return nn.DataParallel(model.to(device))\n  |            ^^^^^^^^^^^^^^^ NPU507\n" in out
-    assert "  = help: use torch.nn.parallel.DistributedDataParallel" in out
+    assert "8 |     return nn.DataParallel, model.to(device)\n  |            ^^^^^^^^^^^^^^^ NPU507\n" in out
+    assert "  = help: several cards take one process each" in out
     assert "(effort: an hour or two)" in out
     assert err == (
         "found 3 findings in 1 file\n[*] 2 fixable with --fix --style npu (or portable, see [tool.transplt])\n"

@@ -98,8 +98,6 @@ def test_calls_that_run_as_they_are(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "model = torch.nn.DataParallel(model)",
-        "model = torch.nn.DataParallel(model, device_ids=ids)",
         "class Mine(torch.nn.DataParallel): ...",
         "wrap = torch.nn.DataParallel",
         "kinds = (torch.nn.DataParallel, Other)\nmodel = kinds[0](model)",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness import migrate
 from tests.processes import measured_alone
 
 ROOT = Path(__file__).parents[2]
@@ -131,6 +132,28 @@ def test_operators_without_a_kernel(transplt_run: Any) -> None:
     assert report["processes"][0]["exception"]["line"] == 8
     code, report, _ = transplt_run("import torch\ntorch.nn.DataParallel(torch.nn.Linear(2, 2).npu())\n")
     assert [f["code"] for f in report["findings"]] == ["NPU507"]
+
+
+@pytest.mark.torch
+def test_data_parallel_on_one_card_moves_what_it_is_given(transplt_run: Any) -> None:
+    source = """\
+import torch
+from torch import nn
+
+class Net(nn.Linear):
+    def forward(self, x, more=()):
+        assert x.is_cuda and more[0]["y"].is_cuda
+        return super().forward(x) + more[0]["y"]
+
+net = nn.DataParallel(Net(4, 2)).cuda()
+x = torch.ones(6, 4)
+assert isinstance(net, nn.DataParallel) and "module.weight" in net.state_dict()
+print(net(x, more=[{"y": x[:, :2]}]).device, net.module.in_features)
+"""
+    script = migrate(source).data.decode()
+    assert "OneCardDataParallel" in script
+    code, report, _ = transplt_run(script)
+    assert (code, report["findings"]) == (0, [])
 
 
 RANKS = """\

@@ -259,6 +259,65 @@ def test_a_wrapper_under_a_condition_moves_too() -> None:
     stays(HEAD.replace("optimizer =", both + "optimizer =") + LOOP, "wrapped before")
 
 
+BRANCHES = """
+import torch
+from project import args, loader, net, world
+
+model = net
+# How many cards.
+if not torch.cuda.is_available():
+    print("on the CPU")
+elif world > 1:
+    model.cuda(args.gpu)
+    args.batch_size = args.batch_size // world
+    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[args.gpu])
+elif args.many:
+    model = torch.nn.DataParallel(model).cuda()
+else:
+    model.cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+KEPT = """
+model = net
+wrap = None
+# How many cards.
+if not torch.npu.is_available():
+    print("on the CPU")
+elif world > 1:
+    model.npu(args.gpu)
+    args.batch_size = args.batch_size // world
+    wrap = functools.partial(torch.nn.parallel.DistributedDataParallel, device_ids=[args.gpu])
+elif args.many:
+    model = model.npu()
+    wrap = OneCardDataParallel
+else:
+    model.npu()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def test_branches_that_wrap_the_model_keep_the_wrapper() -> None:
+    text = migrate(BRANCHES + LOOP, amp="apex").data.decode()
+    assert f"{KEPT}{INITIALIZED}if wrap is not None:\n    model = wrap(model)\n\nfor x in loader:" in text
+    assert flaws(text) <= {"'torch_npu' imported but unused"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("model, device_ids=[args.gpu])", "model, [args.gpu])"),
+        ("model, device_ids=[args.gpu])", "model, **options)"),
+        ("device_ids=[args.gpu])\n", "device_ids=[args.gpu])\n    bare = model.module\n"),
+        ("optimizer =", "show(model)\noptimizer ="),
+        ("model = torch.nn.DataParallel(model).cuda()", "model = wrapped = torch.nn.DataParallel(model).cuda()"),
+    ],
+)
+def test_branches_whose_wrapper_cannot_wait_stay(old: str, new: str) -> None:
+    result = migrate(BRANCHES.replace(old, new) + LOOP, amp="apex")
+    assert b"amp.initialize" not in result.data
+    assert "NPU743" in {finding.code for finding in result.findings}
+
+
 @pytest.mark.parametrize(
     "between",
     ["bare = model.module\n", "print(model)\n", "params = dict(model.named_parameters())\n"],

@@ -48,7 +48,7 @@ def test_a_second_run_changes_nothing(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize("name", APEX)
+@pytest.mark.parametrize("name", [name for name in APEX if name != "quick_start"])
 def test_losses_fall_and_stay_near_those_of_float32(name: str, tmp_path: Path) -> None:
     full = losses(emulated(migrated(SAMPLES / name / "cuda", tmp_path / "float32"), main_of(name)))
     half = Path(shutil.copytree(SAMPLES / name / "expected", tmp_path / "float16"))

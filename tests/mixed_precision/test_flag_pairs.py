@@ -30,6 +30,16 @@ for x in loader:
     optimizer.step()
 """
 LINE = 'parser.add_argument("--amp", action="store_true", help="mixed precision on the NPU")\n'
+LEVELS = (
+    'parser.add_argument("--opt-level", default="O2", help="O1 or O2 of apex")\n'
+    'parser.add_argument("--loss-scale", default="dynamic", help="a number, or dynamic")\n'
+)
+
+
+def lines(amp: str, indent: str = "") -> str:
+    """The options that go in."""
+    text = LINE + (LEVELS if amp == "apex" else "")
+    return "".join(f"{indent}{line}\n" for line in text.splitlines())
 
 
 def flagged(source: str, amp: str, **more: Any) -> str:
@@ -46,7 +56,7 @@ def flagged(source: str, amp: str, **more: Any) -> str:
 def holds(text: str, amp: str, value: str) -> None:
     """What makes the precision reads the option."""
     wanted = [f"GradScaler(enabled={value})", f"dtype=torch.float16, enabled={value})"]
-    for words in wanted if amp == "native" else [f"enabled={value}, opt_level"]:
+    for words in wanted if amp == "native" else [f"enabled={value}, opt_level={value[:-4]}.opt_level"]:
         assert words in text, text
 
 
@@ -59,7 +69,7 @@ def stays(source: str, amp: str, **more: Any) -> None:
 @pytest.mark.parametrize("amp", KINDS)
 def test_a_flat_script(amp: str) -> None:
     text = flagged(PARSER + LOOP, amp)
-    assert f'parser.add_argument("--lr", type=float)\n{LINE}args = ' in text
+    assert f'parser.add_argument("--lr", type=float)\n{lines(amp)}args = ' in text
     holds(text, amp, "args.amp")
 
 
@@ -186,7 +196,7 @@ trainer.fit()
 @pytest.mark.parametrize("amp", KINDS)
 def test_attributes(amp: str) -> None:
     text = flagged(TRAINER, amp)
-    assert f"{LINE}trainer = " in text
+    assert f"{lines(amp)}trainer = " in text
     assert "enabled=args.amp" in text
     if amp == "native":
         assert 'with torch.autocast("npu", dtype=torch.float16, enabled=self.args.amp):' in text
@@ -199,7 +209,7 @@ def test_the_option_is_in_another_file(amp: str) -> None:
     main = "import torch\nfrom options import options\nfrom project import loader, net\n\nargs = options()\n" + LOOP
     holds(flagged(main, amp, files=files), amp, "args.amp")
     text = flagged(files["options.py"], amp, files={"train.py": main}, path="options.py")
-    assert f"    {LINE}    return" in text
+    assert f"{lines(amp, '    ')}    return" in text
 
 
 @pytest.mark.parametrize("amp", KINDS)
@@ -236,3 +246,10 @@ def test_no_option_for_training_that_stays_in_float32() -> None:
 @pytest.mark.parametrize("amp", KINDS)
 def test_a_program_that_has_mixed_precision(amp: str) -> None:
     check_noop(PARSER + "with torch.autocast('npu'):\n    net()\n", amp=amp, amp_flag=True, open_codes=["NPU742"])
+
+
+@pytest.mark.parametrize("option", ['"--opt-level"', '"--scale", dest="loss_scale"'])
+def test_an_option_for_the_level_that_is_there_already_is_left_alone(option: str) -> None:
+    text = flagged(PARSER.replace('"--lr"', option) + LOOP, "apex")
+    assert LINE in text and "of apex" not in text
+    assert 'enabled=args.amp, opt_level="O2", loss_scale="dynamic"' in text

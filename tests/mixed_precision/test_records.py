@@ -214,4 +214,5 @@ def test_a_wrapper_that_moves_keeps_its_lines(newline: str) -> None:
         "    for x in loader:\n        loss = model(x)\n        loss.backward()\n        optimizer.step()\n\n\nmain()\n"
     )
     data = migrate(source.replace("\n", newline), amp="apex").data
+    wrap = wrap.replace("torch.nn.DataParallel", "OneCardDataParallel")
     assert f"combine_grad=True)\n    {wrap}    for x in loader:\n".replace("\n", newline).encode() in data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from transplt.analysis.tables import canonical
@@ -21,7 +21,8 @@ class FileEffort:
     """One file, or all of them: edits that are made, and findings that are left, by effort.
 
     `hours` is a rough sum for a person who knows the code. What comes again in a file costs little more: the same code
-    counts in full once, then as low; lines of CUDA sources are one port a file.
+    counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places that `share`
+    is a part of: for all files those of Python, because no edit is ever made in C or YAML.
     """
 
     path: str
@@ -30,6 +31,7 @@ class FileEffort:
     medium: int
     high: int
     hours: float
+    counted: int = 0
 
     @property
     def left(self) -> int:
@@ -37,9 +39,8 @@ class FileEffort:
 
     @property
     def share(self) -> float:
-        """The automatic part of all places, from 0 to 1; 1 where there is nothing to do."""
-        every = self.automatic + self.left
-        return self.automatic / every if every else 1.0
+        """The automatic part of the places that count, from 0 to 1; 1 where there is nothing to do."""
+        return self.automatic / self.counted if self.counted else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,17 @@ def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
                 hours[finding.code] = HOURS[effort]
             elif not finding.code.startswith(_LINES):
                 hours[finding.code] = before + HOURS[Effort.LOW]
-    return FileEffort(path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()))
+    counted = automatic + sum(left.values())
+    return FileEffort(
+        path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()), counted
+    )
 
 
-def total(files: Iterable[FileEffort], name: str = "all files") -> FileEffort:
-    """The sum over files."""
+def total(files: Iterable[FileEffort], python: Collection[str], hours: float, name: str = "all files") -> FileEffort:
+    """The sum over files, of which `python` are the paths of Python files.
+
+    `hours` are those of the actions: what is the same in many files is done once, which no sum over files says.
+    """
     every = list(files)
     return FileEffort(
         name,
@@ -83,7 +90,8 @@ def total(files: Iterable[FileEffort], name: str = "all files") -> FileEffort:
         sum(each.low for each in every),
         sum(each.medium for each in every),
         sum(each.high for each in every),
-        sum(each.hours for each in every),
+        hours,
+        sum(each.counted for each in every if each.path in python),
     )
 
 

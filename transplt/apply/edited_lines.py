@@ -33,3 +33,14 @@ def edited_lines(findings: Iterable[Finding]) -> tuple[int, ...]:
         lines.update(range(first, first + after + (0 if whole else 1)))
         shift += after - before
     return tuple(sorted(lines))
+
+
+def output_line(line: int, findings: Iterable[Finding]) -> int:
+    """Where line `line` of the input (from 1) stands in the output, for a line that no edit takes away."""
+    shift = 0
+    for finding in edits_in_order(findings):
+        assert finding.edit is not None
+        if finding.span.line > line or (finding.span.line == line and not finding.edit.after.endswith(("\n", "\r"))):
+            break
+        shift += len(_LINE_END.findall(finding.edit.after)) - len(_LINE_END.findall(finding.edit.before))
+    return line + shift

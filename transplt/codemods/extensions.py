@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.codemods.packages import GOES_ON, can_fail
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -55,9 +56,13 @@ def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
 
 def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
     if work.take(node):
-        yield work.note(
-            node, "NPU553", _COMPILED.format(what), api=what.rpartition(" ")[2], help=_REPLACE, effort=Effort.HIGH
-        )
+        api = what.rpartition(" ")[2]
+        yield work.note(node, "NPU553", _message(node, what), api=api, help=_REPLACE, effort=Effort.HIGH)
+
+
+def _message(node: ast.AST, what: str) -> str:
+    message = _COMPILED.format(what)
+    return f"{message}; {GOES_ON}" if can_fail(node) else message
 
 
 # --- extension modules -----------------------------------------------------------------------------------------------
@@ -74,7 +79,7 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
         start = work.source.extent(node)[0]
         end = work.source.extent(alias)[1]
         if work.take(node):
-            note = Note((start, end), "NPU553", Level.MANUAL, _COMPILED.format(base), base, _REPLACE, Effort.HIGH)
+            note = Note((start, end), "NPU553", Level.MANUAL, _message(node, base), base, _REPLACE, Effort.HIGH)
             yield note
     elif node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}"):
         yield from _report(work, alias, alias.name)

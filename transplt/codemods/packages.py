@@ -19,6 +19,9 @@ from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU501", rank=120)
 
+#: What is said of an import for which `can_fail` holds.
+GOES_ON = "the program goes on where it cannot be imported"
+
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 
@@ -33,14 +36,13 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
         else:
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
-        needed = [member for member in members if not _can_fail(member[0])]
+        needed = [member for member in members if not can_fail(member[0])]
         node, rule, api = (needed or members)[0]
         if needed:
             level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
             yield _note(work, node, rule, api, level, rule.message)
         else:
-            message = f"{rule.message}; the program goes on where it cannot be imported"
-            yield _note(work, node, rule, api, Level.INFO, message)
+            yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {GOES_ON}")
         for other, _, _ in members:
             if other is not node:
                 yield work.keep(other, "the package is reported at another import of this file")
@@ -58,7 +60,7 @@ def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: L
     return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort)
 
 
-def _can_fail(node: ast.AST) -> bool:
+def can_fail(node: ast.AST) -> bool:
     """True for an import without which the program goes on."""
     while not isinstance(node, ast.Module):
         above = parent(node)

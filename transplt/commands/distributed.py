@@ -22,7 +22,10 @@ _TOP = (".git", "pyproject.toml", "setup.py")
 @click.option(
     "-m", "--main", "entry", type=FILE, metavar="FILE", required=True, help="The script that trains; inside the input."
 )
-@click.option("-t", "--target-model", "targets", metavar="NAME", multiple=True, help="The model: model, self.model.")
+@click.option(
+    "-t", "--target-model", "--target_model", "targets", metavar="NAME", multiple=True,
+    help="The model: model, self.model.",
+)  # fmt: skip
 @click.pass_context
 def distributed(ctx: click.Context, /, entry: str, **options: Any) -> int:
     """Migrates a project, makes the program of FILE run on many cards, and writes run_distributed_npu.sh.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -91,6 +92,7 @@ def migrate(*, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: 
         sys.stdout.buffer.write(b"".join(record.patch for record in result.files))
         sys.stdout.buffer.flush()
     if not quiet:
-        for line in summary(result, verbose):
+        width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+        for line in summary(result, verbose, width):
             say(line)
     return DONE if exit_zero else result.exit_code

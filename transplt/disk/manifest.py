@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import transplt
+from transplt.actions.actions import actions_of
+from transplt.apply.edited_lines import output_line
 from transplt.disk.mirror import hash_file
 from transplt.disk.records import RunResult
 from transplt.text.regular_file import RECORDS, read_regular
@@ -50,8 +52,24 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
         "links": list(result.links),
         "reports": reports,
         "left_out": [item.path for item in result.large],
+        "actions": _actions(result),
     }
     return json.dumps(table, indent=1) + "\n"
+
+
+def _actions(result: RunResult) -> list[dict[str, Any]]:
+    """What is left to do, in its order, with the lines of the output that a run can show it at: [first, last]."""
+    by_path = {record.path: record.findings for record in result.python_files}
+    rows = []
+    for action in actions_of(result.findings):
+        lines: dict[str, list[list[int]]] = {}
+        for finding in action.findings:
+            if finding.path in by_path:
+                first = output_line(finding.span.line, by_path[finding.path])
+                lines.setdefault(finding.path, []).append([first, first + finding.span.end_line - finding.span.line])
+        apis = sorted({finding.api for finding in action.findings if finding.path in by_path} - {""})
+        rows.append({"title": action.title, "apis": apis, "lines": lines})
+    return rows
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

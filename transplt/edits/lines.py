@@ -72,6 +72,17 @@ def lead_of(source: Source, offset: int) -> str:
     return "" if ends else source.newline()
 
 
+def blank_lines_above(source: Source, node: ast.stmt) -> str:
+    """The line ends that a definition needs in front of it to stand two empty lines below what is above a statement."""
+    first = first_line(node)
+    first -= _comments(source, first)
+    above = [source.line_text(line) for line in (first - 1, first - 2) if line > 0]
+    blank = 0
+    while blank < len(above) and not above[blank].strip():
+        blank += 1
+    return "\n" * (2 - blank) if above else ""
+
+
 class _Lines:
     """Where the lines of statements begin and end, when some statements that share one get lines of their own."""
 

@@ -141,6 +141,7 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     """Run, report, and return the exit code. UsageError when the run cannot start."""
     from dataclasses import replace
 
+    from transplt.disk.manifest import read_manifest
     from transplt.emulator import interpreter, reference, runner
     from transplt.emulator.edits import find_migration
     from transplt.emulator.report import as_text, build
@@ -168,12 +169,14 @@ def run(options: RunOptions, report_path: Path | None) -> int:
         result.reference = reference.compare(originals[0], originals[1], outcome)
         if result.reference["reason"]:
             result.reasons.append(result.reference["reason"])
+    if migration is not None:
+        result.prove(read_manifest(migration.root))
     if report_path is not None:
         report_path.write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
         if migration is not None:
             from transplt.report.run_section import add_run
 
-            add_run(migration.root, result.verdict, as_text(result))
+            add_run(migration.root, result.verdict, as_text(result), result.seen)
     sys.stdout.flush()
     click.echo(as_text(result), err=True)
     return 1 if result.reasons else 0

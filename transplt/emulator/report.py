@@ -11,6 +11,8 @@ from typing import Any
 
 from transplt.emulator.edits import Migration
 from transplt.emulator.runner import ScriptRun
+from transplt.report.cell import visible
+from transplt.report.proofs import Seen, proofs
 
 SCHEMA_VERSION = 1
 
@@ -32,12 +34,28 @@ class Report:
     reference: dict[str, Any] | None = None
     code: int = 0
     seconds: float = 0.0
+    actions: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
         """verified, or the gravest of: cuda-leftover, script-failed, timed-out, findings, no-npu-operator,
         reference-unstable, reference-differs."""
         return self.reasons[0] if self.reasons else "verified"
+
+    @property
+    def seen(self) -> list[Seen]:
+        """What the run says of single lines: where it stopped, and its findings (a leftover of CUDA is one)."""
+        stops = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
+        said = [Seen(each["path"], each["line"], _stopped(each)) for each in stops if each["type"] != "CudaLeftover"]
+        counted = [each for each in self.findings if each["level"] != "info"]
+        return [*said, *(Seen(each["path"], each["line"], f"{each['code']} {each['message']}") for each in counted)]
+
+    def prove(self, manifest: dict[str, Any] | None) -> None:
+        """Note which of the migration's actions the run shows, by what it says of their lines."""
+        self.actions = [
+            {"number": number, "title": title, "proof": lines}
+            for number, title, lines in (proofs(manifest, self.seen) if manifest is not None else ())
+        ]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +77,7 @@ class Report:
             "dynamic_shapes": self.shapes,
             "reference": self.reference,
             "notes": self.notes,
+            "actions": self.actions,
             "seconds": round(self.seconds, 1),
         }
 
@@ -174,6 +193,11 @@ _EXPLANATIONS = {
 }
 
 
+def _stopped(exception: dict[str, Any]) -> str:
+    first = exception["message"].splitlines()[0] if exception["message"] else ""
+    return f"stopped by {exception['type']}: {first}" if first else f"stopped by {exception['type']}"
+
+
 def as_text(report: Report, limit: int = 20) -> str:
     """The summary for a terminal; lists longer than `limit` are cut, the JSON report has all."""
     lines = [f"transplt run: {report.verdict}: {'; '.join(_EXPLANATIONS[r] for r in report.reasons or ['verified'])}"]
@@ -204,6 +228,9 @@ def as_text(report: Report, limit: int = 20) -> str:
         lines += _cut([_shape_line(s) for s in report.shapes], limit)
     if report.reference is not None:
         lines += ["  " + line for line in report.reference["summary"]]
+    for action in report.actions:
+        lines.append(f"  shows action {action['number']}, {visible(action['title'])}:")
+        lines += _cut([f"  {visible(line)}" for line in action["proof"]], limit)
     lines += [f"  note: {note}" for note in report.notes]
     return "\n".join(lines)
 

@@ -10,12 +10,11 @@ from transplt.files.kind import FileKind
 from transplt.files.line_advice import advise_on
 from transplt.finding import NO_TOKENS, Finding, Level, Span, TokenCount
 from transplt.settings import TorchTarget
-from transplt.text.cuda_words import WORDS, mentions_cuda
+from transplt.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.text.ignore_comments import ignore_comments
 
-_WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
 #: Wheels for CUDA (torch==2.4.0+cu121) hold none of the words: reported, not counted.
-_WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + _WORD.pattern)
+_WHEEL = re.compile(rb"\+cu\d{2,3}\b|/whl/cu\d{2,3}\b|" + WORD.pattern)
 _WHEEL_KINDS = frozenset({FileKind.SHELL, FileKind.REQUIREMENTS, FileKind.DOCKER})
 #: What a person calls the thing around a token: CUDA_VISIBLE_DEVICES, nvidia/cuda:12.1, torch.cuda.amp.
 _NAME = re.compile(rb"[\w.+:/@-]{0,200}\w")
@@ -69,12 +68,12 @@ def scan_other_file(
     if not mentions_cuda(lowered) and (kind not in _WHEEL_KINDS or b"cu1" not in lowered):
         return OtherFile(kind)
     if kind is FileKind.PROSE:
-        count = sum(1 for _ in _WORD.finditer(lowered))
+        count = sum(1 for _ in WORD.finditer(lowered))
         return OtherFile(kind, (), TokenCount(found=count, ignored=count), count)
     manual = comments = skipped = reported = 0
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
-    for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else _WORD):
+    for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else WORD):
         tokens = sum(is_token for _, is_token in line.places)
         if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
             skipped += tokens

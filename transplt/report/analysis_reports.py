@@ -12,9 +12,10 @@ import transplt
 from transplt.analysis.effort import FileEffort
 from transplt.analysis.tables import spoken_for
 from transplt.finding import Finding
+from transplt.report.action_lines import action_lines, action_object
+from transplt.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.report.analysis_summary import Summary
 from transplt.report.cell import cell, visible
-from transplt.report.titles import title
 
 #: What marks a folder as ours, and carries a library's extensions to the projects that import it.
 DOCUMENT = "analysis.json"
@@ -42,6 +43,7 @@ def csv_files(summary: Summary) -> dict[str, bytes]:
         ("file", "automatic", "low", "medium", "high", "share automatic", "hours"),
         (_effort(each) for each in (*summary.files, summary.effort) if each.automatic or each.left),
     )
+    files["actions.csv"] = _csv(ACTION_COLUMNS, action_rows(summary.actions))
     files["blockers.csv"] = _csv(
         ("code", "api", "effort", "places", "first file", "line", "message"),
         (
@@ -91,6 +93,7 @@ def document(summary: Summary) -> dict[str, Any]:
         },
         "effort": _effort_object(summary.effort),
         "files": [_effort_object(each) for each in summary.files if each.automatic or each.left],
+        "actions": [action_object(action) for action in summary.actions],
         "blockers": [
             {
                 "code": each.code, "api": each.api, "effort": each.effort.value if each.effort else None,
@@ -172,19 +175,10 @@ def _one(summary: Summary) -> Iterator[str]:
         yield f"  {sheet:{width}}  {count:6}"
     yield ""
     yield (
-        f"  effort: {effort.automatic} places automatic ({effort.share:.0%}), {effort.left} left: {effort.low} low, "
-        f"{effort.medium} medium, {effort.high} high; about {effort.hours:.0f} hours"
+        f"  effort: {effort.automatic} places automatic ({effort.share:.0%} of what is Python), {effort.left} left: "
+        f"{effort.low} low, {effort.medium} medium, {effort.high} high"
     )
-    if summary.blockers:
-        yield "  what blocks first:"
-        for blocker in summary.blockers[:_MOST]:
-            level = blocker.effort.value if blocker.effort else "-"
-            yield (
-                f"    {blocker.code} {level:6} {visible(blocker.api) or title(blocker.code)}: {blocker.count} "
-                f"place{'s' if blocker.count > 1 else ''}, {visible(blocker.path)}:{blocker.line}"
-            )
-        if len(summary.blockers) > _MOST:
-            yield f"    and {len(summary.blockers) - _MOST} more"
+    yield from action_lines(summary.actions, "actions.csv of -o")
     busy = [each for each in summary.files if each.left]
     if busy:
         yield "  files with the most left:"

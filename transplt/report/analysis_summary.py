@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from transplt.actions.action import Action
+from transplt.actions.actions import actions_of, total_hours
 from transplt.analysis import tables
 from transplt.analysis.effort import Blocker, FileEffort, blockers, effort_of, total
 from transplt.analysis.sheets import SHEETS, analysis_sheet
@@ -34,6 +36,7 @@ class Summary:
     files: tuple[FileEffort, ...]
     effort: FileEffort
     blockers: tuple[Blocker, ...]
+    actions: tuple[Action, ...]
     versions: VersionAdvice
     fallen: dict[str, str]
 
@@ -84,9 +87,10 @@ def summarize(result: RunResult) -> Summary:
         )
     )
     assert version
-    return Summary(
-        result, apis, files, total(files), tuple(blockers(result.findings)), advise(uses), dict(sorted(fallen.items()))
-    )
+    actions = actions_of(result.findings)
+    effort = total(files, {record.path for record in result.python_files}, total_hours(actions))
+    first = tuple(blockers(result.findings))
+    return Summary(result, apis, files, effort, first, actions, advise(uses), dict(sorted(fallen.items())))
 
 
 def _api(api: str, count: int, result: RunResult) -> ApiUse:

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from transplt.actions.actions import actions_of
 from transplt.analysis.sheets import analysis_sheet
 from transplt.disk.manifest import LEFT_OUT
 from transplt.disk.records import RunResult
 from transplt.errors import shown
 from transplt.finding import Level
+from transplt.report.action_lines import action_lines
 from transplt.report.cell import many, visible
 from transplt.report.titles import title
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 #: A shorter run needs no bar.
 _PATIENCE_SECONDS = 1.0
 _REDRAW_SECONDS = 0.1
-_MOST_CODES = 20
 _MOST_DONE = 10
 _MOST_NAMES = 5
 
@@ -78,8 +79,9 @@ class _Bar:
             self._progress.stop()
 
 
-def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
-    """The lines of the summary; the last one says what is left."""
+def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str]:
+    """The lines of the summary; the last one says what is left. `width` is that of the terminal, 0 for any."""
+    actions = actions_of(result.findings)
     target, tokens = result.target, result.tokens
     npu = f"torch_npu {target.torch_npu}" if target.torch_npu else "the torch_npu of the same version"
     cann = f", CANN {target.cann}" if target.cann else ""
@@ -117,6 +119,8 @@ def summary(result: RunResult, verbose: int = 0) -> Iterator[str]:
     )
     if result.settings.entry and result.written == "all":
         yield _launch(result)
+    book = result.reports.get("unsupported_op.xlsx")
+    yield from action_lines(actions, f"the sheet actions of {book}" if book else "", width)
     yield _residue(result)
 
 
@@ -149,16 +153,15 @@ def _codes(result: RunResult) -> Iterator[str]:
     counts = result.counts_by_code()
     counts["remarks"].subtract(finding.code for finding in remarks)
     made = "done" if result.written == "all" else "can be done"
-    for heading, name, most in ((made, "done", _MOST_DONE), ("left for a person", "left", _MOST_CODES)):
-        rows = _commonest(counts[name])
-        if rows:
-            yield f"  {heading}:"
-        for code, count in rows[:most]:
-            yield f"  {count:6} {code} {title(code)}".rstrip()
-        if rest := rows[most:]:
-            log = result.reports.get("msFmkTranspltlog.txt", "the log")
-            more = many(len(rest), "more code")
-            yield f"  {sum(count for _, count in rest):6} with {more} (see {log})"
+    rows = _commonest(counts["done"])
+    if rows:
+        yield f"  {made}:"
+    for code, count in rows[:_MOST_DONE]:
+        yield f"  {count:6} {code} {title(code)}".rstrip()
+    if rest := rows[_MOST_DONE:]:
+        log = result.reports.get("msFmkTranspltlog.txt", "the log")
+        more = many(len(rest), "more code")
+        yield f"  {sum(count for _, count in rest):6} with {more} (see {log})"
     for heading, name in (("remarks, no work", "remarks"), ("ignored", "ignored")):
         if rows := _commonest(counts[name]):
             listed = ", ".join(f"{count} {code}" for code, count in rows[:_MOST_NAMES])

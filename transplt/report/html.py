@@ -1,4 +1,4 @@
-"""report.html: a whole migration on one page that needs no network: what was done, what is left, and every diff.
+"""report.html: a whole migration on one page that needs no network: what is to do, what was done, and every diff.
 
 The page is the same for the same input: no times, no absolute paths. Lists and diffs are drawn by a script when they
 come into view, from data in the page, so that thousands of findings cost nothing before somebody looks at them.
@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import transplt
+from transplt.actions.action import BLOCKS_TEXT, Action
+from transplt.actions.actions import actions_of, total_hours
+from transplt.analysis.effort import effort_of
 from transplt.disk.records import FileRecord, RunResult
-from transplt.finding import Effort, Finding, Level
+from transplt.finding import NO_TOKENS, Effort, Finding, Level
+from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text
 from transplt.report.cell import many, visible
 from transplt.report.titles import title
 
 _PAGE = Path(__file__).parent / "page"
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
-_EFFORT_TEXT = {
+_EFFORT_NAMES = {
     "low": "low: minutes", "medium": "medium: an hour or two", "high": "high: a day or more", "": "not known"
 }  # fmt: skip
-#: Hours that stand for an effort when files are ranked by work left.
-_HOURS = {"low": 0.25, "medium": 2.0, "high": 8.0, "": 0.5}
 _MOST_BARS = 12
 _MOST_FILES = 15
+#: So many places of an action are listed; the findings below are all of them.
+_MOST_PLACES = 60
 #: A longer diff is cut in the page; the files themselves hold the rest.
 _MOST_PATCH = 400_000
 #: A longer source line (a notebook's output) is cut, too.
@@ -39,11 +44,15 @@ def render_html(result: RunResult) -> bytes:
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_text("report.html.j2"))
     findings = result.findings
     open_findings = [finding for finding in findings if finding.open]
+    actions = actions_of(findings)
     page = template.render(
         name=visible(result.name),
         version=transplt.__version__,
         target=result.target,
         style=result.settings.style,
+        actions=action_rows(actions),
+        hours=about(total_hours(actions)),
+        most=MOST_LINES,
         tokens=result.tokens,
         automatic=automatic_share(result),
         edits=sum(finding.applied for finding in findings),
@@ -72,9 +81,27 @@ def _embedded(table: dict[str, Any]) -> str:
     return json.dumps(table, separators=(",", ":")).replace("<", "\\u003c")
 
 
+def action_rows(actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """The actions as the template shows them."""
+    return [
+        {
+            "title": visible(action.title),
+            "blocks": BLOCKS_TEXT[action.blocks],
+            "effort": EFFORT_TEXT[action.effort],
+            "many": how_many(action),
+            "first": visible(action.first),
+            "how": visible(action.how),
+            "codes": action.codes,
+            "places": [visible(place_text(place)) for place in action.places[:_MOST_PLACES]],
+            "more": max(len(action.places) - _MOST_PLACES, 0),
+        }
+        for action in actions
+    ]
+
+
 def automatic_share(result: RunResult) -> int | None:
-    """Percent of the CUDA tokens with work in them that were converted; None when there are none."""
-    tokens = result.tokens
+    """Percent of the CUDA tokens of Python files with work in them that were converted; None when there are none."""
+    tokens = sum((record.tokens for record in result.python_files), NO_TOKENS)
     work = tokens.converted + tokens.manual + tokens.unknown
     return tokens.converted * 100 // work if work else None
 
@@ -100,7 +127,7 @@ def effort_bars(findings: list[Finding]) -> list[dict[str, Any]]:
     """How many open findings there are of each effort; those without one last, where there are any."""
     counts = Counter(_effort(finding) for finding in findings)
     keys = [*_EFFORTS, *([""] if counts[""] else [])]
-    return _bars([(key, _EFFORT_TEXT[key], counts[key]) for key in keys])
+    return _bars([(key, _EFFORT_NAMES[key], counts[key]) for key in keys])
 
 
 def code_bars(findings: list[Finding]) -> list[dict[str, Any]]:
@@ -124,11 +151,10 @@ def ranked_files(result: RunResult) -> list[dict[str, Any]]:
     """Files with open findings, the most work first."""
     rows = []
     for record in result.files:
-        efforts = [_effort(finding) for finding in record.findings if finding.open]
-        if efforts:
-            hours = sum(_HOURS[effort] for effort in efforts)
-            edits = sum(finding.applied for finding in record.findings)
-            rows.append({"path": visible(record.path), "left": len(efforts), "hours": hours, "edits": edits})
+        effort = effort_of(record.path, record.findings)
+        if effort.left:
+            path, edits = visible(record.path), effort.automatic
+            rows.append({"path": path, "left": effort.left, "hours": effort.hours, "edits": edits})
     return sorted(rows, key=lambda row: (-row["hours"], row["path"]))
 
 

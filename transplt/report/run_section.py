@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from transplt.disk.manifest import MANIFEST, read_manifest
 from transplt.disk.mirror import hash_file
 from transplt.disk.replace import replace_file
+from transplt.report.cell import visible
+from transplt.report.proofs import Seen, proofs
 from transplt.text.regular_file import RECORDS, read_regular
 
 BEGIN, END = "<!-- run -->", "<!-- /run -->"
 _PAGE = "report.html"
 
 
-def add_run(folder: Path, verdict: str, text: str) -> bool:
+def add_run(folder: Path, verdict: str, text: str, seen: Iterable[Seen] = ()) -> bool:
     """Put the result of a run into `report.html` of a migrated folder, in the place of an earlier one.
+
+    `seen` is what the run says of single lines: it stands with the actions that it proves.
 
     False, and nothing is written, where transplt wrote no page there or somebody has edited it since. The manifest
     follows, so that the page still counts as transplt's own.
@@ -32,16 +37,26 @@ def add_run(folder: Path, verdict: str, text: str) -> bool:
     if not found or END not in rest:
         return False
     tail = rest.partition(END)[2]
-    replace_file(page, f"{head}{BEGIN}{_section(verdict, text)}{END}{tail}".encode())
+    proven = proofs(manifest, seen)
+    replace_file(page, f"{head}{BEGIN}{_section(verdict, text, proven)}{END}{tail}".encode())
     manifest["reports"][_PAGE] = hash_file(str(page))
     replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return True
 
 
-def _section(verdict: str, text: str) -> str:
+def _section(verdict: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
     said = html.escape(text)
+    rows = "".join(
+        f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
+        for number, title, lines in proven
+    )
+    shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
     return (
         '\n<section aria-labelledby="h-run">\n  <h2 id="h-run">Run on the emulated NPU</h2>\n'
-        f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n"
+        f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n{shown}"
         f'  <pre class="run">{said}</pre>\n</section>\n'
     )
+
+
+def _escaped(text: str) -> str:
+    return html.escape(visible(text))

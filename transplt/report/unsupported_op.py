@@ -1,4 +1,4 @@
-"""unsupported_op.xlsx: what is left for a person, a sheet for each kind, and a summary."""
+"""unsupported_op.xlsx: what is left for a person: the actions, a sheet for each kind of findings, and a summary."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from pathlib import Path
 from urllib.parse import quote
 
 import transplt
+from transplt.actions.actions import actions_of
 from transplt.analysis.sheets import SHEETS as ANALYSIS_SHEETS
 from transplt.analysis.sheets import analysis_sheet
 from transplt.disk.records import RunResult
 from transplt.finding import Finding, Level
+from transplt.report.action_rows import ACTION_COLUMNS, ACTION_WIDTHS, action_rows
 from transplt.report.cell import cell
 from transplt.report.titles import title
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
 _WIDTHS = (44, 8, 40, 10, 10, 110)
+#: The first sheet.
+ACTIONS = "actions"
 SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
 #: A sheet holds 1,048,576 rows; what does not fit is said in the last one.
 _MAX_ROWS = 1_000_000
@@ -57,6 +61,7 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
     book = Workbook(write_only=True)
+    _sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions_of(result.findings)))
     for name, found in rows.items():
         _sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
     counts = {name: len(found) for name, found in rows.items()}
@@ -126,7 +131,7 @@ def _sheet(
     name: str,
     columns: Sequence[str],
     widths: Sequence[int],
-    rows: Iterable[tuple[str | int, ...]],
+    rows: Iterable[tuple[str | int | float, ...]],
     links: str | None = None,
 ) -> None:
     from openpyxl import Workbook

@@ -12,6 +12,11 @@ from transplt.rules.tables import rules_dir
 
 #: The sections of a page, in order.
 SECTIONS = ("Message", "Why", "What to do", "Example")
+#: What a finding keeps the program from, the gravest first.
+BLOCKS = ("import", "first step", "numbers", "later", "slow", "tidy")
+#: What findings of a code are told apart by: by nothing, their API, its package, the file, the compiled extension.
+GROUPED_BY = ("", "api", "package", "file", "extension")
+_FACTS = ("code", "title", "level", "effort", "blocks", "by", "action")
 
 _CODE = re.compile(r"NPU[0-9]{3}")
 
@@ -22,13 +27,20 @@ class DiagnosticError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One page. `level` is what findings with the code usually have; a rule may set another."""
+    """One page. `level` is what findings with the code usually have; a rule may set another.
+
+    For the actions: `blocks` is one of `BLOCKS`, `by` one of `GROUPED_BY`, `action` what a person does about findings
+    with the code, with `{name}` for what they are grouped by.
+    """
 
     code: str
     title: str
     level: Level
     effort: Effort | None
     sections: dict[str, str]
+    blocks: str = "later"
+    by: str = ""
+    action: str = ""
 
     def text(self) -> str:
         """The page as it is shown on a terminal: Markdown without the front matter."""
@@ -76,7 +88,7 @@ def load(code: str) -> Diagnostic:
 
 
 def parse(code: str, text: str) -> Diagnostic:
-    """A page from its text: `---`, lines `key: value` (code, title, level, effort), `---`, then `## Section` blocks.
+    """A page from its text: `---`, lines `key: value` (see `Diagnostic`), `---`, then `## Section` blocks.
 
     Raises DiagnosticError for anything else, so that a test over all pages keeps them in form.
     """
@@ -86,8 +98,8 @@ def parse(code: str, text: str) -> Diagnostic:
     facts = {}
     for line in match[1].splitlines():
         key, colon, value = line.partition(":")
-        if not colon or key not in ("code", "title", "level", "effort"):
-            raise DiagnosticError(f"{code}: {line!r} is none of code, title, level, effort")
+        if not colon or key not in _FACTS:
+            raise DiagnosticError(f"{code}: {line!r} is none of {', '.join(_FACTS)}")
         facts[key] = value.strip()
     if facts.get("code") != code or not facts.get("title"):
         raise DiagnosticError(f"{code}: the page must name its code and a title")
@@ -95,8 +107,11 @@ def parse(code: str, text: str) -> Diagnostic:
     sections = {name.strip(): body.strip() for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
     if [name for name in sections if name not in SECTIONS] or "Message" not in sections or pieces[0].strip():
         raise DiagnosticError(f"{code}: the sections must be {', '.join(SECTIONS)}")
+    blocks, by, action = (facts.get(key, default) for key, default in (("blocks", "later"), ("by", ""), ("action", "")))
+    if blocks not in BLOCKS or by not in GROUPED_BY or ("{name}" in action) != bool(by):
+        raise DiagnosticError(f"{code}: blocks {blocks!r}, by {by!r} and action {action!r} do not go together")
     try:
         effort = Effort(facts["effort"]) if facts.get("effort") else None
-        return Diagnostic(code, facts["title"], Level(facts.get("level", "")), effort, sections)
+        return Diagnostic(code, facts["title"], Level(facts.get("level", "")), effort, sections, blocks, by, action)
     except ValueError as error:
         raise DiagnosticError(f"{code}: {error}") from None

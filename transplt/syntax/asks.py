@@ -146,6 +146,25 @@ def has_main_guard(tree: ast.Module) -> bool:
     return any(is_main_guard(node) for node in tree.body)
 
 
+def first_code(tree: ast.Module, below: ast.AST | None = None) -> ast.stmt:
+    """The first statement of a file that defines or calls something, with the assignments above it; of those below
+    another one.
+    """
+    body = tree.body[tree.body.index(below) + 1 :] if isinstance(below, ast.stmt) else tree.body
+    index = 0
+    while index < len(body) and not _is_code(body[index]):
+        index += 1
+    while index > 0 and isinstance(body[index - 1], (ast.Assign, ast.AnnAssign)):
+        index -= 1
+    return body[index] if index < len(body) else tree.body[-1]
+
+
+def _is_code(node: ast.stmt) -> bool:
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return True
+    return not isinstance(node, ast.Try) and any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
 def block_of(node: ast.stmt) -> list[ast.stmt]:
     """The statements among which one stands."""
     return place_in_block(node)[0]

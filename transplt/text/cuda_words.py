@@ -9,7 +9,12 @@ from transplt.text.lexer import lex
 
 #: What binds a text to CUDA; any case.
 WORDS = (b"cuda", b"nccl", b"cudnn", b"cublas", b"nvtx", b"nvidia", b"nvcc", b"cupti")
-_WORD = re.compile(b"|".join(sorted(WORDS, reverse=True)))
+#: Words of English that hold one of them and have nothing to do with it: what stands before it, in small letters.
+_PART_OF = {b"cuda": b"barra"}
+#: One of `WORDS` in lowered bytes.
+WORD = re.compile(
+    b"|".join((b"(?<!%b)" % _PART_OF[word] if word in _PART_OF else b"") + word for word in sorted(WORDS, reverse=True))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Token:
 
 
 def mentions_cuda(lowered: bytes) -> bool:
-    """True when lowered bytes hold one of `WORDS`."""
+    """True when lowered bytes hold one of `WORDS`, as a part of another word too: what is False needs no look."""
     return any(word in lowered for word in WORDS)
 
 
@@ -36,7 +41,7 @@ def find_tokens(utf8: bytes) -> list[Token]:
     found = []
     index = 0
     inner = 0
-    for match in _WORD.finditer(lowered):
+    for match in WORD.finditer(lowered):
         start = match.start()
         while index < len(pieces) and pieces[index].end <= start:
             index += 1

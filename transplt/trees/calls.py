@@ -148,6 +148,22 @@ def only_argument(node: cst.CSTNode) -> cst.CSTNode:
     return cst.ensure_type(node, cst.Call).args[0].value
 
 
+def callee(node: cst.CSTNode) -> cst.CSTNode:
+    """What is called, in place of the call."""
+    return cst.ensure_type(node, cst.Call).func
+
+
+def partial_of(partial: str) -> Transform:
+    """`functools.partial` of what is called, with all arguments but the first."""
+
+    def transform(node: cst.CSTNode) -> cst.CSTNode:
+        call = cst.ensure_type(node, cst.Call)
+        function = call.args[0].with_changes(value=call.func)
+        return call.with_changes(func=cst.parse_expression(partial), args=[function, *call.args[1:]])
+
+    return transform
+
+
 def calling(name: str) -> Transform:
     """Call another function with the same arguments."""
 

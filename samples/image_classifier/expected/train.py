@@ -15,6 +15,28 @@ from engine import measure_latency, train_one_epoch, validate
 from misc import describe, select_device, set_seed
 from models import build_model
 
+
+class OneCardDataParallel(nn.DataParallel):
+    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
+
+    def scatter(self, inputs, kwargs, device_ids):
+        def move(value):
+            if isinstance(value, torch.Tensor):
+                return value.to(self.src_device_obj)
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return type(value)(*map(move, value))
+            if isinstance(value, (list, tuple)):
+                return type(value)(map(move, value))
+            if isinstance(value, dict):
+                return type(value)((key, move(each)) for key, each in value.items())
+            return value
+
+        return [move(inputs)], [move(kwargs)]
+
+
 log = logging.getLogger('train')
 
 
@@ -59,7 +81,7 @@ def main(argv=None):
 
     if cfg.data_parallel and torch.npu.device_count() > 1:
         log.info('using %d GPUs', torch.npu.device_count())
-        model = nn.DataParallel(model, device_ids=list(range(torch.npu.device_count())))
+        model = OneCardDataParallel(model, device_ids=list(range(torch.npu.device_count())))
 
     start_epoch, best = 0, 0.0
     if cfg.resume:

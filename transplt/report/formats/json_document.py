@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import transplt
+from transplt.actions.actions import actions_of
+from transplt.report.action_lines import action_object
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.report.formats.statistics import CodeCount, statistics
 
@@ -13,7 +15,7 @@ FORMAT = 1
 
 
 def render_json(result: CheckResult) -> str:
-    """One document: the tool, a summary, the findings."""
+    """One document: the tool, a summary, the findings, and what is to do about them."""
     table = {
         "tool": "transplt",
         "version": transplt.__version__,
@@ -25,6 +27,7 @@ def render_json(result: CheckResult) -> str:
             "fixed": result.fixed,
         },
         "findings": [finding_table(item) for item in (*result.items, *result.info)],
+        "actions": [action_object(action) for action in actions_of(result.findings)],
     }
     return json.dumps(table, indent=1) + "\n"
 

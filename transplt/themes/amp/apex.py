@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from transplt.codemods.data_parallel import one_card_name
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.parting import indent_of
@@ -22,18 +23,19 @@ from transplt.program.steps import backward_passes
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
-from transplt.syntax.asks import call_of
+from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
 from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.apex_program import Apex, Clip, read_apex
 from transplt.themes.amp.apex_replacements import replace_kernels
-from transplt.themes.amp.flag import follow
+from transplt.themes.amp.apex_wraps import wrapper_of
+from transplt.themes.amp.flag import ATTRIBUTE, follow, level_is_an_option
 from transplt.themes.amp.inline import name_loss
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.theme import wanted, writer_for
-from transplt.trees.calls import without_any_argument
+from transplt.trees.calls import callee, only_argument, partial_of, without_any_argument
 from transplt.trees.expressions import calling_method_of
 from transplt.trees.transform import New
 
@@ -139,9 +141,9 @@ def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
 def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
     """`distributed` wraps the models behind amp.initialize, which has to stand in the same function."""
     place, program = apex.place, apex.program
-    if settings.combine_ddp or place.moved:
+    if settings.combine_ddp or place.moved or place.deferred:
         why = "combine_ddp takes the place of DistributedDataParallel, which distributed writes"
-        if place.moved:
+        if place.moved or place.deferred:
             why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
         return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
     models = find_models(program, find_training(program), settings.targets)
@@ -238,10 +240,15 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     place, settings = apex.place, writer.work.settings
     models, optimizers = _listed(place.models), _listed(place.optimizers)
     given = [models, optimizers]
-    if settings.amp_flag:
-        given.append(f"enabled={follow(apex.program.project, place.file)(place.after)[0]}")
     scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
-    given += [f'opt_level="{settings.opt_level}"', f"loss_scale={scale}"]
+    level = f'"{settings.opt_level}"'
+    if settings.amp_flag:
+        flag = str(follow(apex.program.project, place.file)(place.after)[0])
+        given.append(f"enabled={flag}")
+        if level_is_an_option(apex.program.project, place.file):
+            options = flag.removesuffix(f".{ATTRIBUTE}")
+            level, scale = f"{options}.opt_level", f"{options}.loss_scale"
+    given += [f"opt_level={level}", f"loss_scale={scale}"]
     if apex.loose:
         why = f"gradients are not combined in one tensor: {apex.loose}"
         writer.remark(place.after, INITIALIZE, why, "without that, combine_grad=True saves time")
@@ -258,10 +265,47 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         lines += [f"    {', '.join(given[2:])},", ")"]
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
     _wrap_behind(writer, place)
+    _defer(writer, place)
     for item in place.moved:
-        text = place.file.source.slice(*place.file.source.extent(item))
+        text = _as_renamed(writer.work, item)
         writer.remove(item, INITIALIZE, "the model is wrapped behind amp.initialize", only=False)
         writer.after(place.after, [text], INITIALIZE, "the model is wrapped behind amp.initialize", verbatim_from=0)
+
+
+def _defer(writer: Writer, place: Initialization) -> None:
+    """Branches that wrap the model keep the wrapper in a variable; it is put around the model behind amp.initialize."""
+    work, kept = writer.work, dict[str, str]()
+    message = "the model is wrapped behind amp.initialize"
+    for top, item in place.deferred:
+        call = wrapper_of(item)
+        assert isinstance(item, ast.Assign) and call is not None
+        model = work.text(item.targets[0])
+        if model not in kept:
+            kept[model] = writer.new_name("wrap", "wrap_model")
+            writer.before(top, [f"{kept[model]} = None"], INITIALIZE, message, above_comments=True)
+        partial = f"{writer.standard('functools')}.partial" if call.keywords else ""
+        if item.value is call:
+            writer.rewrite(item.targets[0], INITIALIZE, message, kept[model])
+            writer.rewrite(call, INITIALIZE, message, partial_of(partial) if partial else callee)
+        else:
+            given = ", ".join([one_card_name(work, call.func), *map(work.text, call.keywords)])
+            wrapper = f"{partial}({given})" if partial else given
+            writer.rewrite(call, INITIALIZE, message, only_argument)
+            writer.after(item, [f"{kept[model]} = {wrapper}"], INITIALIZE, message)
+    for model, name in kept.items():
+        writer.after(place.after, [f"if {name} is not None:", f"    {model} = {name}({model})"], INITIALIZE, message)
+
+
+def _as_renamed(work: Work, item: ast.stmt) -> str:
+    """The text of a wrapping statement, with the names that its wrappers have now."""
+    start, end = work.source.extent(item)
+    parts, at = [], start
+    for call in by_place([node for node in ast.walk(item) if isinstance(node, ast.Call)]):
+        first, last = work.source.extent(call.func)
+        if first >= at:
+            parts += [work.source.slice(at, first), one_card_name(work, call.func)]
+            at = last
+    return "".join(parts) + work.source.slice(at, end)
 
 
 def _wrap_behind(writer: Writer, place: Initialization) -> None:

@@ -21,7 +21,7 @@ from transplt.program.values import origins, parameter_of
 from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, on_card
-from transplt.themes.amp.apex_wraps import WRAPPERS, is_wrapper, movable, wrapped_elsewhere, wraps_model
+from transplt.themes.amp.apex_wraps import WRAPPERS, deferrable, is_wrapper, movable, wrapped_elsewhere, wraps_model
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
@@ -31,7 +31,8 @@ class Initialization:
     """Where amp.initialize goes: behind `after`, with the spellings of models and optimizers there.
 
     `held` maps every variable that holds one of the models to its first one; `updates` says which models an optimizer
-    updates. `moved` are wrapping statements that stand above `after` and have to move behind it.
+    updates. `moved` are wrapping statements that stand above `after` and have to move behind it. Those
+    of `deferred` stand in a branch that does more, given with it, and keep the wrapper for later.
     """
 
     file: File
@@ -41,6 +42,7 @@ class Initialization:
     held: dict[Slot, Slot] = field(default_factory=dict)
     updates: dict[Slot, set[Slot]] = field(default_factory=dict)
     moved: list[ast.stmt] = field(default_factory=list)
+    deferred: list[tuple[ast.stmt, ast.stmt]] = field(default_factory=list)
 
 
 def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
@@ -160,10 +162,13 @@ def _settle(
     for item in sorted(wraps, key=begins):
         index = lifted(item, block)
         if index is not None and index <= last:
-            if not movable(program, file, block, index, last):
+            if movable(program, file, block, index, last):
+                if block[index] not in place.moved:
+                    place.moved.append(block[index])
+            elif deferrable(program, file, item, block[index : last + 1]):
+                place.deferred.append((block[index], item))
+            else:
                 return file, item, "the model is wrapped before the optimizer is made", _WRAPPED
-            if block[index] not in place.moved:
-                place.moved.append(block[index])
     return place
 
 

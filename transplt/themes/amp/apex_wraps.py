@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
 from transplt.program.wraps import DATA_PARALLEL
+from transplt.syntax.asks import place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.themes.amp.apex_card import MOVES
 
 #: What a model goes through in front of training that amp.initialize has to come before.
 WRAPPERS = DATA_PARALLEL | {
@@ -80,6 +83,47 @@ def movable(program: Program, file: File, block: list[ast.stmt], index: int, las
             if program.slot(file, node) in slots and getattr(above, "attr", "") != "parameters":
                 return False
     return True
+
+
+def deferrable(program: Program, file: File, item: ast.stmt, rest: list[ast.stmt]) -> bool:
+    """True for `model = DistributedDataParallel(model, name=...)`, also with `.cuda()` behind, in a branch that does
+    more, when what may run after it (`rest` are the statements behind that branch) asks the model for its parameters
+    or moves it only: the wrapper can be kept in a variable, and put around the model later."""
+    call = wrapper_of(item)
+    if call is None or file.names.qualified(call.func) not in WRAPPERS - {"torch.compile"}:
+        return False
+    if len(call.args) != 1 or isinstance(call.args[0], ast.Starred) or any(each.arg is None for each in call.keywords):
+        return False
+    slot = program.slot(file, item.targets[0]) if isinstance(item, ast.Assign) else None
+    if slot is None or program.slot(file, call.args[0]) != slot:
+        return False
+    for other in [*_run_later(item, rest[0]), *rest[1:]]:
+        for node in _names(other):
+            attribute = getattr(parent(node), "attr", "")
+            if program.slot(file, node) == slot and attribute not in ("parameters", *MOVES):
+                return False
+    return True
+
+
+def wrapper_of(item: ast.stmt) -> ast.Call | None:
+    """The call of `model = Wrapper(model)`, also of `model = Wrapper(model).cuda()`."""
+    if not isinstance(item, ast.Assign) or len(item.targets) != 1:
+        return None
+    node = item.value
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
+        node = node.func.value
+    return node if isinstance(node, ast.Call) else None
+
+
+def _run_later(item: ast.stmt, top: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements behind one in its block, and in those around it, inside of a statement that holds them all."""
+    while item is not top:
+        block, index = place_in_block(item)
+        yield from block[index + 1 :]
+        above = parent(item)
+        while not isinstance(above, ast.stmt):
+            above = parent(above)
+        item = above
 
 
 def _leaves(item: ast.stmt) -> list[ast.stmt]:

@@ -14,11 +14,11 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
 from transplt.program.files import own_file
-from transplt.program.program import File, Program, enclosing_function, programs_around, text_of
+from transplt.program.program import File, Program, Slot, enclosing_function, programs_around, text_of
 from transplt.program.reached import reached_functions
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
-from transplt.syntax.asks import begins, block_of
+from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_program import Apex, read_apex
 from transplt.themes.amp.float_only import unsafe_under_autocast
@@ -43,12 +43,19 @@ class Flag:
     before: ast.stmt
     quote: str
 
-    @property
-    def line(self) -> str:
-        """The statement that goes in."""
+    def lines(self, settings: Settings | None = None) -> list[str]:
+        """The statements that go in; with the settings of apex its level and its scale, too."""
         words = (OPTION, "store_true", "mixed precision on the NPU")
         option, action, text = (f"{self.quote}{word}{self.quote}" for word in words)
-        return f"{self.parser}.add_argument({option}, action={action}, help={text})"
+        found = [f"{self.parser}.add_argument({option}, action={action}, help={text})"]
+        if settings is not None:
+            for option, value, text in (
+                ("--opt-level", settings.opt_level, "O1 or O2 of apex"),
+                ("--loss-scale", str(settings.loss_scale), "a number, or dynamic"),
+            ):
+                option, value, text = (f"{self.quote}{word}{self.quote}" for word in (option, value, text))
+                found.append(f"{self.parser}.add_argument({option}, default={value}, help={text})")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,21 @@ def find_flag(program: Program) -> Flag | NoFlag:
     return _place(program, file, call, call.func.value)
 
 
+def level_is_an_option(project: ProjectFacts, file: File) -> bool:
+    """True when the programs that run a file have room for options with the level and the scale of apex."""
+    return all(
+        not any(_has_option(call, {"opt-level", "opt_level", "loss-scale", "loss_scale"}) for call in each.scan.calls)
+        for program in programs_around(project, file)
+        for each in program.files
+    )
+
+
+def _has_option(call: ast.Call, names: set[str]) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "dest")]
+    texts = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return last_name(call.func) == "add_argument" and any(text.lstrip("-") in names for text in texts)
+
+
 def value_at(program: Program, flag: Flag, file: File, node: ast.AST) -> str:
     """How the value of the option is spelled where `node` stands: `args.amp`, `self.args.amp`; empty when unsure."""
     for text in visible(program, file, node):
@@ -99,20 +121,12 @@ def value_at(program: Program, flag: Flag, file: File, node: ast.AST) -> str:
 
 
 def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag | NoFlag:
-    """Below the last `parser.add_argument(...)` of the block that parses, else above the parsing."""
+    """Below the last `parser.add_argument(...)` of the block that parses, or of the module; else above the parsing."""
     stored = statement(call)
-    block = block_of(stored)
     slot = program.slot(file, base)
-    options = [
-        item
-        for item in block
-        if isinstance(item, ast.Expr)
-        and isinstance(item.value, ast.Call)
-        and isinstance(item.value.func, ast.Attribute)
-        and item.value.func.attr == "add_argument"
-        and program.slot(file, item.value.func.value) == slot
-        and begins(item) < begins(stored)
-    ]
+    options = _options_in(program, file, block_of(stored), slot, stored)
+    if not options and enclosing_function(call) is not None:
+        options = _options_in(program, file, file.scan.tree.body, slot, None)
     quote = '"'
     if options:
         value = options[-1].value
@@ -124,6 +138,22 @@ def _place(program: Program, file: File, call: ast.Call, base: ast.expr) -> Flag
     if not can_part(file.source, options[-1] if options else stored):
         return NoFlag("the statements of the parser's line cannot be put on lines of their own", file, call)
     return Flag(file, text_of(file, base), options[-1] if options else None, stored, quote)
+
+
+def _options_in(
+    program: Program, file: File, block: list[ast.stmt], slot: Slot | None, above: ast.stmt | None
+) -> list[ast.Expr]:
+    """The `parser.add_argument(...)` statements of a block, those above a statement only."""
+    return [
+        item
+        for item in block
+        if isinstance(item, ast.Expr)
+        and isinstance(item.value, ast.Call)
+        and isinstance(item.value.func, ast.Attribute)
+        and item.value.func.attr == "add_argument"
+        and program.slot(file, item.value.func.value) == slot
+        and (above is None or begins(item) < begins(above))
+    ]
 
 
 def _taken(call: ast.Call) -> str:
@@ -176,11 +206,14 @@ def script_gets_an_option(work: Work, tree: ast.Module) -> Finds:
         flag = find_flag(program)
         if isinstance(flag, Flag) and flag.file is own and _follows(program, flag, work.settings):
             node = flag.after or flag.before
+            apex = read_apex(program, work.settings.opt_level) if work.settings.amp == "apex" else None
+            levels = isinstance(apex, Apex) and level_is_an_option(work.project, apex.place.file)
+            lines = flag.lines(work.settings if levels else None)
             message = f"the script gets an option {OPTION}"
             if flag.after is not None:
-                writer.after(node, [flag.line], fixer.code, message)
+                writer.after(node, lines, fixer.code, message)
             else:
-                writer.before(node, [flag.line], fixer.code, message)
+                writer.before(node, lines, fixer.code, message)
             yield from writer.found
             return
 

@@ -16,7 +16,7 @@ class Trainer:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=args.lr, momentum=0.9)
         self.model, self.optimizer = amp.initialize(
             self.model, self.optimizer,
-            enabled=args.amp, opt_level="O2", loss_scale=1024.0, combine_grad=True,
+            enabled=args.amp, opt_level=args.opt_level, loss_scale=args.loss_scale, combine_grad=True,
         )
         self.step = 0
         if os.path.exists(args.checkpoint):
@@ -52,6 +52,8 @@ def parse_args():
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--checkpoint", default="last.pt")
     parser.add_argument("--amp", action="store_true", help="mixed precision on the NPU")
+    parser.add_argument("--opt-level", default="O2", help="O1 or O2 of apex")
+    parser.add_argument("--loss-scale", default="1024", help="a number, or dynamic")
     return parser.parse_args()
 
 

@@ -1,7 +1,13 @@
-"""Synthetic stand-ins for torchvision's data sets and pretrained weights: small, seeded, never downloaded."""
+"""Synthetic stand-ins for torchvision's data sets and pretrained weights: small, seeded, never downloaded.
+
+Where torchvision is not installed, a package of the same name with small networks and a few transforms stands in.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
 from typing import Any
 
 import torch
@@ -103,5 +109,8 @@ def _without_weights(module: Any) -> None:
             setattr(module, name, functools.wraps(function)(build))
 
 
-when_imported("torchvision.datasets", _replace_datasets)
-when_imported("torchvision.models", _without_weights)
+if importlib.util.find_spec("torchvision") is None:
+    sys.path.append(os.path.join(os.path.dirname(__file__), "packages"))
+else:
+    when_imported("torchvision.datasets", _replace_datasets)
+    when_imported("torchvision.models", _without_weights)

@@ -1,0 +1,87 @@
+"""DataParallel takes its first card."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, migrate, pattern
+
+CLASS = '''\
+class OneCardDataParallel({base}):
+    """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+        super().__init__(module, [device_ids[0] if device_ids else 0], dim=dim)
+
+    def scatter(self, inputs, kwargs, device_ids):
+        def move(value):
+            if isinstance(value, torch.Tensor):
+                return value.to(self.src_device_obj)
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return type(value)(*map(move, value))
+            if isinstance(value, (list, tuple)):
+                return type(value)(map(move, value))
+            if isinstance(value, dict):
+                return type(value)((key, move(each)) for key, each in value.items())
+            return value
+
+        return [move(inputs)], [move(kwargs)]
+'''
+
+
+@pattern("P41", "T27")
+def test_the_class_goes_in_once_below_the_imports() -> None:
+    check_rewrite(
+        "import torch\nimport torch.nn as nn\n\n# The network.\nnet = Net()\n"
+        "first = nn.DataParallel(net).cuda()\nsecond = torch.nn.DataParallel(net, device_ids=ids)\n",
+        "import torch\nimport torch_npu  # noqa: F401\nimport torch.nn as nn\n\n\n"
+        + CLASS.format(base="nn.DataParallel")
+        + "\n\n# The network.\nnet = Net()\n"
+        "first = OneCardDataParallel(net).npu()\nsecond = OneCardDataParallel(net, device_ids=ids)\n",
+        codes_applied=["NPU135", "NPU210", "NPU403"],
+        open_codes=["NPU507"],
+    )
+
+
+def test_torch_is_imported_for_it() -> None:
+    head, use = "from torch.nn import DataParallel\n", "\n\ndef wrap(net):\n    return DataParallel(net)\n"
+    after = migrate(head + use).data.decode()
+    assert after.startswith(f"{head}import torch\n\n\nclass OneCardDataParallel(DataParallel):")
+    assert after.endswith("def wrap(net):\n    return OneCardDataParallel(net)\n")
+
+
+def test_a_name_that_is_taken() -> None:
+    source = "import torch\n\n\nclass OneCardDataParallel:\n    pass\n\n\nx = torch.nn.DataParallel(net)\n"
+    assert "\nx = OneCardDataParallel_(net)\n" in migrate(source).data.decode()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nnet = torch.nn.DataParallel(net)\ntorch.save(net, path)\n",
+        "import torch\nself.net = torch.nn.DataParallel(net)\ntorch.save({'model': self.net, 'epoch': 1}, path)\n",
+        "def wrap(net):\n    import torch\n    return torch.nn.DataParallel(net)\n",
+        "try:\n    from torch.nn import DataParallel\nexcept ImportError:\n    raise\nnet = DataParallel(net)\n",
+    ],
+)
+def test_what_stays_is_for_a_person(source: str) -> None:
+    assert "OneCard" not in migrate(source).data.decode()
+    check_noop(source, open_codes=["NPU507"])
+
+
+@pytest.mark.parametrize("settings", [{"style": "portable"}, {"torch_version": "1.11"}])
+def test_other_targets(settings: dict[str, str]) -> None:
+    check_noop("import torch\nnet = torch.nn.DataParallel(net)\n", open_codes=["NPU507"], **settings)
+
+
+def test_a_class_that_divides_by_itself_is_no_work() -> None:
+    check_noop(
+        "import torch\n\n\nclass Mine(torch.nn.DataParallel):\n"
+        "    def scatter(self, inputs, kwargs, device_ids):\n        return [inputs], [kwargs]\n"
+    )
+
+
+def test_a_file_with_the_other_wrapper_says_so() -> None:
+    source = "import torch\nnet = torch.nn.DataParallel(net)\nnet = torch.nn.parallel.DistributedDataParallel(net)\n"
+    (remark,) = [each for each in migrate(source).findings if each.code == "NPU507"]
+    assert "this file has DistributedDataParallel of its own" in remark.help

@@ -1,0 +1,422 @@
+"""Actions: each finding that leaves work in exactly one, what blocks first on top, the same for the same findings."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl import load_workbook
+
+from tests.test_reports import result_of
+from transplt import migrate_source
+from transplt.actions.action import Action
+from transplt.actions.actions import MOST, actions_of, total_hours
+from transplt.actions.kernels import home_of, plain_name
+from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span
+from transplt.report.action_lines import MOST_LINES, action_lines, place_text
+from transplt.report.console import summary
+from transplt.report.html import render_html
+from transplt.report.unsupported_op import render_unsupported
+from transplt.rules.pages import BLOCKS, GROUPED_BY, all_codes, load
+from transplt.rules.tables import read_table, rules_dir
+from transplt.run.options import Options, make_plan
+from transplt.run.tree import diff_tree
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def at(path: str, line: int, code: str, api: str = "", message: str = "m", **more: object) -> Finding:
+    page = load(code)
+    span = Span(line, 1, line, 5, line * 100, line * 100 + 4)
+    level = Level.UNKNOWN if page.level is Level.UNKNOWN else Level.MANUAL
+    made = Finding(path, span, code, level, message, api, page.effort, "do it")
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def line_of(path: str, line: int, code: str, *names: str) -> Finding:
+    """A line of a file that is not Python, as the scan of these files reports it."""
+    kind = next(row for row in read_table("support/files.json")["kinds"].values() if row["code"] == code)
+    return at(path, line, code, names[0], kind["message"].replace("{names}", ", ".join(names)))
+
+
+def titles(actions: Sequence[Action]) -> list[str]:
+    return [action.title for action in actions]
+
+
+# --- the data --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", all_codes())
+def test_every_code_says_what_it_blocks_and_what_to_do(code: str) -> None:
+    page, head = load(code), (rules_dir() / "diagnostics" / f"{code}.md").read_text().split("---")[1]
+    assert "\nblocks: " in head
+    assert page.blocks in BLOCKS and page.by in GROUPED_BY
+    if page.level in (Level.MANUAL, Level.UNKNOWN):
+        assert page.action, "a page of findings for a person says what the person does"
+    if page.action:
+        assert page.action[0].isupper() and page.action[-1] != "."
+        assert not re.search(r"\bother\b", page.action.lower()), "a thing to do is named"
+
+
+def test_the_substitutions_are_in_form() -> None:
+    table = read_table("support/substitutions.json")
+    for row in table["entries"]:
+        assert row["blocks"] in BLOCKS and row["title"][0].isupper() and row["how"]
+        assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU22"}
+        assert re.compile(row["pattern"]).groups == bool(row.get("each"))
+        Effort(row.get("effort", "low"))
+
+
+# --- what always holds -----------------------------------------------------------------------------------------------
+
+PATHS = (
+    "train.py", "pkg/model.py", "tests/test_model.py", "setup.py", "ops/setup.py", "ops/corr.py",
+    "ops/src/corr_cuda.cu", "ops/src/corr.cpp", "ops/src/two_kernel.cu", "third_party/apex/apex/amp.py",
+    "third_party/apex/csrc/a.cu", "uv.lock", "requirements.txt",
+    "conf/a.yaml", "run.sh", "Dockerfile", "Makefile", "demo.ipynb", "odd\udcff.py",
+)  # fmt: skip
+APIS = (
+    "", "torch.nn.RNN", "torch.nn.utils.rnn.pack_padded_sequence", "flash_attn.flash_attn_func", "corr_cuda", "nccl",
+    "cuda:0", "CUDA_VISIBLE_DEVICES", "nvidia/cuda:12.1", "1.13+cu117", "use_cuda", "cupy-cuda12x", "NVIDIA",
+)  # fmt: skip
+EDIT = Replacement(Operation.MODIFY, "a", "b")
+MADE = st.builds(
+    lambda path, line, code, api, level, effort, edit, applied, ignored: at(
+        path, line, code, api, f"m {api} (corr_cuda.run)", level=level, effort=effort, edit=EDIT if edit else None,
+        applied=applied, ignored="so" if ignored else "",
+    ),
+    st.sampled_from(PATHS), st.integers(1, 9), st.sampled_from(all_codes()), st.sampled_from(APIS),
+    st.sampled_from(Level), st.sampled_from((None, *Effort)), st.booleans(), st.booleans(), st.booleans(),
+)  # fmt: skip
+
+
+@given(st.lists(MADE, max_size=60), st.randoms(use_true_random=False))
+def test_each_open_finding_is_in_exactly_one_action(findings: list[Finding], shuffled: random.Random) -> None:
+    actions = actions_of(findings)
+    held = Counter(finding for action in actions for finding in action.findings)
+    assert held == Counter(finding for finding in findings if finding.open)
+    for action in actions:
+        assert sum(place.count for place in action.places) == action.count == len(action.findings) > 0
+        assert {place.path for place in action.places} == {finding.path for finding in action.findings}
+        assert set(action.codes) == {finding.code for finding in action.findings}
+        assert action.title and "{name}" not in action.title and action.hours > 0
+        assert not re.search(r"\bother\b", action.title.lower())
+    ranks = [BLOCKS.index(action.blocks) for action in actions]
+    assert ranks == sorted(ranks)
+    assert len(set(titles(actions))) == len(actions)
+    again = list(findings)
+    shuffled.shuffle(again)
+    assert actions_of(again) == actions
+
+
+@given(st.lists(MADE, max_size=40))
+def test_a_finding_more_makes_no_action_vanish_from_the_count(findings: list[Finding]) -> None:
+    more = [*findings, at("z.py", 1, "NPU507")]
+    assert sum(action.count for action in actions_of(more)) == sum(action.count for action in actions_of(findings)) + 1
+
+
+# --- what is one thing -----------------------------------------------------------------------------------------------
+
+
+def test_one_c_file_is_no_year_of_work() -> None:
+    found = [line_of("ops/src/corr_kernel.cu", line, "NPU806", f"cudaCall{line}") for line in range(1, 304)]
+    (action,) = actions_of(found)
+    assert action.title == "Replace the CUDA kernel corr (ops), or rewrite it for the NPU"
+    assert (action.blocks, action.count, len(action.places), action.hours) == ("first step", 303, 1, 8.0)
+
+
+def test_sources_build_and_import_of_an_extension_are_one_action() -> None:
+    found = [
+        line_of("alt_corr/correlation.cpp", 5, "NPU806", "CHECK_CUDA"),
+        line_of("alt_corr/correlation_kernel.cu", 2, "NPU806", "cuda.h"),
+        at("alt_corr/setup.py", 2, "NPU550", "torch.utils.cpp_extension.CUDAExtension"),
+        at("core/corr.py", 6, "NPU553", "alt_corr"),
+    ]
+    (action,) = actions_of(found)
+    assert action.title == "Replace the CUDA kernel correlation (alt_corr), or rewrite it for the NPU"
+    assert action.blocks == "import"
+
+
+@pytest.mark.parametrize(
+    ("source", "blocks"),
+    [
+        ("import corr_cuda\n", "import"),
+        ("try:\n    import corr_cuda\nexcept ImportError:\n    corr_cuda = None\n", "later"),
+        ("try:\n    import corr_cuda\nexcept ImportError:\n    raise SystemExit\n", "import"),
+    ],
+)
+def test_an_extension_that_may_be_missing_stops_nobody_at_the_start(source: str, blocks: str) -> None:
+    found = migrate_source(source).findings
+    assert [(action.title, action.blocks) for action in actions_of(found)] == [
+        ("Replace the CUDA extension corr_cuda", blocks),
+    ]  # fmt: skip
+
+
+def test_a_place_names_the_kernels_of_its_file() -> None:
+    found = [line_of("ops/two.cu", 3, "NPU806", "cuda.h"), line_of("ops/two.cu", 9, "NPU806", "cudaMalloc")]
+    found += [at("ops/two.cu", 5, "NPU557", message="2 CUDA kernels: fast, slow", level=Level.INFO)]
+    (action,) = actions_of(found)
+    assert [place_text(place) for place in action.places] == ["ops/two.cu:3, 9 (2 CUDA kernels: fast, slow)"]
+
+
+def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
+    found = [
+        line_of("pk/ops/dcn/src/deform_conv_cuda_kernel.cu", 1, "NPU806", "cuda.h"),
+        line_of("pk/ops/dcn/src/deform_conv_ext.cpp", 2, "NPU806", "WITH_CUDA"),
+        at("pk/ops/dcn/deform_conv.py", 14, "NPU554", "torch.utils.cpp_extension.load"),
+        line_of("pk/ops/act/src/fused_act_kernel.cu", 1, "NPU806", "cuda.h"),
+        at("setup.py", 90, "NPU550", "torch.utils.cpp_extension.CUDAExtension"),
+        at("setup.py", 91, "NPU208", message="'nvcc' belongs to the CUDA toolkit"),
+        at("pk/other.py", 3, "NPU553", "somebody_cuda"),
+    ]
+    assert Counter({action.title: action.count for action in actions_of(found)}) == {
+        "Replace the CUDA kernel deform_conv (pk/ops/dcn), or rewrite it for the NPU": 3,
+        "Replace the CUDA kernel fused_act (pk/ops/act), or rewrite it for the NPU": 1,
+        "Take the CUDA build out of setup.py": 2,
+        "Replace the CUDA extension somebody_cuda": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("deform_conv_cuda_kernel", "deform_conv"), ("ROIAlign_cuda", "ROIAlign"), ("corr", "corr"), ("cuda", "cuda"),
+     ("alignment_train_cuda_binding", "alignment_train"), ("_C", "_C")],
+)  # fmt: skip
+def test_the_plain_name_of_a_kernel(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
+
+
+@pytest.mark.parametrize(("folder", "home"), [("a/dcn/src", "a/dcn"), ("a/clib/cuda", "a/clib"), ("src", "src")])
+def test_the_folder_of_an_extension(folder: str, home: str) -> None:
+    assert home_of(folder) == home
+
+
+def test_a_substitution_in_many_files_is_one_action() -> None:
+    found = [line_of(f"options/{number}.yml", 107, "NPU802", "nccl") for number in range(52)]
+    found += [line_of("run.sh", 3, "NPU801", "nccl")]
+    (action,) = actions_of(found)
+    assert (action.title, action.count) == ("Write hccl for the communication backend nccl", 53)
+    assert action.effort is Effort.LOW and action.hours < 1
+
+
+def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
+    found = [line_of("run.sh", 3, "NPU801", "CUDA_VISIBLE_DEVICES")]
+    found += [at("tests/launch.py", 9, "NPU221", message="a command sets CUDA_VISIBLE_DEVICES")]
+    assert [action.count for action in actions_of(found)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "name", "title"),
+    [
+        ("run.sh", "NPU801", "CUDA_VISIBLE_DEVICES", "Write ASCEND_RT_VISIBLE_DEVICES for CUDA_VISIBLE_DEVICES"),
+        ("Makefile", "NPU806", "CUDA_VISIBLE_DEVICES", "Write ASCEND_RT_VISIBLE_DEVICES for CUDA_VISIBLE_DEVICES"),
+        ("a.yaml", "NPU802", "cuda:0", "Write npu for the device cuda"),
+        ("a.yaml", "NPU802", "use_cuda", "Look at options and keys that are named after CUDA"),
+        ("a.yaml", "NPU802", "NVIDIA", "Look at mentions of CUDA in configuration files"),
+        ("Dockerfile", "NPU805", "nvidia/cuda:12.1", "Build container images on an Ascend CANN image"),
+        ("Dockerfile", "NPU805", "TORCH_CUDA_ARCH_LIST", "Take the CUDA toolkit out of build scripts and recipes"),
+        ("r.txt", "NPU804", "1.13.1+cu117", "Install torch and torch_npu in place of builds and wheels for CUDA"),
+        ("r.txt", "NPU804", "nvidia-nccl-cu12", "Install torch and torch_npu in place of builds and wheels for CUDA"),
+        ("r.txt", "NPU804", "cupy-cuda12x", "Replace the package cupy-cuda: needs CUDA"),
+        ("run.sh", "NPU801", "NCCL_DEBUG", "Set the NPU's environment variables in place of CUDA's and NCCL's"),
+        ("run.sh", "NPU801", "nvidia-smi", "Call npu-smi where scripts call nvidia-smi"),
+        ("uv.lock", "NPU804", "nvidia-nccl-cu12", "Make the lock file uv.lock again for torch and torch_npu"),
+        ("CMakeLists.txt", "NPU806", "find_package(CUDA", "Take CUDA out of the build CMakeLists.txt"),
+        ("demo/main.cpp", "NPU806", "torch::kCUDA", "Port the C++ code in demo"),
+        ("run.sh", "NPU801", "cuda", "Write npu for the device cuda"),
+        ("environment.yml", "NPU804", "cuda", "Install torch and torch_npu in place of builds and wheels for CUDA"),
+        ("c.yaml", "NPU802", "nvidia.com/gpu", "Give jobs and containers NPUs where they get NVIDIA cards"),
+    ],
+)
+def test_what_is_not_python_goes_by_what_is_to_be_written(path: str, code: str, name: str, title: str) -> None:
+    assert titles(actions_of([line_of(path, 1, code, name)])) == [title]
+
+
+def test_third_party_folders_are_one_action_each() -> None:
+    found = [
+        at("third_party/apex/a/b.py", 1, "NPU507"),
+        line_of("third_party/apex/csrc/k.cu", 1, "NPU806", "cuda.h"),
+        at("pk/externals/gan/train.py", 1, "NPU507"),
+        at("vendor_tools.py", 1, "NPU507"),
+    ]
+    assert sorted(titles(actions_of(found))) == [
+        "Replace DataParallel, which does not run on NPU, by DistributedDataParallel",
+        "Take the Ascend version of the third-party code in pk/externals/gan, or port it",
+        "Take the Ascend version of the third-party code in third_party/apex, or port it",
+    ]
+
+
+def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> None:
+    found = [
+        at("a.py", 1, "NPU510", "flash_attn.bert_padding", "the package flash_attn is bound to CUDA"),
+        at("b.py", 1, "NPU510", "flash_attn.flash_attn_func", "the package flash_attn is bound to CUDA"),
+        at("a.py", 3, "NPU520", "torch.nn.utils.rnn.pack_padded_sequence"),
+        at("a.py", 4, "NPU520", "torch.nn.utils.rnn.pad_packed_sequence"),
+        at("a.py", 5, "NPU520", "torch.nn.RNN"),
+    ]
+    assert titles(actions_of(found)) == [
+        "Replace flash_attn: needs CUDA",
+        "Replace torch.nn.utils.rnn (pack_padded_sequence, pad_packed_sequence): not supported on NPU",
+        "Replace torch.nn.RNN: not supported on NPU",
+    ]
+
+
+def test_one_package_that_two_codes_speak_of_is_one_action() -> None:
+    found = migrate_source("from transformers import BitsAndBytesConfig\nq = BitsAndBytesConfig(load_in_4bit=True)\n")
+    found = replace(found, findings=(*found.findings, at("b.py", 3, "NPU142")))
+    assert [(action.title, action.codes) for action in actions_of(found.findings)] == [
+        ("Load models without quantisation by bitsandbytes, which has no kernels for NPUs", ("NPU142", "NPU510")),
+    ]  # fmt: skip
+
+
+def test_the_other_half_of_a_test_that_stays_is_no_action_of_its_own() -> None:
+    found = [at("a.py", 7, "NPU203"), at("a.py", 7, "NPU270"), at("a.py", 9, "NPU203")]
+    assert [(action.codes, action.count) for action in actions_of(found)] == [
+        (("NPU203", "NPU270"), 2), (("NPU203",), 1),
+    ]  # fmt: skip
+
+
+def test_what_only_tests_run_stops_nobody_at_the_start() -> None:
+    blocks = [
+        actions_of([at(path, 1, "NPU510", "x", "the package x")])[0].blocks
+        for path in ("tests/a.py", "pk/test_a.py", "docs/conf.py", "pk/testing_x.py", "contest/a.py", "a.py")
+    ]
+    (ci,) = actions_of([line_of(".github/workflows/a.yml", 1, "NPU802", "nvidia/cuda:12.1")])
+    assert ci.blocks == "later"
+    assert blocks == ["later", "later", "later", "import", "import", "import"]
+    (both,) = actions_of([at("tests/a.py", 1, "NPU507"), at("train.py", 9, "NPU507")])
+    assert both.blocks == "first step" and both.first == "train.py:9"
+
+
+def test_many_small_things_of_one_kind_become_one_and_none_is_lost() -> None:
+    found = [at("a.py", line, "NPU520", f"torch.op{line}") for line in range(1, 40)]
+    found += [at("a.py", line, "NPU501", f"torch.cuda.x{line}") for line in range(1, 6)]
+    found += [at("b.py", 1, "NPU507")]
+    few = actions_of(found)
+    assert len(few) <= MOST and sum(action.count for action in few) == len(found)
+    big = next(action for action in few if "NPU520" in action.codes)
+    assert big.title == "Replace torch.op1, torch.op10, torch.op11 and 36 more: not supported on NPU"
+    assert {place.name for place in big.places} == {f"torch.op{line}" for line in range(1, 40)}
+    assert len(actions_of(found[:5])) == 5, "what is few stays as it is"
+
+
+def test_leftovers_of_scripts_and_recipes_are_one_where_there_is_much() -> None:
+    found = [line_of(f"a{n}", 1, code, "CUDA!") for n, code in enumerate(("NPU801", "NPU802", "NPU804", "NPU805"))]
+    assert len(actions_of(found)) == 4
+    found += [at("a.py", 1, code) for code in ("NPU507", "NPU141", "NPU142", "NPU143", "NPU144", "NPU145", "NPU146")]
+    assert titles(actions_of(found)).count("Look at mentions of CUDA in scripts, configurations and recipes") == 1
+
+
+def test_demos_and_builds_are_joined_where_there_is_much() -> None:
+    found = [line_of(f"cpp/d{n}/main.cpp", 1, "NPU806", "torch::kCUDA") for n in range(5)]
+    assert len(actions_of(found)) == 5
+    found += [at("a.py", 1, code) for code in ("NPU507", "NPU141", "NPU142", "NPU143", "NPU144", "NPU145", "NPU146")]
+    assert "Port the C++ code in cpp/d0, cpp/d1, cpp/d2 and 2 more" in titles(actions_of(found))
+    assert sum(action.count for action in actions_of(found)) == 12
+
+
+def test_a_days_work_is_not_joined_with_others() -> None:
+    found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
+    assert len(actions_of(found)) == 14
+
+
+# --- renderers -------------------------------------------------------------------------------------------------------
+
+
+def lines_of(found: Sequence[Finding], width: int = 0) -> list[str]:
+    return list(action_lines(actions_of(found), "the sheet actions", width))
+
+
+def test_the_terminal_shows_ten_and_says_how_many_more() -> None:
+    found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
+    found += [at("a.py", 1, "NPU206")]
+    lines = lines_of(found)
+    assert lines[:2] == ["  to do: 15 actions, about 112 hours; what blocks first:", "    stops at the first step"]
+    assert sum(bool(re.match(r" +\d+\. ", line)) for line in lines) == MOST_LINES == 10
+    assert lines[-1] == "    and 5 more: 4 stops at the first step, 1 tidy (see the sheet actions)"
+
+
+def test_a_terminal_of_40_columns() -> None:
+    lines = lines_of([line_of("ops/src/corr_kernel.cu", 3, "NPU806", "cuda.h"), at("train.py", 41, "NPU507")], 40)
+    assert lines == [
+        "  to do: 2 actions, about 10 hours; what",
+        "         blocks first:",
+        "    stops at the first step",
+        "      1. Replace the CUDA kernel corr",
+        "         (ops), or rewrite it for the",
+        "         NPU (a day or more, 1 place,",
+        "         ops/src/corr_kernel.cu:3)",
+        "      2. Replace DataParallel, which",
+        "         does not run on NPU, by",
+        "         DistributedDataParallel (hours,",
+        "         1 place, train.py:41)",
+    ]
+    assert all(len(line) <= 40 for line in lines)
+
+
+def test_a_terminal_of_cp1252() -> None:
+    path = "caf\udce9/模型.py"
+    (line,) = [line for line in lines_of([at(path, 1, "NPU507")]) if "1. " in line]
+    shown = line.encode("cp1252", "backslashreplace").decode("cp1252")
+    assert "caf\\xe9/\\u6a21\\u578b.py:1" in shown
+
+
+def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
+    found = [at("=odd.py", 1, "NPU507"), at("<b>.py", 2, "NPU520", "torch.nn.RNN")]
+    found += [line_of("a.yaml", 1, "NPU802", "nccl")]
+    result = result_of(*found)
+    book = load_workbook(io.BytesIO(render_unsupported(result, tmp_path)))
+    assert book.sheetnames[0] == "actions"
+    rows = list(book["actions"].iter_rows(values_only=True))
+    assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
+        (1, "Replace DataParallel, which does not run on NPU, by DistributedDataParallel", "hours"),
+        (2, "Replace torch.nn.RNN: not supported on NPU", "hours"),
+        (3, "Write hccl for the communication backend nccl", "minutes"),
+    ]
+    assert {row[1] for row in rows[1:]} == {"stops at the first step"}
+    assert rows[1][7] == "'=odd.py:1"
+    page = render_html(result).decode()
+    assert page.index("What to do") < page.index("Summary")
+    assert "Replace torch.nn.RNN: not supported on NPU" in page and "&lt;b&gt;.py:2" in page and "<b>.py" not in page
+
+
+def test_the_share_of_automatic_work_is_that_of_python(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
+    (tmp_path / "in/k.cu").write_text("cudaMalloc();\n" * 90)
+    from transplt.report.html import automatic_share
+
+    assert automatic_share(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))) == 100
+
+
+def test_barracuda_is_no_cuda(tmp_path: Path) -> None:
+    (tmp_path / "names.json").write_text('{"fish": "BARRACUDA", "n": ["barracudas", "libcuda", "usecuda", "a-cuda"]}\n')
+    result = diff_tree(make_plan(Options(tmp_path, jobs=0)))
+    assert result.tokens.found == 3
+    (tmp_path / "names.json").write_text('{"fish": "barracuda"}\n')
+    assert list(summary(diff_tree(make_plan(Options(tmp_path, jobs=0)))))[-1] == "  0 left"
+
+
+#: What the summary of a sample says; tests/data/actions holds it.
+SAMPLES = ("image_classifier", "text_model")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_samples(name: str) -> None:
+    result = diff_tree(make_plan(Options(ROOT / "samples" / name / "cuda", jobs=0, isolated=True, analysis=True)))
+    expected = (ROOT / "tests" / "data" / "actions" / f"{name}.txt").read_text()
+    assert "".join(f"{line}\n" for line in action_lines(actions_of(result.findings))) == expected
+    assert total_hours(actions_of(result.findings)) < 9
+
+
+def test_the_example_of_the_readme_is_what_happens() -> None:
+    said = (ROOT / "tests" / "data" / "actions" / "image_classifier.txt").read_text()
+    assert said in (ROOT / "README.md").read_text()

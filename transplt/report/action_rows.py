@@ -1,0 +1,22 @@
+"""Actions as rows of a sheet or a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from transplt.actions.action import BLOCKS_TEXT, Action
+from transplt.report.action_lines import EFFORT_TEXT, place_text
+from transplt.report.cell import cell
+
+ACTION_COLUMNS = ("No.", "Blocks", "What to do", "Effort", "Hours", "Places", "Files", "Where", "How", "Codes")
+ACTION_WIDTHS = (6, 22, 70, 14, 8, 8, 8, 60, 110, 30)
+
+
+def action_rows(actions: Sequence[Action]) -> Iterator[tuple[str | int | float, ...]]:
+    """One row for each action, in their order; `Where` has a line for each file."""
+    for number, action in enumerate(actions, 1):
+        yield (
+            number, BLOCKS_TEXT[action.blocks], cell(action.title), EFFORT_TEXT[action.effort], action.hours,
+            action.count, len({place.path for place in action.places}),
+            cell("; ".join(place_text(place) for place in action.places)), cell(action.how), ", ".join(action.codes),
+        )  # fmt: skip

@@ -1,0 +1,50 @@
+"""Which actions of a migration a run on the emulated NPU shows: what it says of a line goes with that line's action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a run says of a line (from 1) of the output; `path` is relative to it, with forward slashes."""
+
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, str, list[str]]]:
+    """(number from 1, title, lines that prove it) of the actions in a manifest that a run shows, in their order.
+
+    Of several actions of one line those count whose API is named, where there is one. A manifest without actions, or
+    with something else in their place, has none: it may be an older one.
+    """
+    rows = manifest.get("actions")
+    actions = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    proven: dict[int, list[str]] = {}
+    for each in dict.fromkeys(seen):
+        here = [number for number, action in enumerate(actions) if _at(action.get("lines"), each)]
+        named = [number for number in here if _names(actions[number].get("apis"), each.text)]
+        for number in named or here:
+            proven.setdefault(number, []).append(str(each))
+    return [(number + 1, str(actions[number].get("title", "")), lines) for number, lines in sorted(proven.items())]
+
+
+def _names(apis: Any, text: str) -> bool:
+    return isinstance(apis, list) and any(isinstance(api, str) and api in text for api in apis)
+
+
+def _at(lines: Any, seen: Seen) -> bool:
+    spans = lines.get(seen.path) if isinstance(lines, dict) else None
+    for span in spans if isinstance(spans, list) else ():
+        if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):
+            first, last = span
+            if first <= seen.line <= last:
+                return True
+    return False
