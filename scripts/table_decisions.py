@@ -184,8 +184,8 @@ REPORT = {
         "NPU507",
         "manual",
         "medium",
-        "several cards take one process each, with torch.nn.parallel.DistributedDataParallel: `transplt ... distributed "
-        "-m SCRIPT` writes that for a training script, or says why it cannot",
+        "several cards take one process each, with torch.nn.parallel.DistributedDataParallel: `transplt ... "
+        "distributed -m SCRIPT` writes that for a training script, or says why it cannot",
     ),
     "torch.utils.cpp_extension.CUDAExtension": (
         "NPU550",
