@@ -1,13 +1,11 @@
-"""Builds the tables of the support analysis in rules/support/ from a folder of facts.
+"""Builds the tables of the support analysis in rules/support/ from the facts in scripts/facts/.
 
-    python scripts/build_api_support.py FACTS_DIR
+    python scripts/build_api_support.py
 
-FACTS_DIR holds native_api_support.json, op_support.json, affinity.json and advice.json. Writes api_support.json (what
-the
-documentation of torch_npu says of each native API, for each torch version), affinity.json and advice.json. Which
-entries
-of the documentation contradict themselves, and which calls are certain to meet a limit, is in `support_decisions.py`.
-The output is the same for the same input; run `torch_names.py` after it.
+Facts: verdicts, operators, affinity and advice. Writes api_support.json (what the documentation of torch_npu says of
+each native API, for each torch version), affinity.json and advice.json. Which entries of the documentation contradict
+themselves, and which calls are certain to meet a limit, is in `support_decisions.py`. The output is the same for the
+same input; run `torch_names.py` after it.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import fact_store  # noqa: E402
 from support_decisions import (  # noqa: E402
     ADVICE,
     AFFINITY,
@@ -66,24 +65,24 @@ def verdict(entry: Entry | None) -> Entry | None:
 def rows_of(tables: dict[str, Entry], name: str) -> list[Entry | None]:
     """The verdicts of an API in the order of the torch versions.
 
-    The list for 2.2 is shorter than those around it: where 2.1 and 2.3 agree and 2.2 is silent, theirs holds.
+    The list for 2.2 is shorter than those around it: where 2.1 and 2.3 agree and 2.2 is silent, theirs holds. Versions
+    without published verdicts come last and have none of their own: those of the last that has hold on.
     """
-    rows = [verdict(tables[version].get(name)) for version in TORCH_VERSIONS]
+    rows = [verdict(tables[version].get(name)) for version in TORCH_VERSIONS if version in tables]
     hole = TORCH_VERSIONS.index("2.2")
     if rows[hole] is None and rows[hole - 1] is not None and rows[hole - 1] == rows[hole + 1]:
         rows[hole] = rows[hole - 1]
     return rows
 
 
-def api_support(folder: Path) -> Entry:
+def api_support() -> Entry:
     """Names by owner -> index of a history; a history is a list of [position of its first version, index of a row]."""
-    tables = json.loads((folder / "native_api_support.json").read_bytes())
-    tables.pop("_meta")
-    kernels = kernels_of(folder)
+    tables = fact_store.verdicts()
+    kernels = kernels_of()
     rows: dict[str, int] = {}
     histories: dict[str, int] = {}
     names: dict[str, dict[str, int]] = {}
-    for name in sorted({name for version in TORCH_VERSIONS for name in tables[version]}):
+    for name in sorted({name for version in TORCH_VERSIONS for name in tables.get(version, ())}):
         if not name.startswith("torch.") or name in CONTRADICTED:
             continue
         history: list[list[int]] = []
@@ -99,7 +98,6 @@ def api_support(folder: Path) -> Entry:
         names.setdefault(owner, {})[member] = histories.setdefault(key, len(histories))
     return {
         "source": SOURCE,
-        "versions": list(TORCH_VERSIONS),
         "rows": [json.loads(text) for text in rows],
         "histories": [json.loads(text) for text in histories],
         "contradicted": CONTRADICTED,
@@ -113,36 +111,23 @@ def api_support(folder: Path) -> Entry:
     }
 
 
-def kernels_of(folder: Path) -> dict[str, frozenset[str]]:
+def kernels_of() -> dict[str, frozenset[str]]:
     """Operators of torch with an NPU kernel, and the torch versions in which they have it."""
     found: dict[str, set[str]] = {}
-    for name, versions in json.loads((folder / "op_support.json").read_bytes())["table"]["official"].items():
-        base = name.partition(".")[0]
-        found.setdefault(base, set()).update(version.removeprefix("v") for version in versions)
+    for name, versions in fact_store.operators()["official"].items():
+        found.setdefault(name.partition(".")[0], set()).update(versions)
     return {name: frozenset(found[name] & set(TORCH_VERSIONS)) for name in sorted(found)}
 
 
 def by_versions(kernels: dict[str, frozenset[str]]) -> dict[str, str]:
-    """Names of operators by the versions they are in, both as texts to split."""
-    groups: dict[str, list[str]] = {}
-    for name, held in kernels.items():
-        key = " ".join(version for version in TORCH_VERSIONS if version in held)
-        if key and not name.startswith("_") and not name.endswith("_backward"):
-            groups.setdefault(key, []).append(name)
-    return {key: " ".join(names) for key, names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))}
+    """Names of operators, as a text to split, by the range of versions they are in."""
+    shown = {name: set(held) for name, held in kernels.items() if name[0] != "_" and not name.endswith("_backward")}
+    return {text: " ".join(names) for text, names in fact_store.grouped(shown, TORCH_VERSIONS).items()}
 
 
-def minors(wheels: list[str]) -> list[str]:
-    """Torch versions of the wheels that hold something; 2.2 has no wheel and follows its neighbours."""
-    found = {".".join(wheel.split(".")[:2]) for wheel in wheels}
-    if {"2.1", "2.3"} <= found:
-        found.add("2.2")
-    return [version for version in TORCH_VERSIONS if version in found]
-
-
-def affinity(folder: Path) -> Entry:
+def affinity() -> Entry:
     """Faster forms that are current: nothing deprecated, nothing that calls deprecated operators."""
-    facts = {row["id"]: row for row in json.loads((folder / "affinity.json").read_bytes())["replacements"]}
+    facts = {row["id"]: row for row in fact_store.read("affinity")["replacements"]}
     forms: Entry = {}
     for key, chosen in AFFINITY.items():
         fact = facts[key]
@@ -155,7 +140,8 @@ def affinity(folder: Path) -> Entry:
         if fact.get("package"):
             form["package"] = fact["package"]
         else:
-            form["versions"] = minors(fact["exists_in"])
+            held = fact_store.members(fact["exists_in"], fact_store.wheels())
+            form["versions"] = fact_store.ranged(fact_store.with_neighbours(held), TORCH_VERSIONS)
         form |= chosen
         forms[key] = form
     return {
@@ -164,20 +150,20 @@ def affinity(folder: Path) -> Entry:
     }
 
 
-def advice(folder: Path) -> Entry:
+def advice() -> Entry:
     """Advice that is valid today, with its source; what `valid_today` denies is refused."""
-    table = json.loads((folder / "advice.json").read_bytes())
+    table = fact_store.read("advice")
     items: Entry = {}
     for key, chosen in ADVICE.items():
-        source = chosen.pop("from")
-        section, _, name = source.partition(":")
+        section, _, name = chosen["from"].partition(":")
         if section == "api":
             fact = next(row for row in table["api_advice"] if row["api"] == name)
             assert fact["valid_today"].startswith(("yes", "default")), key
         else:
             fact = next((row for row in table["runtime_constraints"] if row["id"] == name), None) or table[name]
         origin = fact["source"]
-        items[key] = {**chosen, "source": "; ".join(origin) if isinstance(origin, list) else origin}
+        said = {name: value for name, value in chosen.items() if name != "from"}
+        items[key] = {**said, "source": "; ".join(origin) if isinstance(origin, list) else origin}
     return {"source": "documentation of torch_npu (CC BY 4.0) and of the Ascend porting guides", "advice": items}
 
 
@@ -199,15 +185,13 @@ def write(path: Path, table: Entry) -> None:
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8", newline="\n")
 
 
-def main(folder: Path) -> None:
+def main(rules: Path = ROOT / "rules") -> None:
     """Write every table of the analysis but the names of torch."""
-    support = ROOT / "rules" / "support"
-    write(support / "api_support.json", api_support(folder))
-    write(support / "affinity.json", affinity(folder))
-    write(support / "advice.json", advice(folder))
+    support = rules / "support"
+    write(support / "api_support.json", api_support())
+    write(support / "affinity.json", affinity())
+    write(support / "advice.json", advice())
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: build_api_support.py FACTS_DIR")
-    main(Path(sys.argv[1]))
+    main()

@@ -1,10 +1,10 @@
-"""Builds the emulator's tables of names and operators from a folder of facts.
+"""Builds the emulator's tables of names and operators from the facts in scripts/facts/.
 
-usage: python scripts/build_emulator_tables.py FACTS
+usage: python scripts/build_emulator_tables.py
 
-FACTS holds `torch_npu_api.json` (public names of four torch_npu wheels), `custom_ops.json` (npu_* operators of thirteen
-wheels), `cuda_to_npu.json` (which wheels have a torch.npu name) and `op_support.json` (operators with an NPU kernel).
-The output is small and the same for the same input: a name maps to a bit mask over the list of torch versions.
+Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
+(which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
+same input: a name maps to a bit mask over the list of torch versions.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-VERSIONS = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13")
-TABLES = Path(__file__).parents[1] / "transplt" / "emulator" / "site" / "npu_emulator" / "tables"
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import fact_store  # noqa: E402
+from fact_store import key  # noqa: E402
+
+from transplt.settings import TORCH_VERSIONS as VERSIONS  # noqa: E402
+
+TABLES = ROOT / "transplt" / "emulator" / "site" / "npu_emulator" / "tables"
 #: Modules whose names are kept: what a training script can reach.
 MODULES = (
     "torch_npu",
@@ -79,19 +87,10 @@ _NOISE = {
 }
 
 
-def minor(wheel: str) -> str:
-    """ "2.1" for "2.1.0.post17"."""
-    return ".".join(wheel.split(".")[:2])
-
-
-def key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
-
-
 def nearest(version: str, wheels: list[str]) -> str:
     """The newest wheel not newer than `version`, or the oldest one."""
-    older = [w for w in sorted(wheels, key=lambda w: key(minor(w))) if key(minor(w)) <= key(version)]
-    return older[-1] if older else min(wheels, key=lambda w: key(minor(w)))
+    older = [wheel for wheel in sorted(wheels, key=key) if key(wheel) <= key(version)]
+    return older[-1] if older else min(wheels, key=key)
 
 
 def kept(module: str) -> bool:
@@ -103,10 +102,9 @@ def kept(module: str) -> bool:
     )
 
 
-def names_table(facts: Path) -> dict[str, Any]:
+def names_table() -> dict[str, Any]:
     """module -> name -> mask over VERSIONS."""
-    api = json.loads((facts / "torch_npu_api.json").read_text(encoding="utf-8"))
-    wheels = [w for w in api if not w.startswith("_")]
+    api, functions = fact_store.wheel_modules(), fact_store.wheel_functions()
     modules: dict[str, dict[str, int]] = {}
 
     def put(module: str, name: str, bit: int, has: bool) -> None:
@@ -114,65 +112,55 @@ def names_table(facts: Path) -> dict[str, Any]:
         names[name] = names.get(name, 0) | bit if has else names.get(name, 0) & ~bit
 
     for i, version in enumerate(VERSIONS):
-        wheel = api[nearest(version, wheels)]
-        for module, content in wheel["modules"].items():
+        wheel = nearest(version, list(api))
+        for module, content in api[wheel].items():
             if kept(module):
                 for name in {*(content["all"] or ()), *content["toplevel"]} - _NOISE:
                     put(module, name, 1 << i, True)
-        for name in {*wheel["npu_ops"], *wheel["public_npu_functions"]}:
+        for name in functions[wheel]:
             put("torch_npu", name, 1 << i, True)
     exact = {v: i for i, v in enumerate(VERSIONS)}
-    for name, content in json.loads((facts / "custom_ops.json").read_text(encoding="utf-8"))["ops"].items():
-        have = {minor(w) for w in content["versions"]}
-        for version, i in exact.items():
-            if version != "2.2":  # there is no such wheel: the nearest one speaks for it
-                put("torch_npu", name, 1 << i, version in have)
-    for content in json.loads((facts / "cuda_to_npu.json").read_text(encoding="utf-8")).values():
-        target, wheels_with = content.get("npu"), content.get("exists_in")
-        if not isinstance(target, str) or not isinstance(wheels_with, list) or not target.startswith("torch.npu."):
+    for name, content in fact_store.custom_ops().items():
+        for version, i in exact.items():  # for 2.2 there is no wheel: the nearest one speaks for it
+            put("torch_npu", name, 1 << i, ("2.1" if version == "2.2" else version) in content["versions"])
+    for content in fact_store.cuda_to_npu().values():
+        target = content["npu"]
+        if not isinstance(target, str) or not target.startswith("torch.npu."):
             continue
         module, _, name = target.rpartition(".")
         module = "torch_npu" + module[len("torch") :]
         if module in modules and name.isidentifier():
-            have = {minor(w) for w in wheels_with}
             for version, i in exact.items():
                 if version != "2.2":
-                    put(module, name, 1 << i, version in have)
+                    put(module, name, 1 << i, version in content["exists_in"])
     ordered = {m: {n: mask for n, mask in sorted(names.items()) if mask} for m, names in sorted(modules.items())}
     return {"versions": list(VERSIONS), "modules": ordered}
 
 
-def operators_table(facts: Path) -> dict[str, Any]:
+def operators_table() -> dict[str, Any]:
     """aten operator without overload and trailing underscore -> mask over VERSIONS."""
-    table = json.loads((facts / "op_support.json").read_text(encoding="utf-8"))["table"]
     every = (1 << len(VERSIONS)) - 1
     aten: dict[str, int] = dict.fromkeys(NATIVE, every)
-    for section in table.values():
+    for section in fact_store.operators().values():
         for name, versions in section.items():
             base = name.partition(".")[0].rstrip("_")
             for i, version in enumerate(VERSIONS):
-                if "v" + version in versions:
+                if version in versions:
                     aten[base] = aten.get(base, 0) | 1 << i
     return {"versions": list(VERSIONS), "aten": dict(sorted(aten.items()))}
 
 
-def write(name: str, table: dict[str, Any]) -> None:
+def write(path: Path, table: dict[str, Any]) -> None:
     data = json.dumps(table, separators=(",", ":"), sort_keys=False).encode()
-    path = TABLES / f"{name}.json.gz"
     path.write_bytes(gzip.compress(data, 9, mtime=0))
-    print(f"{path.name}: {path.stat().st_size} bytes")
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print(__doc__, file=sys.stderr)
-        return 2
-    facts = Path(arguments[0])
-    TABLES.mkdir(parents=True, exist_ok=True)
-    write("names", names_table(facts))
-    write("operators", operators_table(facts))
-    return 0
+def main(tables: Path = TABLES) -> None:
+    """Write both tables below `tables`."""
+    tables.mkdir(parents=True, exist_ok=True)
+    write(tables / "names.json.gz", names_table())
+    write(tables / "operators.json.gz", operators_table())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

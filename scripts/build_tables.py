@@ -1,11 +1,10 @@
-"""Builds the built-in rules and fact tables of rules/ from a folder of facts.
+"""Builds the built-in rules and fact tables of rules/ from the facts in scripts/facts/.
 
-    python scripts/build_tables.py FACTS_DIR
+    python scripts/build_tables.py
 
-FACTS_DIR holds cuda_to_npu.json, torch_npu_api.json, custom_ops.json, third_party.json and env_vars.json: what the
-published torch_npu wheels define (read with ast), the vendors' documentation, and package sources, each with a source.
-Decisions that no fact can make are in `table_decisions.py` and `similar_rules.py`. The output is the same for the same
-input; the facts are not part of the project.
+What the published torch_npu wheels define (read with ast), the vendors' documentation, and package sources, each with
+a source: cuda_to_npu, torch_npu_api, custom_ops, third_party, env_vars and versions. Decisions that no fact can make
+are in `table_decisions.py` and `similar_rules.py`. The output is the same for the same input.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import fact_store  # noqa: E402
 from similar_rules import SIMILAR  # noqa: E402
 from support_tables import build_support  # noqa: E402
 from table_decisions import CODEMOD, EFFORT, EXTRA, HELP, KEEP, MISSING_HELP, REPORT  # noqa: E402
@@ -56,30 +56,15 @@ _DOTTED = re.compile(r"torch(_npu)?(\.\w+)+")
 _EMPTY = re.compile(r"(no (NPU )?counterpart|private name without counterpart|not defined)( on the NPU class)?[;,]? ?")
 
 
-def minor(wheel: str) -> str:
-    """`2.8.0.post5` -> `2.8`."""
-    return ".".join(wheel.split(".")[:2])
-
-
 def minors(wheels: list[str]) -> frozenset[str]:
-    """Torch versions of wheels. For 2.2 there is no wheel: what 2.1 and 2.3 have in common is taken for it."""
-    found = {minor(wheel) for wheel in wheels}
-    if {"2.1", "2.3"} <= found:
-        found.add("2.2")
-    return frozenset(found & set(TORCH_VERSIONS))
+    """Torch versions that have what the wheels of some have."""
+    return frozenset(fact_store.with_neighbours(wheels) & set(TORCH_VERSIONS))
 
 
-def specifier(versions: frozenset[str]) -> str | list[str]:
-    """The shortest `versions` value for a set of torch versions."""
-    chosen = [version for version in TORCH_VERSIONS if version in versions]
-    first, last = TORCH_VERSIONS.index(chosen[0]), TORCH_VERSIONS.index(chosen[-1])
-    holes = [version for version in TORCH_VERSIONS[first : last + 1] if version not in versions]
-    clauses = [f">={chosen[0]}"] if first else []
-    clauses += [f"<={chosen[-1]}"] if last < len(TORCH_VERSIONS) - 1 else []
-    clauses += [f"!={hole}" for hole in holes]
-    if len(chosen) == 1:
-        clauses = [f"=={chosen[0]}"]
-    return ",".join(clauses) if len(clauses) <= 3 else chosen
+def specifier(versions: frozenset[str]) -> str:
+    """The `versions` value for a set of torch versions: open above, or below, where the newest, or oldest, has it."""
+    clauses = fact_store.ranged(versions, TORCH_VERSIONS).split(",")
+    return ",".join(clause for clause in clauses if clause != f">={TORCH_VERSIONS[0]}")
 
 
 def theme_of(name: str, names: set[str]) -> str:
@@ -117,7 +102,7 @@ def arguments(fact: Entry, version: str) -> Entry | None:
     """The `args` of a rename: what has to change in a call for the signature of that torch version."""
     wanted = "2.1" if version == "2.2" else version
     signatures = fact.get("args", {}).get("npu", {})
-    signature = next((text for text, wheels in signatures.items() if wanted in map(minor, wheels)), None)
+    signature = next((text for text, wheels in signatures.items() if wanted in wheels), None)
     if signature is None:
         return None
     have = [name.strip() for name in fact["args"]["cuda"].split(",") if name.strip()]
@@ -205,7 +190,7 @@ def report(name: str, code: str, help_text: str, level: str = "manual", effort: 
 
 
 def listed(versions: frozenset[str]) -> str:
-    """`2.7, 2.9 to 2.13`."""
+    """`2.7, 2.9 to 2.12`, and `2.13 and later` for what the newest has."""
     parts: list[list[str]] = []
     for version in TORCH_VERSIONS:
         if version not in versions:
@@ -214,7 +199,15 @@ def listed(versions: frozenset[str]) -> str:
             parts[-1].append(version)
         else:
             parts.append([version])
-    runs = [run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in parts if run]
+    runs = [
+        f"{run[0]} and later"
+        if run[-1] == TORCH_VERSIONS[-1]
+        else run[0]
+        if len(run) == 1
+        else f"{run[0]} to {run[-1]}"
+        for run in parts
+        if run
+    ]
     return ", ".join(runs)
 
 
@@ -304,12 +297,10 @@ def write(path: Path, value: Any) -> None:
     path.write_text(shown(value, 0) + "\n", encoding="utf-8", newline="\n")
 
 
-def main(folder: Path) -> None:
-    """Write every table under rules/."""
-    facts = json.loads((folder / "cuda_to_npu.json").read_bytes())
-    facts.pop("_meta")
+def main(rules: Path = ROOT / "rules") -> None:
+    """Write every table below `rules`."""
+    facts = fact_store.cuda_to_npu()
     files, codemod = rules_of_facts(facts)
-    rules = ROOT / "rules"
     for theme, (code, about) in THEMES.items():
         table = files[theme]
         for kind, extra in EXTRA.get(theme, {}).items():
@@ -318,10 +309,8 @@ def main(folder: Path) -> None:
         ordered = {kind: table[kind] for kind in sorted(table)}
         write(rules / f"{theme}.json", {"description": about, "defaults": renames, "rules": ordered})
     write(rules / "similar.json", SIMILAR)
-    build_support(folder, facts, codemod, rules, write)
+    build_support(facts, codemod, rules, write)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: build_tables.py FACTS_DIR")
-    main(Path(sys.argv[1]))
+    main()

@@ -184,8 +184,8 @@ REPORT = {
         "NPU507",
         "manual",
         "medium",
-        "use torch.nn.parallel.DistributedDataParallel with one process a card; `transplt distributed` does it for a "
-        "training script",
+        "several cards take one process each, with torch.nn.parallel.DistributedDataParallel: `transplt ... "
+        "distributed -m SCRIPT` writes that for a training script, or says why it cannot",
     ),
     "torch.utils.cpp_extension.CUDAExtension": (
         "NPU550",

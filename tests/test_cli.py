@@ -18,6 +18,8 @@ from transplt.commands import command
 from transplt.commands import main as cli
 from transplt.settings import TORCH_VERSIONS
 
+NEWEST = TORCH_VERSIONS[-1]
+
 ROOT = Path(__file__).parent.parent
 USES_CUDA = "import torch\nprint(torch.cuda.is_available())\n"
 
@@ -48,7 +50,7 @@ def test_a_migration_says_what_it_did_on_stderr(
     assert code == 0
     assert out == ""
     assert f"migrated to {project}_msft" in err
-    assert "for torch 2.13 (the default: no requirement file pins torch) with torch_npu 2.13" in err
+    assert f"for torch {NEWEST} (the default: no requirement file pins torch) with torch_npu {NEWEST}" in err
     assert "1 Python file scanned, 1 changed, 0 failed" in err
     assert "NPU101 A name of torch.cuda that torch.npu has too" in err
     assert err.endswith("  0 left\n")
@@ -112,7 +114,7 @@ def test_what_is_said_of_a_bundle(
         (["--similar", "--unsafe-fixes", "--annotate"], {"similar": True, "unsafe_fixes": True, "annotate": True}),
         (["--torch-version", "2.8"], {"torch_version": "2.8"}),
         (["--torch-version", "2.8.0"], {"torch_version": "2.8"}),
-        ([], {"torch_version": "2.13", "specify_device": False, "similar": False}),
+        ([], {"torch_version": NEWEST, "specify_device": False, "similar": False}),
     ],
 )
 def test_options_reach_the_settings(
@@ -144,7 +146,7 @@ def test_wrong_usage_is_exit_code_2(
         (["-o", "x"], "Missing option '-i'"),
         (["proj"], "no command 'proj'; to migrate a project: transplt -i proj -o OUT"),
         (["-i", project, "--nonsense"], "No such option"),
-        (["-i", project, "--torch-version", "1.4"], "torch version '1.4' is not known; choose one of 2.1 to 2.13"),
+        (["-i", project, "--torch-version", "1.4"], f"torch version '1.4' is not known; choose one of 2.1 to {NEWEST}"),
         (["-i", project, "-r", "none.json"], "none.json: there is no such rule file"),
         (["-i", project, "explain", "NPU101"], "-i/--input: not for 'explain'"),
         (["-i", project, "--jobs", "-1"], "Invalid value for '--jobs'"),
@@ -350,7 +352,7 @@ def test_a_progress_bar_in_a_long_run_on_a_terminal(monkeypatch: pytest.MonkeyPa
 def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = call(monkeypatch, capsys, "rules")
     assert code == 0
-    assert "NPU101 safe             2.1-2.13         A name of torch.cuda that torch.npu has too\n" in out
+    assert f"NPU101 safe             2.1-{NEWEST}         A name of torch.cuda that torch.npu has too\n" in out
     assert re.search(r"^NPU501 manual \(\w+\) ", out, re.MULTILINE)
     table = json.loads(call(monkeypatch, capsys, "rules", "--json")[1])
     assert [row["code"] for row in table] == [line.split()[0] for line in out.splitlines()]

@@ -11,6 +11,7 @@ from transplt.analysis.known import facts_of, known_names, nearest, resolved
 from transplt.commands import main as cli
 from transplt.commands.completing import KnownName
 from transplt.rules.tables import read_table
+from transplt.settings import TORCH_VERSIONS
 
 
 def explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -115,7 +116,8 @@ def test_something_is_known_of_every_known_name() -> None:
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = explained(monkeypatch, capsys, "torch.cuda.amp.autocast")
     assert (code, err) == (0, "")
-    first = "# torch.cuda.amp.autocast\n\n## Rename\n\n- NPU103, torch 2.1-2.13: becomes torch.npu.amp.autocast\n"
+    newest = TORCH_VERSIONS[-1]
+    first = f"# torch.cuda.amp.autocast\n\n## Rename\n\n- NPU103, torch 2.1-{newest}: becomes torch.npu.amp.autocast\n"
     assert out.startswith(first + "  Source: rules/amp.json\n")
     code, out, _ = explained(monkeypatch, capsys, "--json", "CUDA_HOME")
     assert json.loads(out)["name"] == "CUDA_HOME"

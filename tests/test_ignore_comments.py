@@ -17,7 +17,7 @@ from transplt.files.tokens import scan_other_file
 from transplt.finding import FileResult, Finding, Level
 from transplt.rules.pages import load
 from transplt.run.config import read_config
-from transplt.settings import TorchTarget
+from transplt.settings import TORCH_VERSIONS, TorchTarget
 from transplt.text.ignore_comments import ignore_comments
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -231,7 +231,7 @@ def test_codes_that_the_settings_switch_off_stay() -> None:
     assert fixed(source, per_file_ignores=(("other.py", ("NPU2",)),)) == "a = 1\n"
 
 
-@pytest.mark.parametrize("version", ["2.1", "2.8", "2.13"])
+@pytest.mark.parametrize("version", ["2.1", "2.8", TORCH_VERSIONS[-1]])
 def test_what_another_torch_version_gives_stays(version: str) -> None:
     for line in (
         "torch.cuda.host_memory_stats()  # transplt: ignore[NPU104, NPU502]",

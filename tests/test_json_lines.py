@@ -31,8 +31,8 @@ def test_every_value_has_a_line_in_the_order_of_the_text(value: object, indent: 
     read, lines = parse(json.dumps(value, indent=indent, ensure_ascii=False))
     assert read == value
     expected = paths(value)
-    assert set(expected) <= set(lines)
-    found = [lines[path] for path in expected]
+    assert set(expected) <= set(lines.by_path)
+    found = [lines.by_path[path] for path in expected]
     assert found == sorted(found)
     if indent is None:
         assert set(found) == {1}
@@ -40,17 +40,17 @@ def test_every_value_has_a_line_in_the_order_of_the_text(value: object, indent: 
 
 def test_lines_of_members_and_items() -> None:
     _, lines = parse('{\n "a": [\n  1,\n  {"b":\n  2}\n ],\n "c": 3}')
-    assert lines[("a",)] == 2
-    assert lines[("a", 0)] == 3
-    assert lines[("a", 1)] == 4
-    assert lines[("a", 1, "b")] == 4
-    assert lines[("c",)] == 7
+    assert lines.by_path[("a",)] == 2
+    assert lines.by_path[("a", 0)] == 3
+    assert lines.by_path[("a", 1)] == 4
+    assert lines.by_path[("a", 1, "b")] == 4
+    assert lines.by_path[("c",)] == 7
 
 
 def test_text_that_looks_like_structure_is_text() -> None:
     value, lines = parse('{"a{[,:": "}]",\n"b\\"": "\\\\"}')
     assert value == {"a{[,:": "}]", 'b"': "\\"}
-    assert lines[('b"',)] == 2
+    assert lines.by_path[('b"',)] == 2
 
 
 @pytest.mark.parametrize(

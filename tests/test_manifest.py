@@ -16,6 +16,7 @@ from transplt.disk.records import RunResult
 from transplt.errors import CannotFinish, UsageError
 from transplt.run.options import Options, make_plan
 from transplt.run.tree import migrate_tree
+from transplt.settings import TORCH_VERSIONS
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +159,7 @@ def test_what_the_manifest_holds(project: Path) -> None:
     table = json.loads((out / ".transplt" / "manifest.json").read_text())
     assert sorted(table["files"]) == ["b.txt", "pkg/a.py"]
     assert table["links"] == ["link.py"]
-    assert table["torch"] == "2.13"
+    assert table["torch"] == TORCH_VERSIONS[-1]
     assert read_manifest(out) == table
     assert edited_since(out, table) == []
     (out / "b.txt").unlink()

@@ -12,12 +12,12 @@ from tests.fuzz.held import compiles, rebuilt
 from tests.fuzz.programs import programs
 from transplt.apply.engine import migrate_source
 from transplt.finding import Status
-from transplt.settings import Settings
+from transplt.settings import TORCH_VERSIONS, Settings
 
 #: Every combination that changes what is written.
 SETTINGS = st.builds(
     Settings,
-    torch_version=st.sampled_from(["2.1", "2.6", "2.13"]),
+    torch_version=st.sampled_from(["2.1", "2.6", TORCH_VERSIONS[-1]]),
     specify_device=st.booleans(),
     similar=st.booleans(),
     unsafe_fixes=st.booleans(),

@@ -34,7 +34,7 @@ def examples() -> list[Example]:
 
 
 def test_the_document_has_examples() -> None:
-    assert len(examples()) == 5
+    assert len(examples()) == 6
 
 
 @pytest.mark.parametrize("rules", re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.DOTALL | re.MULTILINE))

@@ -25,9 +25,11 @@ from transplt.commands.main import main
 from transplt.errors import TranspltError
 from transplt.run.config import Config
 from transplt.run.options import Options, Plan
-from transplt.settings import Settings
+from transplt.settings import TORCH_VERSIONS, Settings
 
-ROWS = json.loads((Path(__file__).parent / "data" / "settings.json").read_text())
+ROWS = json.loads(
+    (Path(__file__).parent / "data" / "settings.json").read_text().replace("NEWEST", TORCH_VERSIONS[-1])
+)
 RULES = '{"rules": {"FuncNameModifyRule": [{"old_name": "lib.f", "new_name": "lib.g"}]}}'
 DEFAULTS = Settings()
 

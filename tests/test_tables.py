@@ -18,6 +18,7 @@ from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_file import problems
 from transplt.rules.rule_set import compile_rules, parse_rules
 from transplt.rules.tables import read_table, rules_dir
+from transplt.rules.versions import versions_of
 from transplt.settings import TORCH_VERSIONS, Settings
 
 RULE_FILES = sorted(path.name for path in rules_dir().glob("*.json") if path.name != "schema.json")
@@ -38,13 +39,8 @@ def test_what_is_written_by_hand_stands_in_the_table(theme: str) -> None:
 
 def known_names() -> dict[str, frozenset[str]]:
     """Every public name of torch.npu and torch_npu in the table, and the torch versions that have it."""
-    table = read_table("support/npu_names.json")
-    versions = table["versions"]
-    return {
-        name: frozenset(versions[int(index)] for index in span.split(","))
-        for span, names in table["names"].items()
-        for name in names
-    }
+    groups = read_table("support/npu_names.json")["names"].items()
+    return {name: versions_of(text) for text, names in groups for name in names}
 
 
 def test_the_schema_is_a_schema() -> None:
@@ -53,7 +49,7 @@ def test_the_schema_is_a_schema() -> None:
 
 def test_there_are_rules() -> None:
     assert len(RULE_FILES) >= 10
-    assert len(builtin("2.13")) > 350
+    assert len(builtin(TORCH_VERSIONS[-1])) > 350
 
 
 @pytest.mark.parametrize("name", RULE_FILES)
@@ -86,7 +82,7 @@ def test_every_name_that_a_rule_writes_exists_in_that_version(version: str) -> N
 @pytest.mark.torch
 def test_every_other_name_that_a_rule_writes_exists_in_torch() -> None:
     checked = 0
-    for rule in builtin("2.13", similar=True):
+    for rule in builtin(TORCH_VERSIONS[-1], similar=True):
         if rule.renames and "npu" not in rule.new.lower() and "hccl" not in rule.new.lower():
             assert pkgutil.resolve_name(rule.new) is not None
             checked += 1
@@ -98,7 +94,7 @@ def test_torch_cuda_names_are_all_decided() -> None:
     """No public name of torch.cuda is left to the answer 'not in the tables'."""
     import torch
 
-    rules = compile_rules(Settings(torch_version="2.13"))
+    rules = compile_rules(Settings(torch_version=TORCH_VERSIONS[-1]))
     open_names = []
     for name in dir(torch.cuda):
         value = getattr(torch.cuda, name)
@@ -118,7 +114,7 @@ def test_torch_cuda_names_are_all_decided() -> None:
 
 
 def test_what_changes_is_in_no_table_of_names_below_the_old_module() -> None:
-    for rule in builtin("2.13", similar=True):
+    for rule in builtin(TORCH_VERSIONS[-1], similar=True):
         assert not rule.new.startswith("torch.cuda"), rule
         if rule.user or not rule.renames:
             continue
@@ -137,7 +133,7 @@ def test_results_are_stable_names(version: str) -> None:
 
 def test_codes_have_pages_and_levels_are_those_of_the_kind() -> None:
     pages = set(all_codes())
-    for version in ("2.1", "2.8", "2.13"):
+    for version in ("2.1", "2.8", TORCH_VERSIONS[-1]):
         for rule in builtin(version, similar=True):
             assert rule.code in pages, rule
             if rule.kind is Kind.UNSUPPORTED:
@@ -150,7 +146,7 @@ def test_codes_have_pages_and_levels_are_those_of_the_kind() -> None:
 
 
 def test_messages_are_sentences_without_markup() -> None:
-    for version in ("2.2", "2.8", "2.13"):
+    for version in ("2.2", "2.8", TORCH_VERSIONS[-1]):
         for rule in builtin(version, similar=True):
             for text in (rule.message, rule.help, rule.differs):
                 assert text == text.strip() and "\n" not in text, rule
@@ -247,6 +243,9 @@ def test_versions_table() -> None:
         assert row["torch"].startswith(f"{minor}.")
         assert row["torch_npu"].startswith(row["torch"])
         assert row["python"]
+    assert tuple(table["verdicts"]) == TORCH_VERSIONS
+    for row in table["verdicts"].values():
+        assert (row["kind"] == "not published yet") == (not row["source"]) == (not row["date"])
 
 
 def test_every_third_party_package_bound_to_cuda_has_a_finding() -> None:

@@ -15,6 +15,7 @@ from transplt.edits.groups import MANY_CARDS, MIXED_PRECISION, TUNINGS
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.finding import Level
+from transplt.settings import TORCH_VERSIONS
 from transplt.themes.tunings import compile_mode
 from transplt.themes.tunings.table import parse_tunings
 from transplt.trees.transform import CannotRewrite, Transform
@@ -41,7 +42,7 @@ def test_what_breaks_a_file_goes_and_the_rest_stays(monkeypatch: pytest.MonkeyPa
         (MANY_CARDS.name, {"entry": "main.py"}),
         (MIXED_PRECISION.name, {"amp": "native"}),
         (MIXED_PRECISION.name, {"amp": "apex"}),
-        (TUNINGS.name, {"tune": parse_tunings("all,max-steps=100,step-time,profiler=5-10", "2.13")}),
+        (TUNINGS.name, {"tune": parse_tunings("all,max-steps=100,step-time,profiler=5-10", TORCH_VERSIONS[-1])}),
     ],
 )
 def test_each_edit_has_the_group_of_its_theme(

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.distributed.running import in_process as transplt
 from transplt.errors import UsageError
 from transplt.run.torch_version import check_version, choose_target
+from transplt.settings import TORCH_VERSIONS
+
+OLDEST, NEWEST = TORCH_VERSIONS[0], TORCH_VERSIONS[-1]
 
 
 def target_of(tmp_path: Path, name: str, text: str) -> tuple[str, str]:
@@ -30,7 +34,7 @@ def target_of(tmp_path: Path, name: str, text: str) -> tuple[str, str]:
         ("torch[opt]>=2.1,<2.6", "2.5"),
         ("torch>=2.1, <2.6", "2.5"),
         ("torch<=2.3", "2.3"),
-        ("torch>=2.0,!=2.5.0,<3", "2.13"),
+        ("torch>=2.0,!=2.5.0,<3", NEWEST),
         ("Torch==2.6.0 --hash=sha256:00", "2.6"),
         ("torch (==2.7.1)", "2.7"),
     ],
@@ -43,36 +47,150 @@ def test_pins(tmp_path: Path, specifier: str, version: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["torch", "torch>=1.10", "torch!=2.1", "torchvision==2.4", "# torch==2.4", "torch==1.13.1", "torch @ https://x/y.whl",
-     "-r torch==2.4", "pytorch-lightning==2.4.0", "torch===what"],
+    ["torch", "torch!=2.1", "torchvision==2.4", "# torch==2.4", "torch @ https://x/y.whl", "-r torch==2.4",
+     "pytorch-lightning==2.4.0", "torch===what", "torch @ git+https://x/torch-2.4.0"],
 )  # fmt: skip
 def test_no_pins(tmp_path: Path, line: str) -> None:
     assert target_of(tmp_path, "requirements.txt", f"{line}\n") == (
-        "2.13",
+        NEWEST,
         "the default: no requirement file pins torch",
     )
+
+
+NONE = "for which there is no torch_npu: this is the"
+
+
+@pytest.mark.parametrize(
+    ("specifier", "version", "why"),
+    [
+        ("==1.8.1", OLDEST, f"{NONE} oldest that has one"),
+        ("==1.13.1+cu117", OLDEST, f"{NONE} oldest that has one"),
+        ("==2.0.1", OLDEST, f"{NONE} oldest that has one"),
+        ("<2.0", OLDEST, f"{NONE} oldest that has one"),
+        (">=1.8,<1.12", OLDEST, f"{NONE} oldest that has one"),
+        ("~=1.13.1", OLDEST, f"{NONE} oldest that has one"),
+        (">=1.8", NEWEST, "of which this is the newest with a torch_npu"),
+        (">2.0", NEWEST, "of which this is the newest with a torch_npu"),
+        (f"=={NEWEST}.0", NEWEST, ""),
+        ("==2.99", NEWEST, f"{NONE} newest that has one"),
+        ("==3.0.0", NEWEST, f"{NONE} newest that has one"),
+        (">=2.99", NEWEST, f"{NONE} newest that has one"),
+    ],
+)
+def test_a_version_that_the_tables_do_not_have_is_named(tmp_path: Path, specifier: str, version: str, why: str) -> None:
+    found, said = target_of(tmp_path, "requirements.txt", f"torch{specifier}\n")
+    assert found == version
+    assert said == f"requirements.txt asks for torch{specifier}" + (f", {why}" if why else "")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("torch==1.4", ["1.5", "1.6", "1.7", "1.8", "2.0"]),
+        ("torch==1.8.1", ["2.0"]),
+        ("torch==2.0.1", []),
+        ("torch>=1.8", ["2.0", "2.4", "2.6"]),
+        ("torch==2.4.0", []),
+        ("torch==2.99", []),
+        ("torch", []),
+    ],
+)
+def test_what_changed_on_the_way_is_said(tmp_path: Path, line: str, told: list[str]) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    changes = choose_target(tmp_path, None).changes
+    assert [change.split()[1].rstrip(":") for change in changes] == told
+
+
+def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
+    project = tmp_path / "old"
+    project.mkdir()
+    (project / "requirements.txt").write_text("torch==1.8.1\n")
+    (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
+    done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
+    said = "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: this is the oldest that has one"
+    assert f"for torch {OLDEST} ({said})" in done.stderr
+    assert "    changed in torch 2.0: torch._six" in done.stderr
+    log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()
+    assert f"torch {OLDEST} ({said})" in log
+    assert "\nchanged in torch 2.0: torch._six" in log
+
+
+LOCK = '[[package]]\nname = "numpy"\nversion = "1.26.0"\n\n[[package]]\nname = "{}"\nversion = "{}"\n'
+
+
+#: Each says 2.4, as projects that are public write it.
+STYLES = [
+    ("requirements.txt", "--extra-index-url https://x/cu121\ntorch==2.4.0+cu121\n"),
+    ("requirements.txt", "torch==2.4.0 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n"),
+    ("requirements.txt", 'torch==2.4.0 ; python_version >= "3.9"\n'),
+    ("requirements.txt", "https://x/whl/cu121/torch-2.4.0%2Bcu121-cp310-cp310-linux_x86_64.whl\n"),
+    ("requirements.txt", "torch @ https://x/whl/torch-2.4.0-cp310-cp310-linux_x86_64.whl\n"),
+    ("requirements-gpu.txt", "torch==2.4.0\n"),
+    ("requirements/base.txt", "torch==2.4.0\n"),
+    ("constraints.txt", "torch==2.4.0\n"),
+    ("setup.py", "from setuptools import setup\nraise SystemExit\nsetup(install_requires=['x', 'torch==2.4.0'])\n"),
+    ("setup.py", "REQUIREMENTS = '''\ntorch==2.4.0\nnumpy\n'''\n"),
+    ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch==2.4.0\n"),
+    ("pyproject.toml", '[project]\ndependencies = ["numpy", "torch>=2.1,<2.5"]\n'),
+    ("pyproject.toml", '[project.optional-dependencies]\ntrain = ["torch==2.4.0"]\n'),
+    ("pyproject.toml", '[dependency-groups]\ntrain = [{include-group = "x"}, "torch==2.4.0"]\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "~2.4.0"\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "2.4.*"\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = "2.4.1", optional = true}\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {url = "https://x/torch-2.4.0-cp310-cp310-linux.whl"}\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = [{version = "2.4.1", platform = "linux"}]\n'),
+    ("pyproject.toml", '[tool.poetry.group.train.dependencies]\ntorch = "2.4.1"\n'),
+    ("pyproject.toml", '[tool.pdm.dev-dependencies]\ntrain = ["torch==2.4.1"]\n'),
+    ("pyproject.toml", '[tool.uv]\nconstraint-dependencies = ["torch<2.5"]\n'),
+    ("poetry.lock", LOCK.format("torch", "2.4.1")),
+    ("pdm.lock", LOCK.format("torch", "2.4.1+cu121")),
+    ("uv.lock", LOCK.format("torch", "2.4.1")),
+    ("pylock.toml", LOCK.replace("[[package]]", "[[packages]]").format("torch", "2.4.1")),
+    ("Pipfile", '[packages]\ntorch = "==2.4.0"\n'),
+    ("Pipfile.lock", '{"default": {"torch": {"hashes": ["sha256:00"], "version": "==2.4.0"}}}\n'),
+    ("pixi.toml", '[dependencies]\npytorch = "2.4.*"\n'),
+    ("environment.yml", "dependencies:\n  - python=3.10\n  - pytorch=2.4.1=py3.10_cuda12.1\n"),
+    ("environment.yaml", "dependencies:\n  - pytorch::pytorch=2.4\n"),
+    ("environment.yml", "dependencies:\n  - pytorch>=2.1,<2.5\n"),
+    ("environment.yml", "dependencies:\n  - pip:\n    - torch==2.4.0\n"),
+    ("environment.yml", "dependencies:\n  - pip:\n    - https://x/torch-2.4.0%2Bcu121-cp310-linux.whl\n"),
+    ("Dockerfile", "FROM python:3.10\nRUN apt-get install x && \\\n    pip3 install torch==2.4.0 torchvision\n"),
+    ("Dockerfile", 'RUN python -m pip install --no-cache-dir "torch[opt]==2.4.0+cu121" -f https://x\n'),
+    ("docker/Dockerfile.gpu", "RUN uv pip install torch~=2.4.0\n"),
+    ("train.Dockerfile", "RUN conda install -y pytorch=2.4.1 torchvision -c pytorch\n"),
+    ("Dockerfile", "FROM --platform=linux/amd64 pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime AS base\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), STYLES, ids=lambda text: text if "\n" not in text else "")
+def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
+    found, why = target_of(tmp_path, name, text)
+    assert found == "2.4"
+    assert why.startswith(f"{name} asks for torch")
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("requirements-gpu.txt", "torch==2.4.0\n"),
-        ("requirements/base.txt", "torch==2.4.0\n"),
-        ("setup.py", "from setuptools import setup\nraise SystemExit\nsetup(install_requires=['x', 'torch==2.4.0'])\n"),
-        ("setup.py", "REQUIREMENTS = '''\ntorch==2.4.0\nnumpy\n'''\n"),
-        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch==2.4.0\n"),
-        ("pyproject.toml", '[project]\ndependencies = ["numpy", "torch>=2.1,<2.5"]\n'),
-        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "~2.4.0"\n'),
-        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = "2.4.1", optional = true}\n'),
-        ("environment.yml", "dependencies:\n  - python=3.10\n  - pytorch=2.4.1=py3.10_cuda12.1\n"),
-        ("environment.yaml", "dependencies:\n  - pytorch::pytorch=2.4\n"),
-        ("environment.yml", "dependencies:\n  - pip:\n    - torch==2.4.0\n"),
+        ("Dockerfile", "# RUN pip install torch==2.4.0\nRUN echo torch==2.4.0\n"),
+        ("Dockerfile", "FROM nvidia/cuda:12.1.0\nRUN pip install torch torchvision==0.19\n"),
+        ("Dockerfile", "RUN pip install pytorch-lightning==2.4.0 torch-scatter==2.1.2\n"),
+        ("uv.lock", LOCK.format("torchvision", "2.4.1")),
+        ("poetry.lock", 'name = "x"\nversion = "1"\ndescription = "name = torch version = 2.4"\n'),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "*"\n'),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {git = "https://x"}\n'),
+        ("Pipfile", '[packages]\ntorch = "*"\n'),
+        ("README.md", "pip install torch==2.4.0\n"),
     ],
 )
-def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
-    found, why = target_of(tmp_path, name, text)
-    assert found == "2.4"
-    assert why.startswith(f"{name} asks for torch")
+def test_what_asks_for_no_version(tmp_path: Path, name: str, text: str) -> None:
+    assert target_of(tmp_path, name, text) == (NEWEST, "the default: no requirement file pins torch")
+
+
+def test_a_pin_wins_over_a_lower_bound(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch>=1.8\n")
+    (tmp_path / "Dockerfile").write_text("RUN pip install torch==2.6.0\n")
+    assert target_of(tmp_path, "uv.lock", LOCK.format("torch", "2.4.1"))[1] == "Dockerfile asks for torch==2.6.0"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +204,7 @@ def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
     ],
 )
 def test_what_cannot_be_read_pins_nothing(tmp_path: Path, name: str, text: str) -> None:
-    assert target_of(tmp_path, name, text)[0] == "2.13"
+    assert target_of(tmp_path, name, text)[0] == NEWEST
 
 
 def test_the_plain_requirements_file_comes_first(tmp_path: Path) -> None:
@@ -105,5 +223,5 @@ def test_what_was_asked_for_wins_and_knows_its_releases(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["2", "1.13", "2.99", "two", "2.4.1.2", ""])
 def test_unknown_versions(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is not known; choose one of 2\.1 to 2\.13"):
+    with pytest.raises(UsageError, match=rf"is not known; choose one of {OLDEST} to {NEWEST}"):
         check_version(text)

@@ -6,21 +6,27 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 #: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
-TORCH_VERSIONS = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13")
-DEFAULT_TORCH_VERSION = "2.13"
+TORCH_VERSIONS = (
+    "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14",
+)  # fmt: skip
+DEFAULT_TORCH_VERSION = "2.14"
 #: What edits are for: NPUs alone, or NPUs and what the program ran on before.
 STYLES = ("npu", "portable")
 
 
 @dataclass(frozen=True, slots=True)
 class TorchTarget:
-    """The torch that a migration aims at, why, and the releases that go with it (empty where they are not known)."""
+    """The torch that a migration aims at, why, and the releases that go with it (empty where they are not known).
+
+    `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
+    """
 
     version: str
     why: str
     torch_npu: str = ""
     cann: str = ""
     release: str = ""
+    changes: tuple[str, ...] = ()
 
     @property
     def pin(self) -> str:

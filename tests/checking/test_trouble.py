@@ -18,7 +18,7 @@ from transplt.finding import Status
 from transplt.report.checked import ChangedFile
 from transplt.run.torch_version import TorchTarget
 from transplt.run.worker import FileWorker, Unread
-from transplt.settings import Settings
+from transplt.settings import TORCH_VERSIONS, Settings
 
 
 def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, call: Call) -> None:
@@ -30,14 +30,14 @@ def test_a_file_that_is_not_text_is_shown_as_far_as_it_can_be(project: Path, cal
 
 
 def test_a_file_that_goes_away(project: Path) -> None:
-    worker = FileWorker(str(project), Settings(), TorchTarget("2.13", ""), checked)
+    worker = FileWorker(str(project), Settings(), TorchTarget(TORCH_VERSIONS[-1], ""), checked)
     gone = Entry("gone.py", 1, 0o644)
     assert worker.finish(gone) == Unread("gone.py", "No such file or directory")
     assert worker.copy(gone, "why") == Unread("gone.py", "No such file or directory")
 
 
 def test_a_file_on_which_a_worker_died_is_a_finding(project: Path) -> None:
-    worker = FileWorker(str(project), Settings(), TorchTarget("2.13", ""), checked)
+    worker = FileWorker(str(project), Settings(), TorchTarget(TORCH_VERSIONS[-1], ""), checked)
     record = worker.copy(Entry("train.py", 1, 0o644), "the worker ended")
     assert isinstance(record, CheckedFile)
     assert record.status is Status.INTERNAL
@@ -46,7 +46,7 @@ def test_a_file_on_which_a_worker_died_is_a_finding(project: Path) -> None:
 
 
 def test_large_files_that_no_rule_reads_are_not_read(project: Path) -> None:
-    worker = FileWorker(str(project), Settings(), TorchTarget("2.13", ""), checked)
+    worker = FileWorker(str(project), Settings(), TorchTarget(TORCH_VERSIONS[-1], ""), checked)
     assert worker.finish(Entry("weights.bin", 1 << 30, 0o644)) == CheckedFile("weights.bin")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, pattern
+from transplt.settings import TORCH_VERSIONS
 
 LITERALS = [
     ("y = x.cuda(x).to(0)", 'y = x.npu(x).to("npu:0")'),
@@ -29,7 +30,7 @@ def test_numbers_before_2_3(before: str, after: str, version: str) -> None:
 
 
 @pattern("P25", "T16")
-@pytest.mark.parametrize("version", ["2.3", "2.8", "2.13"])
+@pytest.mark.parametrize("version", ["2.3", "2.8", TORCH_VERSIONS[-1]])
 @pytest.mark.parametrize(("before", "after"), LITERALS)
 def test_numbers_are_npus_from_2_3_on(before: str, after: str, version: str) -> None:
     moved = before.replace(".cuda(", ".npu(")
@@ -58,7 +59,7 @@ def test_the_current_device_is_a_number() -> None:
 
 
 @pattern("P21", "T16")
-@pytest.mark.parametrize("version", ["2.1", "2.13"])
+@pytest.mark.parametrize("version", ["2.1", TORCH_VERSIONS[-1]])
 def test_numbers_of_the_npu_methods_stay(version: str) -> None:
     before = function("torch.cuda.set_device(0); return x.cuda(0)")
     after = function("torch.npu.set_device(0); return x.npu(0)", npu=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, pattern
+from transplt.settings import TORCH_VERSIONS
 
 LINE = "from torch.utils.data import DataLoader\nloader = DataLoader(data, batch_size=2, pin_memory=True)\n"
 
@@ -48,7 +49,7 @@ def test_the_layout_of_the_call_stays() -> None:
 
 
 @pattern("P50")
-@pytest.mark.parametrize("version", ["2.7", "2.9", "2.13"])
+@pytest.mark.parametrize("version", ["2.7", "2.9", TORCH_VERSIONS[-1]])
 def test_later_versions_pin_for_the_accelerator(version: str) -> None:
     check_noop(LINE, torch_version=version)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, pattern
+from transplt.settings import TORCH_VERSIONS
 
 
 def handler(test: str) -> str:
@@ -175,7 +176,7 @@ def test_regular_expression() -> None:
 
 
 @pattern("T1")
-@pytest.mark.parametrize("version", ["2.6", "2.13"])
+@pytest.mark.parametrize("version", ["2.6", TORCH_VERSIONS[-1]])
 def test_exception_type(version: str) -> None:
     check_rewrite(
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, pattern
+from transplt.settings import TORCH_VERSIONS
 
 
 def torch_file(line: str, *, npu: bool = False) -> str:
@@ -162,7 +163,7 @@ def test_nvidia_alone() -> None:
 
 
 @pattern("P66", "T12")
-@pytest.mark.parametrize("version", ["2.1", "2.4", "2.6", "2.13"])
+@pytest.mark.parametrize("version", ["2.1", "2.4", "2.6", TORCH_VERSIONS[-1]])
 @pytest.mark.parametrize(
     "lines",
     [

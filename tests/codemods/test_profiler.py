@@ -6,6 +6,7 @@ import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
 from transplt.rules.tables import read_table
+from transplt.settings import TORCH_VERSIONS
 
 
 @pattern("P59")
@@ -214,9 +215,7 @@ MOVED = [rule["new_name"] for rule in read_table("support/profiler.json")["rules
 
 @pytest.mark.parametrize("name", [name for name in MOVED if "ProfilerActivity." not in name])
 def test_the_names_exist_in_every_version(name: str) -> None:
-    table = read_table("support/npu_names.json")
-    every = ",".join(str(index) for index in range(len(table["versions"])))
-    assert name in table["names"][every]
+    assert name in read_table("support/npu_names.json")["names"][f">={TORCH_VERSIONS[0]}"]
 
 
 @pattern("P59")

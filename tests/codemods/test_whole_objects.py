@@ -7,11 +7,12 @@ import textwrap
 import pytest
 
 from tests.harness import migrate
+from transplt.settings import TORCH_VERSIONS
 
 HEAD = "import torch\nimport torch as t\n\nuse_cuda = True\n"
 
 
-def told(body: str, version: str = "2.13") -> list[str]:
+def told(body: str, version: str = TORCH_VERSIONS[-1]) -> list[str]:
     """What NPU154 says of a function with this body."""
     source = f"{HEAD}\n\ndef f(args, model, other, path):\n{textwrap.indent(body, '    ')}\n"
     result = migrate(source, torch_version=version)

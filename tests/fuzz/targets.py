@@ -107,7 +107,7 @@ def python_with_themes(data: bytes) -> None:
     from transplt.themes.tunings.table import parse_tunings
 
     hold_python(data, Settings(entry=PATH))
-    hold_python(data, Settings(amp="native", tune=parse_tunings("all", "2.13")))
+    hold_python(data, Settings(amp="native", tune=parse_tunings("all", TORCH_VERSIONS[-1])))
     hold_python(data, Settings(amp="apex", amp_flag=True))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import clean, codes, migrate
+from transplt.settings import TORCH_VERSIONS
 from transplt.themes.tunings.table import parse_tunings
 
 FLAT = """
@@ -27,7 +28,7 @@ FLAT = """
 
 def asked(source: str, tune: str, **more: object) -> str:
     """What the tuning makes of a file; it makes nothing of the result."""
-    chosen = parse_tunings(tune, "2.13")
+    chosen = parse_tunings(tune, TORCH_VERSIONS[-1])
     text = migrate(source, tune=chosen, **more).data.decode()
     assert migrate(text, tune=chosen, **more).data.decode() == text
     return text
@@ -161,7 +162,7 @@ def test_the_loop_of_accumulated_steps_is_not_that_of_batches() -> None:
 def test_a_function_that_others_call_is_a_finding(tune: str) -> None:
     source = FUNCTION.partition("def main")[0]
     files = {"main.py": "from train import one_pass\n\nfor epoch in range(3):\n    one_pass(model, optimizer)\n"}
-    result = migrate(source, files=files, tune=parse_tunings(tune, "2.13"))
+    result = migrate(source, files=files, tune=parse_tunings(tune, TORCH_VERSIONS[-1]))
     assert b"train_steps" not in result.data and b"profiler" not in result.data
     assert codes(result, applied=False)
 
@@ -169,13 +170,14 @@ def test_a_function_that_others_call_is_a_finding(tune: str) -> None:
 @pytest.mark.parametrize("tune", ["max-steps=7", "profiler=1-2"])
 def test_two_loops_are_findings(tune: str) -> None:
     loop = "for x in {}:\n    model(x.cuda()).sum().backward()\n    optimizer.step()\n"
-    result = migrate("import torch\n\n" + loop.format("a") + loop.format("b"), tune=parse_tunings(tune, "2.13"))
+    source = "import torch\n\n" + loop.format("a") + loop.format("b")
+    result = migrate(source, tune=parse_tunings(tune, TORCH_VERSIONS[-1]))
     assert len([finding for finding in result.findings if finding.code.startswith("NPU78")]) == 2
 
 
 def test_the_line_of_a_loop_is_parted() -> None:
     source = "import torch\n\nfor x in loader: model(x.to(0)).backward(); optimizer.step()\n"
-    result = migrate(source, tune=parse_tunings("max-steps=7", "2.13"))
+    result = migrate(source, tune=parse_tunings("max-steps=7", TORCH_VERSIONS[-1]))
     assert result.data.decode() == (
         "import torch\n\ntrain_steps = 0\nfor x in loader:\n    if train_steps >= 7:\n        break\n"
         "    model(x.to(0)).backward(); optimizer.step()\n    train_steps += 1\n"
@@ -195,6 +197,6 @@ def test_the_line_of_a_loop_is_parted() -> None:
     ],
 )
 def test_nothing_is_written(tune: str, source: str, told: bool) -> None:
-    result = migrate(source, tune=parse_tunings(tune, "2.13"))
+    result = migrate(source, tune=parse_tunings(tune, TORCH_VERSIONS[-1]))
     assert result.data.decode() == source
     assert bool([finding for finding in result.findings if finding.code.startswith("NPU78")]) is told

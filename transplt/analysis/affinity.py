@@ -19,6 +19,7 @@ from transplt.edits.edit import Note
 from transplt.finding import Level
 from transplt.program.shapes import is_window_roll
 from transplt.rules.tables import read_table
+from transplt.rules.versions import versions_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import parent
 
@@ -71,7 +72,7 @@ def _call_of(node: ast.expr) -> ast.Call | None:
 
 def _offer(file: ScannedFile, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:
     form = _forms()[key]
-    if "versions" in form and file.version not in form["versions"]:
+    if "versions" in form and file.version not in versions_of(form["versions"]):
         return
     schema = form.get("schema_2.1" if file.version == "2.1" else "schema", "") or form.get("schema", "")
     parts = [f"use {form['replacement']}"]

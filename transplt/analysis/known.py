@@ -16,6 +16,7 @@ from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import Table, builtin_rules, parse_rules
 from transplt.rules.tables import read_table
+from transplt.rules.versions import in_order
 from transplt.settings import TORCH_VERSIONS
 from transplt.text.cuda_words import WORDS
 from transplt.themes.tunings.table import tunings
@@ -143,7 +144,7 @@ def _source(rule: Rule) -> str:
 def _support(name: str) -> Iterator[Fact]:
     api = tables.canonical(name)
     held: dict[str, list[str]] = {}
-    for version in TORCH_VERSIONS:
+    for version in tables.published():
         row = tables.verdict(api, version)
         if row is None:
             continue
@@ -163,9 +164,8 @@ def _support(name: str) -> Iterator[Fact]:
 def _exists() -> dict[str, tuple[str, ...]]:
     table = read_table("support/npu_names.json")
     found: dict[str, tuple[str, ...]] = {}
-    for positions, names in table["names"].items():
-        versions = tuple(table["versions"][int(at)] for at in positions.split(","))
-        found.update(dict.fromkeys(names, versions))
+    for text, names in table["names"].items():
+        found.update(dict.fromkeys(names, in_order(text)))
     return found
 
 
@@ -206,7 +206,7 @@ def _variable(name: str) -> Iterator[Fact]:
             parts += [_CARRIES[each] for each in [row.get("value_carries_over")] if each in _CARRIES]
     parts += [f"default {row['default']}"] if row.get("default") else []
     parts += [row["note"]] if row.get("note") else []
-    versions = tuple(each for each in TORCH_VERSIONS if each in row.get("versions", ()))
+    versions = in_order(row["versions"]) if "versions" in row else ()
     yield Fact("Variable", "; ".join(parts), row.get("source", "rules/support/env_vars.json"), versions=versions)
     used = [old for old, other in _variables().items() if other.get("npu") == name and old != name]
     if used:
@@ -250,7 +250,7 @@ def _tuning(name: str) -> Iterator[Fact]:
         yield Fact("Tuning", f"--tune {name}: {load(own.code).title}", "", own.code, tuple(own.versions))
     target = read_table("support/tunings.json")["targets"].get(name)
     if target is not None:
-        yield Fact("Tuning", "what a tuning writes", target["source"], versions=tuple(target["versions"]))
+        yield Fact("Tuning", "what a tuning writes", target["source"], versions=in_order(target["versions"]))
 
 
 def _word(name: str) -> Iterator[Fact]:

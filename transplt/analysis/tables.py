@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from transplt.rules.tables import read_table
+from transplt.rules.versions import versions_of
 from transplt.settings import TORCH_VERSIONS
 
 #: Parts of torch that the rules of the migration speak of: their verdicts are findings already.
@@ -51,6 +52,18 @@ def _row(index: int) -> Verdict | None:
     )
 
 
+@cache
+def published() -> tuple[str, ...]:
+    """The torch versions whose support verdicts are published, oldest first."""
+    rows = read_table("support/versions.json")["verdicts"]
+    return tuple(version for version in TORCH_VERSIONS if rows[version]["source"])
+
+
+def spoken_for(version: str) -> str:
+    """The torch version whose published verdicts are used for `version`: its own, else the newest before it."""
+    return [each for each in published() if TORCH_VERSIONS.index(each) <= TORCH_VERSIONS.index(version)][-1]
+
+
 def documented(api: str) -> bool:
     """True for an API that some version's documentation has an entry for."""
     owner, _, name = api.rpartition(".")
@@ -58,12 +71,15 @@ def documented(api: str) -> bool:
 
 
 def verdict(api: str, version: str) -> Verdict | None:
-    """The entry of an API (its canonical name) for a torch version, None where there is none."""
+    """The entry of an API (its canonical name) for a torch version, None where there is none.
+
+    For a version whose verdicts are not published yet it is that of `spoken_for`.
+    """
     owner, _, name = api.rpartition(".")
     history = _api_table()["names"].get(owner, {}).get(name)
     if history is None:
         return None
-    position = TORCH_VERSIONS.index(version)
+    position = TORCH_VERSIONS.index(spoken_for(version))
     found = None
     for first, row in _api_table()["histories"][history]:
         if first > position:
@@ -74,7 +90,7 @@ def verdict(api: str, version: str) -> Verdict | None:
 
 def supported_in(api: str) -> list[str]:
     """The torch versions whose documentation says that an API works, with or without a limit."""
-    return [version for version in TORCH_VERSIONS if (row := verdict(api, version)) is not None and row.status != "no"]
+    return [version for version in published() if (row := verdict(api, version)) is not None and row.status != "no"]
 
 
 #: Owners whose members are operators of the same name.
@@ -94,7 +110,7 @@ def has_kernel(api: str, version: str) -> bool:
 @cache
 def _kernels(version: str) -> frozenset[str]:
     groups = _api_table()["kernels"].items()
-    return frozenset(name for versions, names in groups if version in versions.split() for name in names.split())
+    return frozenset(name for text, names in groups if version in versions_of(text) for name in names.split())
 
 
 @cache

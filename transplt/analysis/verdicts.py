@@ -96,14 +96,14 @@ def runs(use: Use) -> bool:
 
 def _unsupported(file: ScannedFile, use: Use) -> Note:
     version = file.version
-    message = f"{use.api} is documented as not supported on NPU with torch {version}"
+    message = f"{use.api} is documented as not supported on NPU with torch {tables.spoken_for(version)}"
     extent = file.extent(use.node)
     if file.receivers.loads_data(use.node):
         message += "; here it is in code that loads data on the CPU"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
     ways = []
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
-    if later and later[-1] == TORCH_VERSIONS[-1]:
+    if later and later[-1] == tables.published()[-1]:
         ways.append(f"documented as supported from torch {later[0]} on")
     if tables.has_kernel(use.api, version):
         ways.append("its operator is in the list of NPU kernels all the same: try it first")
@@ -123,9 +123,9 @@ def _limited(
     found: list[Note],
     quiet: dict[tuple[str, str], tuple[list[Use], str, str]],
 ) -> None:
-    hit = next(_certain(file, use, row), "")
+    hit, spoken = next(_certain(file, use, row), ""), tables.spoken_for(file.version)
     if hit and not file.receivers.loads_data(use.node):
-        message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {file.version}"
+        message = f"{use.api}: {hit} is outside of what is documented for NPU with torch {spoken}"
         found.append(
             Note(
                 file.extent(use.node),
@@ -139,7 +139,7 @@ def _limited(
         )
         return
     if "cpu_fallback" in row.tags:
-        message = f"{use.api} may run on the CPU, with copies there and back, with torch {file.version}"
+        message = f"{use.api} may run on the CPU, with copies there and back, with torch {spoken}"
         _add(quiet, ON_CPU, use, message, f"documented: {row.limit}; measure it where it is in the loop")
     elif telling(use.api, row):
         _add(quiet, LIMITED, use, f"{use.api} is documented with a limit: {row.limit}", "")
@@ -229,4 +229,4 @@ def also(uses: list[Use]) -> str:
 def _unverified(api: str, version: str) -> str:
     if any(part.startswith("_") for part in api.split(".")):
         return f"{api} is a private name of torch: nothing is documented about it on NPU"
-    return f"the documentation of torch_npu for torch {version} says nothing about {api}"
+    return f"the documentation of torch_npu for torch {tables.spoken_for(version)} says nothing about {api}"

@@ -32,7 +32,7 @@ class VersionAdvice:
 def advise(apis: Collection[str]) -> VersionAdvice:
     """The advice for the APIs that a project uses, given by their canonical names."""
     table: dict[str, tuple[str, ...]] = {}
-    for version in TORCH_VERSIONS:
+    for version in tables.published():
         rules: RuleSet = compile_rules(Settings(torch_version=version))
         table[version] = tuple(
             sorted(
@@ -41,6 +41,6 @@ def advise(apis: Collection[str]) -> VersionAdvice:
                 if (row := tables.verdict(api, version)) is not None and row.status == "no" and judged(api, rules)
             )
         )
-    lowest = next((version for version in TORCH_VERSIONS if not table[version]), "")
-    best = min(TORCH_VERSIONS, key=lambda version: (len(table[version]), TORCH_VERSIONS.index(version)))
+    lowest = next((version for version in table if not table[version]), "")
+    best = min(table, key=lambda version: (len(table[version]), TORCH_VERSIONS.index(version)))
     return VersionAdvice(lowest, best, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from transplt.apply.plan import in_force
@@ -9,6 +10,7 @@ from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
 
 _TOOL = b"transplt"
+_IDENTIFIER = re.compile(rb"[\w\x80-\xff]+")
 
 
 def worth_a_look(data: bytes, settings: Settings) -> bool:
@@ -16,7 +18,10 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
     lowered = data.lower()
     if _TOOL in lowered:  # it may speak to us in a comment
         return True
-    return any(word in lowered for word in _words(settings.torch_version, settings.similar, settings.user_rules))
+    if any(word in lowered for word in _words(settings.torch_version, settings.similar, settings.user_rules)):
+        return True
+    words = compile_rules(settings).words
+    return bool(words) and not words.isdisjoint(_IDENTIFIER.findall(lowered))
 
 
 @lru_cache(maxsize=32)

@@ -87,7 +87,7 @@ def named_by_rules(work: Work, tree: ast.Module) -> Finds:
 def _named(work: Work, call: ast.Call) -> Finds:
     full = work.names.qualified(call.func) or ""
     last = last_name(call.func)
-    done: set[int] = set()
+    done: set[int | str] = set()
     by_last = work.rules.user.last_args.get(last, ())
     if any(_applies(call, rule) for rule in by_last) and (own := own_definition(work, call.func)):
         by_last = ()
@@ -96,16 +96,33 @@ def _named(work: Work, call: ast.Call) -> Finds:
     for table in (work.rules.user, work.rules.builtin):
         of_last = by_last if table is work.rules.user else table.last_args.get(last, ())
         for rule in (*table.args.get(full, ()), *of_last):
-            if rule.arg_idx not in done and _applies(call, rule):
-                done.add(rule.arg_idx)
+            place = rule.arg_idx if rule.arg_idx >= 0 else rule.arg_keyword
+            if place not in done and _applies(call, rule):
+                done.add(place)
                 yield from _change_argument(work, call, rule, full or last)
+            elif rule.user and (why := _why_left(call, rule)):
+                says = f"a rule of yours leaves this call of {full or last}: {why}"
+                yield work.note(call, "NPU016", says, level=Level.INFO, api=rule.old)
 
 
 def _applies(call: ast.Call, rule: Rule) -> bool:
     positional, keywords, starred = shape(call)
     if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
         return False
-    return rule.arg_idx < positional or bool(rule.arg_keyword and rule.arg_keyword in keywords)
+    return 0 <= rule.arg_idx < positional or bool(rule.arg_keyword and rule.arg_keyword in keywords)
+
+
+def _why_left(call: ast.Call, rule: Rule) -> str:
+    """Why an argument that a call may well have is left; empty where the call plainly does not have it."""
+    positional, keywords, starred = shape(call)
+    if rule.skip_if is not None and rule.skip_if.holds(positional, keywords, starred):
+        return ""
+    if starred:
+        what = f"argument {rule.arg_idx}" if rule.arg_idx >= 0 else rule.arg_keyword
+        return f"{what} may be in what * or ** brings"
+    if rule.arg_idx < 0 or rule.arg_keyword or not keywords:
+        return ""
+    return f"argument {rule.arg_idx} may be given by its name, and the rule has no 'arg_keyword'"
 
 
 def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds:
@@ -127,7 +144,7 @@ def _change_argument(work: Work, call: ast.Call, rule: Rule, full: str) -> Finds
             effort=Effort.LOW,
         )
     becomes = f"-> {rule.new}" if rule.new else "deleted"
-    what = f"argument {rule.arg_idx} of {full} {becomes}"
+    what = f"argument {rule.arg_idx if rule.arg_idx >= 0 else rule.arg_keyword} of {full} {becomes}"
     yield Edit(
         call,
         rule.code,

@@ -11,7 +11,7 @@ import click
 
 from transplt.commands.command import DONE, USAGE, CommandGroup, say
 from transplt.commands.completing import FILE
-from transplt.errors import UsageError
+from transplt.errors import UsageError, reason, shown
 from transplt.rules.pages import all_codes, load
 from transplt.rules.versions import spans
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
@@ -111,6 +111,81 @@ def list_rules(torch_version: str | None, as_json: bool) -> int:
     for row in rule_table(asked or (DEFAULT_TORCH_VERSION,)):
         change = f"{row['old']} -> {row['new']}" if row["new"] else row["old"]
         click.echo(f"{row['code']} {row['level']:7} {row['kind']:20} {change}")
+    return DONE
+
+
+#: What `transplt rules init` writes: one rule of each kind; `source` is not read and holds the comments.
+EXAMPLE = """{
+ "description": "rules of mine; docs/rules.md has all keys, `transplt rules try FILE train.py` shows what they do",
+ "rules": {
+  "FuncNameModifyRule": [
+   {"source": "with dots: this function, whatever a file calls it",
+    "old_name": "lib.cuda_sync", "new_name": "lib.npu_sync"},
+   {"source": "without dots: every call of that name that is not the project's own",
+    "old_name": "to_gpu", "new_name": "to_npu"}
+  ],
+  "ModuleNameModifyRule": [
+   {"source": "imports and uses move together",
+    "old_name": "gpu_ops", "new_name": "npu_ops", "parent_module": "lib"}
+  ],
+  "ArgsModifyRule": [
+   {"source": "the second argument, or the keyword that means the same",
+    "func_name": "lib.loader", "arg_idx": 1, "arg_keyword": "workers", "arg_new": "8"},
+   {"source": "this keyword goes",
+    "func_name": "lib.loader", "delete_keyword": "pin_gpu"}
+  ],
+  "StringModifyRule": [
+   {"source": "strings that are this as a whole",
+    "old_string": "gpu_backend", "new_string": "npu_backend"}
+  ],
+  "AttributeModifyRule": [
+   {"source": "attributes of this name that are not called",
+    "old_name": "is_gpu", "new_name": "is_npu"}
+  ],
+  "InsertRule": [
+   {"source": "a line beside the statement of the call",
+    "func_name": "lib.start", "where": "before", "insert": "lib.check_cards()"}
+  ],
+  "UnsupportedRule": [
+   {"source": "reported, not changed",
+    "name": "lib.fast_nms", "help": "use lib.nms"}
+  ]
+ }
+}
+"""
+
+
+@rules.command()
+@click.argument("file", type=FILE, default="rules.json", metavar="[FILE]")
+def init(file: str) -> int:
+    """Write an example rule file with one rule of each kind (rules.json); a file that is there stays."""
+    try:
+        with open(file, "x", encoding="utf-8", newline="\n") as opened:
+            opened.write(EXAMPLE)
+    except FileExistsError as error:
+        raise UsageError(f"{shown(file)} is there already") from error
+    except OSError as error:
+        raise UsageError(f"cannot write {shown(file)}: {reason(error)}") from error
+    click.echo(f"{file}: an example, with one rule of each kind")
+    return DONE
+
+
+@rules.command("try")
+@click.argument("rule_file", type=FILE, metavar="RULES")
+@click.argument("python_file", type=FILE, metavar="FILE")
+def try_rules(rule_file: str, python_file: str) -> int:
+    """Show what each rule of a file matches in a Python file, and the diff of all; nothing is written."""
+    from transplt.run.options import read_rules
+    from transplt.run.trying import tried
+    from transplt.text.regular_file import SOURCE, read_regular
+
+    loaded = read_rules((Path(rule_file),))
+    try:
+        data = read_regular(python_file, SOURCE)
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(python_file)}: {reason(error)}") from error
+    for line in tried(loaded[0], data, python_file):
+        click.echo(line)
     return DONE
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import transplt
 from transplt.analysis.effort import FileEffort
+from transplt.analysis.tables import spoken_for
 from transplt.finding import Finding
 from transplt.report.action_lines import action_lines, action_object
 from transplt.report.action_rows import ACTION_COLUMNS, action_rows
@@ -165,6 +166,9 @@ def _one(summary: Summary) -> Iterator[str]:
         "or reported by the migration"
     )
     yield f"  {summary.versions.text()}"
+    aim, spoken = result.target.version, spoken_for(result.target.version)
+    if spoken != aim:
+        yield f"  the support lists for torch {aim} are not published yet: those for {spoken} are used"
     yield ""
     width = max(len(sheet) for sheet in summary.counts)
     for sheet, count in summary.counts.items():

@@ -91,6 +91,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         "nothing": "nothing was written",
     }[result.written]
     yield f"  for torch {target.version} ({visible(target.why)}) with {npu}{cann}"
+    yield from (f"    changed in {change}" for change in target.changes)
     failed = len(result.failed) + len(result.unread)
     yield (
         f"  {many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "

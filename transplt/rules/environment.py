@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from transplt.rules.tables import read_table
+from transplt.rules.versions import versions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Variable:
     npu: str
     carries: str
     note: str
-    versions: tuple[str, ...]
+    versions: frozenset[str]
     documented: bool
 
     def renamed(self, torch_version: str) -> bool:
@@ -27,7 +28,7 @@ class Variable:
 
     def known(self, torch_version: str) -> bool:
         """True when torch_npu for this version of torch (or CANN) reads the new name."""
-        return bool(self.npu) and self.npu != self.name and (not self.versions or torch_version in self.versions)
+        return bool(self.npu) and self.npu != self.name and torch_version in self.versions
 
 
 @cache
@@ -40,7 +41,7 @@ def variables() -> dict[str, Variable]:
             row.get("npu", ""),
             row.get("value_carries_over", "no"),
             row.get("note", ""),
-            tuple(row.get("versions", ())),
+            versions_of(row.get("versions")),
             "undocumented" not in row.get("note", ""),
         )
         for name, row in rows.items()

@@ -1,4 +1,4 @@
-"""JSON with the line of every value, so that an error in a user's file can point at it."""
+"""JSON with the line of every value, so that an error in a user's file can point at it, and its errors in words."""
 
 from __future__ import annotations
 
@@ -13,27 +13,95 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 class JsonError(ValueError):
-    """A text that is not JSON, or names a key twice; `line` counts from 1."""
+    """A text that is not JSON, or names a key twice; `line` and `column` count from 1 (column 0: the whole line)."""
 
-    def __init__(self, message: str, line: int, path: JsonPath = ()) -> None:
+    def __init__(self, message: str, line: int, path: JsonPath = (), column: int = 0) -> None:
         super().__init__(message)
-        self.message, self.line, self.path = message, line, path
+        self.message, self.line, self.path, self.column = message, line, path, column
 
 
-def parse(text: str) -> tuple[Any, dict[JsonPath, int]]:
-    """The value of a JSON text, and the line of every value in it by its path (for object members, of the key).
+class Lines:
+    """The line of every value of a JSON text by its path (for object members, of the key); found when first asked."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[JsonPath, int] | None = None
+
+    @property
+    def by_path(self) -> dict[JsonPath, int]:
+        if self._found is None:
+            self._found = _lines(self._text)
+        return self._found
+
+    def get(self, path: JsonPath, default: int) -> int:
+        return self.by_path.get(path, default)
+
+
+def parse(text: str) -> tuple[Any, Lines]:
+    """The value of a JSON text, and the lines of its values.
 
     Raises JsonError for syntax errors, nesting too deep to read, NaN or Infinity, and duplicate keys.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_members)
     except json.JSONDecodeError as error:
-        raise JsonError(f"not valid JSON: {error.msg}", error.lineno) from None
+        raise JsonError(_in_words(text, error), error.lineno, column=error.colno) from None
     except RecursionError:
         raise JsonError("not valid JSON: nested too deeply", 1) from None
+    except _TwiceError:
+        _lines(text)  # says which, and where
+        raise
     except ValueError as error:
         raise JsonError(f"not valid JSON: {error}", 1) from None
-    return value, _lines(text)
+    return value, Lines(text)
+
+
+class _TwiceError(Exception):
+    """Some object has a key twice."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError
+    return found
+
+
+def _in_words(text: str, error: json.JSONDecodeError) -> str:
+    """What is wrong with a JSON text, for somebody who has not read its grammar."""
+    at, rest = error.pos, text[error.pos :]
+    before = text[:at].rstrip()
+    begins = rest.lstrip()[:1]
+    shown = repr(begins)
+    if not text.strip():
+        return "not valid JSON: the file is empty"
+    if not begins:
+        return "not valid JSON: it ends too early"
+    if error.msg == "Extra data":
+        return f"not valid JSON: {shown} behind the end of the value"
+    if begins == "'" or (begins and rest.lstrip().startswith(("\u201c", "\u201d", "\u2018"))):
+        return "not valid JSON: text stands in straight double quotes"
+    if rest.lstrip().startswith(("//", "/*", "#")):
+        return "not valid JSON: it has no comments; a key 'description' or 'source' takes text"
+    if before.endswith(",") and begins in ("]", "}"):
+        return f"not valid JSON: a comma before {shown}; take it out"
+    if error.msg.startswith("Expecting ',' delimiter"):
+        return f"not valid JSON: a comma is missing before {shown}"
+    if error.msg.startswith("Expecting ':' delimiter"):
+        return f"not valid JSON: a colon is missing before {shown}"
+    if error.msg.startswith("Expecting property name"):
+        return f"not valid JSON: a key in double quotes was expected, not {shown}"
+    if error.msg.startswith("Unterminated string"):
+        return "not valid JSON: the closing double quote of this text is missing"
+    if error.msg.startswith("Invalid control character"):
+        return "not valid JSON: a line ends inside a text; write \\n for a new line"
+    if error.msg.startswith("Invalid \\escape"):
+        return "not valid JSON: a backslash inside a text is written twice"
+    word = re.match(r"[\w.+-]+", rest.lstrip())
+    known = {"True": "true", "False": "false", "None": "null"}.get(word[0] if word else "")
+    if known:
+        return f"not valid JSON: {word[0] if word else ''} is written {known}"
+    return f"not valid JSON: a value was expected, not {word[0] if word else begins!r}"
 
 
 def show_path(path: JsonPath) -> str:

@@ -16,6 +16,9 @@ class Kind(str, Enum):
     FUNC = "FuncNameModifyRule"
     MODULE = "ModuleNameModifyRule"
     UNSUPPORTED = "UnsupportedRule"
+    STRING = "StringModifyRule"
+    ATTRIBUTE = "AttributeModifyRule"
+    INSERT = "InsertRule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,9 @@ class Rule:
     `old` is the name it looks for: a qualified name when it has dots (any reference), else the last name of a call
     (FUNC, ARGS) or a top-level module (MODULE). For MODULE it is the full module name, parent included.
     `new`: FUNC the new name (dotted: the whole callee; undotted: its last name); MODULE the full new module name;
-    ARGS the new expression ("" deletes the argument); UNSUPPORTED "".
+    ARGS the new expression ("" deletes the argument); UNSUPPORTED "". STRING: the value of a string and its new one;
+    ATTRIBUTE: an attribute's name and its new one; INSERT: a called function and the lines that go in beside the call.
+    `below` (INSERT): the lines stand behind the statement.
     `listed` (MODULE): only names with a rule of their own move with the module, any other is a finding.
     `imports_only` (UNSUPPORTED): one finding at the import, none at the uses.
     `otherwise` is the finding that stands where this rule (one of -sim) cannot act, e.g. for the arguments of a call.
@@ -98,6 +103,7 @@ class Rule:
     arg_keyword: str = ""
     skip_if: SkipIf | None = None
     listed: bool = False
+    below: bool = False
     imports_only: bool = False
     otherwise: Rule | None = None
     origin: str = ""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import keyword
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +31,17 @@ _TYPES = {
 class RuleFileError(ValueError):
     """A rule file that cannot be used. `str()` is one sentence for the user: where, and what was expected.
 
-    `line` counts from 1 (0: the file as a whole), `json_path` is `$` for the top.
+    `line` counts from 1 (0: the file as a whole), `column` too (0: not known); `json_path` is `$` for the top.
     """
 
-    def __init__(self, path: str, json_path: str, line: int, message: str) -> None:
-        super().__init__(path, json_path, line, message)
-        self.path, self.json_path, self.line, self.message = path, json_path, line, message
+    def __init__(self, path: str, json_path: str, line: int, message: str, column: int = 0) -> None:
+        super().__init__(path, json_path, line, message, column)
+        self.path, self.json_path, self.line, self.message, self.column = path, json_path, line, message, column
 
     def __str__(self) -> str:
         path = shown(self.path)
         place = f"{path}:{self.line}" if self.line else path
+        place += f":{self.column}" if self.column else ""
         inside = f" {self.json_path}:" if self.json_path != "$" else ""
         return f"{place}:{inside} {self.message}"
 
@@ -62,7 +66,7 @@ def problems(name: str, text: str) -> Iterator[RuleFileError]:
     try:
         document, lines = parse(text)
     except JsonError as error:
-        yield RuleFileError(name, show_path(error.path), error.line, error.message)
+        yield RuleFileError(name, show_path(error.path), error.line, error.message, error.column)
         return
     found = list(_schema_errors(document))
     if not found:
@@ -88,15 +92,75 @@ def _read(name: str) -> str:
 def _schema_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
     from jsonschema import Draft202012Validator  # only a user's file needs it; it costs 50 ms
 
-    for error in Draft202012Validator(read_table("schema.json")).iter_errors(document):
-        path: JsonPath = tuple(error.absolute_path)
+    doubtful, places = _doubtful(document)
+    for error in Draft202012Validator(read_table("schema.json")).iter_errors(doubtful):
+        path = _as_in_file(tuple(error.absolute_path), places)
         if error.validator == "additionalProperties":
             known = sorted(error.schema.get("properties", {}))
             for key in error.instance:
                 if key not in known:
-                    yield (*path, key), f"unknown key {key!r}; known here: {', '.join(known)}"
+                    yield (*path, key), _unknown_key(key, known)
         else:
             yield path, _expected(error)
+
+
+def _unknown_key(key: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(key, known, 1, 0.6)
+    return f"unknown key {key!r}; " + (f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}")
+
+
+def _doubtful(document: Any) -> tuple[Any, dict[str, list[int]]]:
+    """The document without the rules that are plainly right, and where those that are left stood, by kind.
+
+    The validator takes 0.1 ms and more for a rule, so that it gets only those that it may have something to say of.
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("rules"), dict):
+        return document, {}
+    left, places = dict(document["rules"]), {}
+    for kind in Kind:
+        listed = left.get(kind.value)
+        if isinstance(listed, list):
+            places[kind.value] = [index for index, entry in enumerate(listed) if not _plainly_right(kind, entry)]
+            left[kind.value] = [listed[index] for index in places[kind.value]]
+    return {**document, "rules": left}, places
+
+
+def _as_in_file(path: JsonPath, places: dict[str, list[int]]) -> JsonPath:
+    if len(path) > 2 and path[0] == "rules" and path[1] in places:
+        return (*path[:2], places[str(path[1])][int(path[2])], *path[3:])
+    return path
+
+
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_TEXTS = frozenset({"message", "help", "source"})
+#: Keys whose value is a name, of the kinds that long files have; the first are the ones that each rule needs.
+_NAMES = {
+    Kind.FUNC: (frozenset({"old_name", "new_name"}), frozenset[str]()),
+    Kind.MODULE: (frozenset({"old_name", "new_name"}), frozenset({"parent_module"})),
+    Kind.ARGS: (frozenset({"func_name", "arg_idx", "arg_new"}), frozenset[str]()),
+    Kind.UNSUPPORTED: (frozenset({"name"}), frozenset[str]()),
+}
+
+
+def _plainly_right(kind: Kind, entry: Any) -> bool:
+    """True for a rule of names and texts alone that the schema allows; False says nothing."""
+    needed, more = _NAMES.get(kind, (frozenset(), frozenset()))
+    if not isinstance(entry, dict) or not needed or not needed <= entry.keys():
+        return False
+    for key, value in entry.items():
+        if key == "arg_idx" and kind is Kind.ARGS:
+            if type(value) is not int or value < 0:
+                return False
+        elif not isinstance(value, str):
+            return False
+        elif key == "arg_new" and kind is Kind.ARGS:
+            continue
+        elif key in needed or key in more:
+            if not _NAME.fullmatch(value) and not (key in more and not value):
+                return False
+        elif key not in _TEXTS or not value:
+            return False
+    return True
 
 
 def _expected(error: Any) -> str:
@@ -132,7 +196,7 @@ def _shown(value: Any) -> str:
 
 def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
     """What a JSON schema cannot say: names, expressions, versions, rules that contradict each other."""
-    seen: dict[tuple[str, ...], int] = {}
+    seen: dict[tuple[str, ...], list[tuple[int, frozenset[str]]]] = {}
     for kind in Kind:
         defaults = document.get("defaults", {}).get(kind.value, {})
         versions = defaults.get("versions")
@@ -145,29 +209,50 @@ def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
             yield from _name_errors(path, entry)
             yield from _versions_errors((*path, "versions"), entry.get("versions"))
             if kind is Kind.ARGS:
-                yield from _expression_errors((*path, "arg_new"), entry["arg_new"])
+                yield from _expression_errors((*path, "arg_new"), entry.get("arg_new", ""))
+            if kind is Kind.INSERT:
+                yield from _statement_errors((*path, "insert"), entry["insert"])
             if entry.get("similar") and not entry.get("differs"):
                 yield path, "a rule with 'similar' needs 'differs': what may differ in precision or speed"
-            for key in _identities(kind, entry, versions):
-                if seen.setdefault(key, index) != index:
-                    yield path, f"the rule {seen[key]} of {kind.value} has the same name already"
-                    break
+            try:
+                held = versions_of(entry.get("versions", versions))
+            except ValueError:
+                continue
+            others = seen.setdefault(_identity(kind, entry), [])
+            first = next((other for other, theirs in others if held & theirs), None)
+            if first is not None:
+                yield path, f"the rule {first} of {kind.value} has the same name already"
+            others.append((index, held))
 
 
-def _identities(kind: Kind, entry: dict[str, Any], default: Any) -> Iterator[tuple[str, ...]]:
-    """What two rules of a file must not share: the name, and for arguments the place, in one torch version."""
-    names = [str(entry.get(key, "")) for key in ("func_name", "parent_module", "old_name", "name", "arg_idx")]
+def _identity(kind: Kind, entry: dict[str, Any]) -> tuple[str, ...]:
+    """What two rules of a file must not share in one torch version: the name, and for arguments the place."""
+    names = [str(entry.get(key, "")) for key in _IDENTITY if key != "arg_keyword" or "arg_idx" not in entry]
+    return (kind.value, *names, str(entry.get("similar", False)))
+
+
+def _statement_errors(path: JsonPath, text: str) -> Iterator[tuple[JsonPath, str]]:
     try:
-        versions = versions_of(entry.get("versions", default))
-    except ValueError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lines = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
+        yield path, f"expected Python statements, got {_shown(text)}: {reason}"
         return
-    for version in sorted(versions):
-        yield (kind.value, *names, str(entry.get("similar", False)), version)
+    if not lines or len(lines) != len(text.strip("\n").split("\n")):
+        yield path, "expected Python statements of one line each"
+
+
+_IDENTITY = (
+    "func_name", "parent_module", "old_name", "name", "arg_idx", "arg_keyword", "delete_keyword", "old_string", "where",
+)  # fmt: skip
 
 
 def _name_errors(path: JsonPath, entry: dict[str, Any]) -> Iterator[tuple[JsonPath, str]]:
-    for key in ("func_name", "old_name", "new_name", "parent_module", "name", "arg_keyword"):
-        for part in str(entry.get(key, "")).split("."):
+    for key in ("func_name", "old_name", "new_name", "parent_module", "name", "arg_keyword", "delete_keyword"):
+        text = entry.get(key)
+        for part in str(text).split(".") if text else ():
             if keyword.iskeyword(part):
                 yield (*path, key), f"expected a name, got {entry[key]!r}: {part!r} is a keyword of Python"
             elif part and not part.isidentifier():
@@ -185,10 +270,16 @@ def _versions_errors(path: JsonPath, spec: Any) -> Iterator[tuple[JsonPath, str]
 
 
 def _expression_errors(path: JsonPath, text: str) -> Iterator[tuple[JsonPath, str]]:
+    wrong = _wrong_expression(text)
+    if wrong:
+        yield path, wrong
+
+
+@lru_cache(maxsize=1024)
+def _wrong_expression(text: str) -> str:
+    """What keeps a text from being one Python expression, or empty; empty where nothing does."""
     if not text.strip():
-        if text:
-            yield path, "expected a Python expression, or an empty string to delete the argument; got blanks"
-        return
+        return "expected a Python expression, or an empty string to delete the argument; got blanks" if text else ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -196,7 +287,7 @@ def _expression_errors(path: JsonPath, text: str) -> Iterator[tuple[JsonPath, st
             call = ast.parse(f"f({text})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
-        yield path, f"expected a Python expression, got {_shown(text)}: {reason}"
-        return
+        return f"expected a Python expression, got {_shown(text)}: {reason}"
     if not isinstance(call, ast.Call) or len(call.args) != 1:
-        yield path, f"expected one Python expression, got {_shown(text)}: put it in parentheses"
+        return f"expected one Python expression, got {_shown(text)}: put it in parentheses"
+    return ""

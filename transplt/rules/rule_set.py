@@ -2,7 +2,8 @@
 
 How the engine uses a `RuleSet`:
 
-- `literals`: lowercase bytes; a file without any of them needs no work from these rules (prefilter).
+- `literals`: lowercase bytes, `words`: lowercase identifiers; a file with none of either needs no work from these
+  rules (prefilter).
 - `roots`: first segments of all qualified names; a reference whose qualified name starts elsewhere matches nothing.
 - `rules.user`, then `rules.builtin` (user rules win over built-in ones); in each table
     - `resolve(qualified_name)`: the rule of the longest prefix that has a name, unsupported or module rule, and that
@@ -17,7 +18,7 @@ How the engine uses a `RuleSet`:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -34,7 +35,10 @@ __all__ = ["RuleFileError", "RuleSet", "Table", "compile_rules", "load_user_rule
 #: What marks a file as CUDA-bound whatever the rules say.
 BASE_LITERALS = ("cuda", "nccl", "cudnn", "cublas", "nvtx", "nvidia", "nvcc", "cupti", "cpp_extension")
 
-_USER_CODES = {Kind.ARGS: "NPU001", Kind.FUNC: "NPU002", Kind.MODULE: "NPU003", Kind.UNSUPPORTED: "NPU004"}
+_USER_CODES = {
+    Kind.ARGS: "NPU001", Kind.FUNC: "NPU002", Kind.MODULE: "NPU003", Kind.UNSUPPORTED: "NPU004",
+    Kind.STRING: "NPU007", Kind.ATTRIBUTE: "NPU008", Kind.INSERT: "NPU009",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,9 @@ class Table:
     modules: dict[str, Rule] = field(default_factory=dict)
     args: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
     last_args: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
+    strings: dict[str, Rule] = field(default_factory=dict)
+    attributes: dict[str, Rule] = field(default_factory=dict)
+    inserts: dict[str, Rule] = field(default_factory=dict)
 
     def resolve(self, name: str) -> tuple[Rule, str] | None:
         """The rule for the longest prefix of a qualified name, and that prefix; None when no rule knows it."""
@@ -60,7 +67,10 @@ class Table:
     def add(self, rule: Rule) -> None:
         """Put a rule in; a later rename of the same name replaces an earlier one, argument rules add up."""
         dotted = "." in rule.old
-        if rule.kind is Kind.MODULE:
+        if rule.kind in (Kind.STRING, Kind.ATTRIBUTE, Kind.INSERT):
+            tables = {Kind.STRING: self.strings, Kind.ATTRIBUTE: self.attributes, Kind.INSERT: self.inserts}
+            tables[rule.kind][rule.old] = rule
+        elif rule.kind is Kind.MODULE:
             self.modules[rule.old] = rule
         elif rule.kind is Kind.ARGS:
             table = self.args if dotted else self.last_args
@@ -72,7 +82,7 @@ class Table:
             self.last_names[rule.old] = rule
 
     def __iter__(self) -> Iterator[Rule]:
-        for table in (self.names, self.last_names, self.modules):
+        for table in (self.names, self.last_names, self.modules, self.strings, self.attributes, self.inserts):
             yield from table.values()
         for rules in (*self.args.values(), *self.last_args.values()):
             yield from rules
@@ -92,6 +102,7 @@ class RuleSet:
     user: Table
     builtin: Table
     literals: tuple[bytes, ...]
+    words: frozenset[bytes]
     roots: frozenset[str]
     modules: frozenset[str]
     left: dict[str, Rule] = field(default_factory=dict)
@@ -133,7 +144,11 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
             if similar or not rule.similar:
                 user.add(rule)
     known = read_table("support/modules.json")
-    return RuleSet(user, builtin, _literals(user, builtin), _roots(user, builtin), frozenset(known["modules"]))
+    own = {rule.old for rule in user if rule.kind is not Kind.STRING}
+    few = len(own) <= _FEW
+    words = frozenset[bytes]() if few else frozenset(_longest_part(name.lower()).encode() for name in own)
+    literals = _literals((*(rule.old for rule in builtin), *user.strings, *(own if few else ())))
+    return RuleSet(user, builtin, literals, words, _roots(user, builtin), frozenset(known["modules"]))
 
 
 @lru_cache(maxsize=32)
@@ -202,10 +217,11 @@ def _rule(kind: Kind, entry: dict[str, Any], origin: str, user: bool) -> Rule:
         differs=entry.get("differs", ""),
         args=_arg_spec(entry["args"]) if "args" in entry else None,
         arg_idx=entry.get("arg_idx", -1),
-        arg_keyword=entry.get("arg_keyword", ""),
+        arg_keyword=entry.get("arg_keyword") or entry.get("delete_keyword", ""),
         skip_if=_skip_if(entry["skip_if"]) if "skip_if" in entry else None,
         listed=entry.get("members") == "listed",
         imports_only=entry.get("where") == "import",
+        below=entry.get("where") == "after",
         origin=origin,
     )
 
@@ -214,7 +230,11 @@ def _names(kind: Kind, entry: dict[str, Any]) -> tuple[str, str]:
     if kind is Kind.UNSUPPORTED:
         return entry["name"], ""
     if kind is Kind.ARGS:
-        return entry["func_name"], entry["arg_new"].strip()
+        return entry["func_name"], entry.get("arg_new", "").strip()
+    if kind is Kind.STRING:
+        return entry["old_string"], entry["new_string"]
+    if kind is Kind.INSERT:
+        return entry["func_name"], entry["insert"].strip("\n")
     old, new = entry["old_name"], entry["new_name"]
     if kind is Kind.MODULE:
         parent = entry.get("parent_module", "")
@@ -228,11 +248,16 @@ def _message(kind: Kind, old: str, new: str, entry: dict[str, Any]) -> str:
     if kind is Kind.UNSUPPORTED:
         return f"{old} has no counterpart on NPU"
     if kind is Kind.ARGS:
-        place = f"argument {entry['arg_idx']} of {old}"
+        by_name = entry.get("arg_keyword") or entry.get("delete_keyword")
+        place = f"argument {entry.get('arg_idx', by_name)} of {old}"
         return f"{place} becomes {new}" if new else f"{place} is deleted"
     if kind is Kind.MODULE:
         return f"module {old} becomes {new}"
-    return f"{old} becomes {new}"
+    if kind is Kind.STRING:
+        return f"{old!r} becomes {new!r}"
+    if kind is Kind.INSERT:
+        return f"lines {'behind' if entry.get('where') == 'after' else 'above'} the call of {old}"
+    return f".{old} becomes .{new}" if kind is Kind.ATTRIBUTE else f"{old} becomes {new}"
 
 
 def _arg_spec(entry: dict[str, Any]) -> ArgSpec:
@@ -254,20 +279,28 @@ def _skip_if(entry: dict[str, Any]) -> SkipIf:
     )
 
 
-def _literals(*tables: Table) -> tuple[bytes, ...]:
+#: So many names of a user's rules are looked for one by one; of more, the words of a file are looked up.
+_FEW = 500
+
+
+def _longest_part(name: str) -> str:
+    return max((part for part in name.split(".") if part != "torch"), key=len, default=name)
+
+
+def _literals(olds: Iterable[str]) -> tuple[bytes, ...]:
     """A small set of literals one of which is in every file that a rule can touch.
 
     A file can only refer to a qualified name when each part of it stands somewhere in the file, in an import at least.
     `torch` is in too many files to be of use.
     """
     found = set(BASE_LITERALS)
-    names = {rule.old.lower() for table in tables for rule in table}
+    names = {old.lower() for old in olds}
     for name in sorted(names, key=lambda text: (len(text), text)):
         if not any(known in name for known in found):
-            found.add(max((part for part in name.split(".") if part != "torch"), key=len, default=name))
+            found.add(_longest_part(name))
     return tuple(sorted(literal.encode() for literal in found))
 
 
 def _roots(*tables: Table) -> frozenset[str]:
-    by_name = (name for table in tables for names in (table.names, table.modules, table.args) for name in names)
-    return frozenset(name.partition(".")[0] for name in by_name)
+    every = (names for table in tables for names in (table.names, table.modules, table.args, table.inserts))
+    return frozenset(name.partition(".")[0] for names in every for name in names)

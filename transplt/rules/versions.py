@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from transplt.settings import TORCH_VERSIONS
 
@@ -28,6 +29,11 @@ def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
         if wrong:
             raise ValueError(f"{wrong[0]!r} is not one of {', '.join(TORCH_VERSIONS)}")
         return frozenset(spec)
+    return _named(spec)
+
+
+@cache
+def _named(spec: str) -> frozenset[str]:
     chosen = set(TORCH_VERSIONS)
     for clause in spec.split(","):
         match = _CLAUSE.fullmatch(clause)
@@ -36,6 +42,12 @@ def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
         operator, wanted = match[1], (int(match[2]), int(match[3]))
         chosen = {version for version in chosen if _compare(version_key(version), operator, wanted)}
     return frozenset(chosen)
+
+
+def in_order(spec: str) -> tuple[str, ...]:
+    """`versions_of`, oldest first."""
+    held = versions_of(spec)
+    return tuple(version for version in TORCH_VERSIONS if version in held)
 
 
 def _compare(have: tuple[int, int], operator: str, wanted: tuple[int, int]) -> bool:

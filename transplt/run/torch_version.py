@@ -1,23 +1,16 @@
-"""Which torch a project asks for, read from its requirement files; nothing of the project is executed."""
+"""The torch that a migration aims at: what was asked for, else what the project pins (`pins.py`), else the newest."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transplt.errors import UsageError, reason
+from transplt.errors import UsageError
+from transplt.rules.versions import version_key
+from transplt.run.pins import pins
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
-from transplt.text.regular_file import REQUIREMENTS, read_regular
-
-_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "conda.yaml", "conda.yml")
-#: Lines that may hold a version of torch; the others are not worth a parser.
-_TORCH = re.compile(r"\s*(?:py)?torch\s*[\[(<>=!~]", re.IGNORECASE)
-#: What may follow a requirement: a marker, a comment, options of pip.
-_BEHIND = re.compile(r"[;#]|--")
-_CONDA = re.compile(r"^\s*-\s*[\"']?(?:[\w.-]+::)?(pytorch|torch)\s*([<>!~=]=|=|[<>])?\s*([^\"'#]*)")
 
 
 def choose_target(root: Path, asked: str | None, configured: str | None = None) -> TorchTarget:
@@ -30,10 +23,17 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
-    for path, requirement in _requirements(root, unread):
-        version = _highest(requirement)
-        if version is not None:
-            return _target(version, f"{path} asks for torch{requirement}")
+    open_above: tuple[str, Asked] | None = None
+    for path, requirement in pins(root, unread):
+        pin = read_pin(requirement)
+        if pin is None:
+            continue
+        says = f"{path} asks for torch{requirement}"
+        if pin.pinned:
+            return _of_pin(says, pin)
+        open_above = open_above or (says, pin)
+    if open_above is not None:
+        return _of_pin(*open_above)
     return _target(DEFAULT_TORCH_VERSION, "; ".join(("the default: no requirement file pins torch", *unread)))
 
 
@@ -46,10 +46,65 @@ def check_version(text: str) -> str:
     return match[1]
 
 
-def _target(version: str, why: str) -> TorchTarget:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a requirement says: the newest version that it allows of those that have a torch_npu (empty: none of them),
+    a version that it names as text, and whether it says one from above."""
+
+    allowed: str
+    named: str
+    pinned: bool
+
+
+def read_pin(specifier: str) -> Asked | None:
+    """What a specifier asks for; None for one that is none, or names no version (`!=2.1` alone)."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = SpecifierSet(specifier)
+        parts = [(part.operator, part.version.removesuffix(".*")) for part in wanted if part.operator != "!="]
+        named = [Version(version) for _, version in parts]
+    except (InvalidSpecifier, InvalidVersion):
+        return None
+    if not named:
+        return None
+    pinned = any(operator in ("==", "===", "~=", "<", "<=") for operator, _ in parts)
+    exact = {version.release[:2] for (operator, text), version in zip(parts, named, strict=True)
+             if operator in ("==", "===") and len(version.release) > 1}  # fmt: skip
+    floors = [version for (operator, _), version in zip(parts, named, strict=True) if operator in (">=", ">", "~=")]
+    name = ".".join(map(str, (*(max(floors) if floors and not exact else min(named)).release, 0)[:2]))
+    for version in reversed(TORCH_VERSIONS):
+        fits = version_key(version) in exact if exact else any(wanted.contains(f"{version}.{n}") for n in range(10))
+        if fits:
+            return Asked(version, name, pinned)
+    return Asked("", name, pinned)
+
+
+def _of_pin(says: str, asked: Asked) -> TorchTarget:
+    oldest, newest = TORCH_VERSIONS[0], TORCH_VERSIONS[-1]
+    if asked.allowed and asked.pinned:
+        return _target(asked.allowed, says)
+    if asked.allowed:
+        return _target(asked.allowed, f"{says}, of which this is the newest with a torch_npu", asked.named)
+    if version_key(asked.named) < version_key(oldest):
+        return _target(oldest, f"{says}, for which there is no torch_npu: this is the oldest that has one", asked.named)
+    return _target(newest, f"{says}, for which there is no torch_npu: this is the newest that has one")
+
+
+def _target(version: str, why: str, written_for: str = "") -> TorchTarget:
     releases = _releases().get(version, {})
     npu, cann, release = (str(releases.get(key) or "") for key in ("torch_npu", "cann", "torch"))
-    return TorchTarget(version, why, npu, cann, release)
+    return TorchTarget(version, why, npu, cann, release, _changes(written_for, version) if written_for else ())
+
+
+def _changes(first: str, last: str) -> tuple[str, ...]:
+    """What PyTorch changed after one version, up to another."""
+    from transplt.rules.tables import read_table
+
+    rows: dict[str, str] = read_table("support/torch_changes.json")["changes"]
+    between = [text for text in rows if version_key(first) < version_key(text) <= version_key(last)]
+    return tuple(f"torch {version}: {rows[version]}" for version in between)
 
 
 def _releases() -> dict[str, dict[str, Any]]:
@@ -62,140 +117,3 @@ def _releases() -> dict[str, dict[str, Any]]:
     return {key: value for key, value in table.get("torch", {}).items() if isinstance(value, dict)}
 
 
-def _requirements(root: Path, unread: list[str]) -> Iterator[tuple[str, str]]:
-    """(file name, specifier of torch) in the order of trust; the file is relative to `root`.
-
-    `unread` is told why a file is passed over.
-    """
-    folder = root if root.is_dir() else root.parent
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:
-        return
-    requirement_files = [name for name in names if re.fullmatch(r"requirements.*\.(txt|in)", name)]
-    if (folder / "requirements").is_dir():
-        try:
-            inner = sorted(entry.name for entry in (folder / "requirements").iterdir())
-        except OSError:
-            inner = []
-        requirement_files += [f"requirements/{name}" for name in inner if name.endswith((".txt", ".in"))]
-    requirement_files.sort(key=lambda name: (len(name), name))
-    for name in [*requirement_files, *_FILES]:
-        if "/" not in name and name not in names:
-            continue
-        try:
-            text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
-        except OSError as error:
-            unread.append(f"{name} is not read: {reason(error)}")
-            continue
-        for specifier in _in_file(name, text):
-            yield name, specifier
-
-
-def _in_file(name: str, text: str) -> Iterator[str]:
-    if name.endswith((".yml", ".yaml")):
-        yield from _in_conda(text)
-    else:
-        lines: Iterable[str]
-        if name == "setup.py":
-            lines = _strings_of_setup(text)
-        elif name == "pyproject.toml":
-            lines = _strings_of_pyproject(text)
-        else:
-            lines = text.splitlines()
-        yield from filter(None, map(_specifier, lines))
-
-
-def _specifier(line: str) -> str:
-    """The versions of torch that a requirement asks for, as they are written; empty where it asks for none."""
-    if not _TORCH.match(line):
-        return ""
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    text = _BEHIND.split(line, maxsplit=1)[0].strip()
-    try:
-        name = Requirement(text).name
-    except InvalidRequirement:
-        return ""
-    return "".join(text[len(name) :].rpartition("]")[2].split()).strip("()")
-
-
-def _in_conda(text: str) -> Iterator[str]:
-    """Dependencies of a conda environment, whose single `=` means `this version and its patches`."""
-    for line in text.splitlines():
-        match = _CONDA.match(line)
-        if match is None or match[2] is None:
-            continue
-        if match[2] == "=":
-            version = match[3].split("=")[0].strip().rstrip(".*")
-            yield f"=={version}.*" if version else ""
-        else:
-            yield match[2] + re.sub(r"\s+", "", match[3])
-
-
-def _strings_of_setup(text: str) -> Iterator[str]:
-    """The string literals of a setup.py, which is parsed and never run."""
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from node.value.splitlines()
-
-
-def _strings_of_pyproject(text: str) -> Iterator[str]:
-    from transplt.disk.toml import parse_toml
-
-    try:
-        table = parse_toml(text)
-    except ValueError:
-        return
-    project = table.get("project", {})
-    if isinstance(project, dict):
-        yield from (item for item in project.get("dependencies", []) if isinstance(item, str))
-    poetry: Any = table.get("tool", {})
-    for key in ("poetry", "dependencies"):
-        poetry = poetry.get(key, {}) if isinstance(poetry, dict) else {}
-    pin = poetry.get("torch") if isinstance(poetry, dict) else None
-    pin = pin.get("version") if isinstance(pin, dict) else pin
-    if isinstance(pin, str):
-        yield "torch" + _from_poetry(pin)
-
-
-def _from_poetry(pin: str) -> str:
-    """Poetry's caret as a PEP 440 specifier."""
-    if pin.startswith("^") and re.fullmatch(r"\^\d+(\.\d+)*", pin):
-        major = int(pin[1:].split(".")[0])
-        return f">={pin[1:]},<{major + 1}"
-    if pin.startswith("~") and not pin.startswith("~="):
-        return f"~={pin[1:]}" if pin.count(".") > 1 else f"=={pin[1:]}.*"
-    return pin if pin[:1] in "<>=!~" else f"=={pin}"
-
-
-def _highest(specifier: str) -> str | None:
-    """The highest minor version inside `specifier` when it says one from above, else None.
-
-    `>=1.10` alone pins nothing: any later version will do.
-    """
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        wanted = SpecifierSet(specifier)
-        if not any(part.operator in {"==", "===", "~=", "<", "<="} for part in wanted):
-            return None
-        pinned = [part.version for part in wanted if part.operator in {"==", "==="} and not part.version.endswith(".*")]
-        releases = {Version(pin).release[:2] for pin in pinned}
-    except (InvalidSpecifier, InvalidVersion):
-        return None
-    for version in reversed(TORCH_VERSIONS):
-        if Version(version).release[:2] in releases:
-            return version
-        if not pinned and any(wanted.contains(f"{version}.{patch}") for patch in range(4)):
-            return version
-    return None

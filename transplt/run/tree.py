@@ -23,6 +23,7 @@ from transplt.run.options import Plan
 from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
 from transplt.run.to_output import to_output
+from transplt.run.unmatched import unmatched
 from transplt.run.worker import FileWorker, MigratedFile, unread_finding
 
 
@@ -172,6 +173,7 @@ def _worked_through(
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")
+    paths = [entry.path for entry in found.files]
     return RunResult(
         name=plan.source.stem if plan.single else plan.source.name,
         source=plan.source,
@@ -184,7 +186,8 @@ def _worked_through(
         large=tuple(found.large),
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
-        notes=kept_back(
-            plan.config, plan.settings, [entry.path for entry in found.files], [item.path for item in found.left_out]
+        notes=(
+            *kept_back(plan.config, plan.settings, paths, [item.path for item in found.left_out]),
+            *unmatched(plan.settings, plan.folder, (path for path in paths if path.endswith(".py"))),
         ),
     )

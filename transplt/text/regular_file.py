@@ -30,6 +30,7 @@ class Limit:
 
 SETTINGS = Limit("settings are read", _MB)
 REQUIREMENTS = Limit("requirement files are read", _MB)
+LOCKS = Limit("lock files are read", 16 * _MB)
 IGNORES = Limit("ignore files are read", _MB)
 GIT_FILES = Limit("git's own small files are read", _MB)
 GIT_INDEX = Limit("the index of git is read", 256 * _MB)
