@@ -282,6 +282,8 @@ SCRIPTS = (
         settings=(("num_workers=os.cpu_count()", "num_workers=0"),),
         stubs=("wandb",),
         prepare=UNET,
+        expected="refused",
+        reason="differs between ranks",
     ),
     Script(
         "speech",

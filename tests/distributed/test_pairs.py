@@ -425,6 +425,68 @@ def test_a_model_that_is_loaded_anew_stays_wrapped() -> None:
     ) in found
 
 
+SHARED_FILE = """
+    import os
+
+    import torch
+    from torch.utils.data import DataLoader
+
+    from project import dataset, net
+
+
+    def evaluate(model):
+        model.load_state_dict(torch.load("best.pt"))
+        return model.score()
+
+
+    def main():
+        model = net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        {0}
+        for epoch in range(3):
+            for x in DataLoader(dataset, batch_size=8, shuffle=True):
+                model(x).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), "best.pt")
+        {1}
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_what_a_function_behind_the_training_loads_is_there() -> None:
+    found = output(SHARED_FILE.format("", "print(evaluate(model))"))
+    assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
+
+
+def test_what_an_epoch_loads_that_it_has_saved() -> None:
+    found = output(SHARED_FILE.format("", "    evaluate(model)"))
+    assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
+
+
+def test_what_is_loaded_before_training_is_waited_for_by_nobody() -> None:
+    found = output(SHARED_FILE.format('if os.path.exists("best.pt"):\n            evaluate(model)', ""))
+    assert "barrier" not in found
+
+
+def test_a_file_is_asked_for_by_all_ranks_before_one_writes_it() -> None:
+    ask = """if os.path.exists("start.pt"):
+            model.load_state_dict(torch.load("start.pt"))
+        else:
+            torch.save(optimizer.state_dict(), "start.pt")"""
+    assert (
+        "    else:\n        dist.barrier()  # all ranks have asked\n        if dist.get_rank() == 0:\n"
+        '            torch.save(optimizer.state_dict(), "start.pt")\n'
+    ) in output(SHARED_FILE.format(ask, ""))
+
+
+def test_a_file_that_is_only_taken_away_needs_no_waiting() -> None:
+    taken = 'if os.path.exists("old.pt"):\n            os.remove("old.pt")'
+    assert "barrier" not in output(SHARED_FILE.format(taken, ""))
+
+
 def test_a_model_that_another_function_makes_anew_gets_no_argument_of_torch_load() -> None:
     found = output(script(tail='model = net.restore("best.pt")\nmodel.eval()'))
     assert '\nmodel.module = net.restore("best.pt")\nmodel.eval()\n' in found

@@ -12,7 +12,7 @@ from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.project.marks import BACKEND, DEVICE
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import has_key
+from transplt.syntax.asks import by_place, has_key
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
@@ -36,7 +36,7 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
         return
     slots = work.slots
     seen: set[int] = set()
-    for node in sorted(work.scan.strings, key=lambda n: (n.lineno, n.col_offset)):
+    for node in by_place(work.scan.strings):
         above = parent(node)
         outer = above if isinstance(above, ast.JoinedStr) else node
         if id(outer) in work.taken or id(outer) in seen:

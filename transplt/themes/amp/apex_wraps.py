@@ -6,6 +6,7 @@ import ast
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
 from transplt.program.wraps import DATA_PARALLEL
+from transplt.syntax.asks import arguments_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: What a model goes through in front of training that amp.initialize has to come before.
@@ -21,7 +22,7 @@ def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> boo
     """True for `DistributedDataParallel(model, ...)` and the like."""
     if file.names.qualified(call.func) not in WRAPPERS:
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     return any(program.slot(file, item) == slot for item in given if isinstance(item, (ast.Name, ast.Attribute)))
 
 

@@ -8,7 +8,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.files import own_file
 from transplt.program.program import enclosing_function, programs_around
 from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
@@ -47,7 +47,7 @@ def _all_refused(work: Work) -> bool:
     """True when no program that runs this file gets mixed precision, and one is seen to be refused."""
     refused = False
     for program in programs_around(work.project, own_file(work)):
-        if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+        if makes_models(program) and not on_card(program):
             refused = True
             continue
         trains = [file for file in program.files if b".backward(" in file.source.utf8]

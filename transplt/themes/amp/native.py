@@ -10,7 +10,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.evaluation import write_evaluation
@@ -81,7 +81,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         )
         return
     program = units[0].program
-    if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+    if makes_models(program) and not on_card(program):
         writer.left(
             units[0].first,
             "no mixed precision here: nothing in sight puts anything of this program on a card",

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from transplt.program.loops import LOOPS, lifted, loops_around
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.training import lifted, loops_around
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.amp.reading import in_functions, own_nodes, zeroes
@@ -226,7 +226,7 @@ def _repeats(node: ast.AST, top: ast.stmt) -> bool:
         if not isinstance(above, (ast.If, ast.With)):
             return True
         at = above
-    return isinstance(top, (ast.For, ast.AsyncFor, ast.While)) and at is top and statement(node) is not top
+    return isinstance(top, LOOPS) and at is top and statement(node) is not top
 
 
 def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:

@@ -6,8 +6,9 @@ import ast
 
 from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
+from transplt.program.loops import loop_head, loops_around
 from transplt.program.program import LOADERS, File, Program, Value, text_of
-from transplt.program.training import Loader, Loop, Training, loops_around
+from transplt.program.training import Loader, Training
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
@@ -282,8 +283,3 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
         shown = bench.alone_first(shown, "rank 0 downloads first")
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
     bench.withdraw(dataset)
-
-
-def loop_head(loop: Loop) -> ast.expr:
-    """The expression in the header of a loop."""
-    return loop.test if isinstance(loop, ast.While) else loop.iter

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loop, lifted, loops_around
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.distributed.bench import Bench

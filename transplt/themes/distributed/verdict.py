@@ -24,7 +24,7 @@ from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
 from transplt.program.values import values_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
-from transplt.syntax.asks import by_place, call_of, keyword_of, last_name, string_of
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
 
@@ -103,7 +103,7 @@ def _without_card(models: Models) -> Iterator[Refusal]:
 def _numbers(models: Models) -> Iterator[Refusal]:
     """Cards that the program tells apart: parts of it would all go to the card of the rank."""
     for file in models.program.files:
-        for node in sorted(file.scan.strings, key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(file.scan.strings):
             value = string_of(node) or ""
             number = value.partition("cuda:")[2] if value.startswith("cuda:") else ""
             if number.isdigit() and number != "0" and not isinstance(parent(node), (ast.Expr, ast.JoinedStr)):
@@ -143,7 +143,7 @@ def _parts(varying: Varying) -> Iterator[Refusal]:
 def _foreign(models: Models) -> Iterator[Refusal]:
     """Relatives of DataParallel, batch norms that talk to each other, processes that share a model."""
     for file in models.program.files:
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(file.scan.calls):
             name = file.names.qualified(call.func) or ""
             last = last_name(call.func)
             relative = last.startswith("DataParallel") and name not in DATA_PARALLEL
@@ -223,7 +223,7 @@ def _on_host(models: Models) -> Iterator[Refusal]:
         for call in by_place(file.scan.calls):
             if not isinstance(models.program.callee(file, call), ast.ClassDef):
                 continue
-            for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for argument in arguments_of(call):
                 held = values_of(models.program, file, argument) if isinstance(argument, ast.Name) else []
                 if held and all(is_cpu_device(at.names, value) for at, value in held):
                     why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
@@ -242,7 +242,7 @@ def _targets(models: Models, why: str) -> Iterator[Refusal]:
 
 def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
     for file in models.program.files:
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(file.scan.calls):
             if file.names.qualified(call.func) in DATA_PARALLEL:
                 yield Refusal(
                     file,
