@@ -797,6 +797,45 @@ def test_a_sum_over_the_share_of_a_card_is_divided_by_the_length_of_the_share() 
     assert "        print(total / len(loader.sampler))\n" in found
 
 
+@pytest.mark.parametrize("counted", ["loader.dataset", "rows"])
+def test_so_is_one_of_a_flat_script(counted: str) -> None:
+    loop = """
+        for epoch in range(3):
+            total = 0
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                total += loss.item()
+            print(total / len({0}))
+    """
+    loader = "rows = net.rows()\nloader = DataLoader(rows, batch_size=8, shuffle=True)"
+    found = output(script(loader=loader, loop=loop.format(counted)))
+    assert "        print(total / len(loader.sampler))\n" in found
+
+
+@pytest.mark.parametrize(
+    ("loader", "shown"),
+    [
+        ("loader = DataLoader(dataset, batch_size=8, shuffle=True)", "score / len(dataset)"),  # of a loop of its own
+        ("loader = DataLoader(dataset, batch_size=8, shuffle=True)", "total / len(net.other)"),
+        ("loader = DataLoader(dataset, batch_size=8, sampler=net.sampler)", "total / len(loader.dataset)"),
+    ],
+)
+def test_a_sum_over_other_data_is_not(loader: str, shown: str) -> None:
+    loop = """
+        for epoch in range(3):
+            total, score = 0, 0
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                total += loss.item()
+            for x in dataset:
+                score += net.judge(x)
+            print({0})
+    """
+    assert f"    print({shown})\n" in output(script(loader=loader, loop=loop.format(shown)))
+
+
 def test_a_loss_that_is_read_below_its_loop() -> None:
     found = output(script(loop=loop("optimizer.step()") + "\n    print(epoch, loss.item())"))
     assert (
