@@ -471,6 +471,18 @@ def test_what_is_loaded_before_training_is_waited_for_by_nobody() -> None:
     assert "barrier" not in found
 
 
+def test_what_is_loaded_instead_of_training_is_waited_for_by_nobody() -> None:
+    source = SHARED_FILE.replace("def main():", "def train():").replace(
+        "        main()", "        train() if net.trains else evaluate(net())"
+    )
+    assert "barrier" not in output(source.format("", ""))
+    source = source.replace(
+        "train() if net.trains else evaluate(net())",
+        "if net.trains:\n            train()\n        else:\n            evaluate(net())",
+    )
+    assert "barrier" not in output(source.format("", ""))
+
+
 def test_a_file_is_asked_for_by_all_ranks_before_one_writes_it() -> None:
     ask = """if os.path.exists("start.pt"):
             model.load_state_dict(torch.load("start.pt"))

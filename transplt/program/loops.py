@@ -1,4 +1,4 @@
-"""Loops: those around a piece of code, what one goes over, and whether what stands in it runs more than once."""
+"""Where code stands: the loops around it, what they go over, whether it runs again, or instead of other code."""
 
 from __future__ import annotations
 
@@ -78,3 +78,15 @@ def lifted(node: ast.AST, block: list[ast.stmt]) -> int | None:
             return places[id(node)]
         node = parent(node)
     return None
+
+
+def excludes(node: ast.AST, other: ast.AST) -> bool:
+    """True when two pieces of code stand in branches of one `if` of which only one runs."""
+    around = {id(above) for above in chain(other)}
+    at = node
+    while not isinstance(at, ast.Module):
+        above = parent(at)
+        if isinstance(above, ast.If) and id(above) in around:
+            return (at in above.orelse) != any(id(item) in around or item is other for item in above.orelse)
+        at = above
+    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from transplt.program.loops import loops_around
+from transplt.program.loops import excludes, loops_around
 from transplt.program.program import File, Program, enclosing_function
 from transplt.syntax.asks import arguments_of, begins, by_place, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
@@ -48,7 +48,8 @@ def _behind_training(bench: Bench, file: File, node: ast.AST, saved: bool, seen:
         if here and (ends(loop) <= begins(node) or (saved and loop in loops_around(node))):
             return True
     for call in file.scan.calls:
-        if enclosing_function(call) is function and ends(call) <= begins(node):
+        before = enclosing_function(call) is function and ends(statement(call)) <= begins(node)
+        if before and not excludes(node, statement(call)):
             made = isinstance(bench.program.callee(file, call), ast.ClassDef)
             if not made and bench.training.trains(file, call):
                 return True
