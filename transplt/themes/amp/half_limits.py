@@ -12,10 +12,10 @@ from transplt.program.cards import on_card
 from transplt.program.files import own_file
 from transplt.program.program import enclosing_function, programs_around
 from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
-from transplt.themes.amp.float_only import unsafe_under_autocast
 from transplt.themes.amp.reading import makes_models, networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit, units_of
+from transplt.themes.amp.sigmoids import unsafe_under_autocast
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.themes.tunings.values import scripted
 from transplt.trees.expressions import between, method_called

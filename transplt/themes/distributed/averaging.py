@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 
+from transplt.edits.definitions import define
 from transplt.program.optimizers import Step, find_optimizers
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.asks import block_of, by_place, ends, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
 from transplt.themes.distributed.wrapping import remark_rates
@@ -96,25 +97,9 @@ def define_average(bench: Bench) -> None:
         f"def {bench.average}(optimizer):",
         '    """Give each rank the mean of the gradients of all ranks."""',
         *(f"    {line}" for line in bench.together(body)),
-        "",
-        "",
     ]
-    place = _top(bench)
-    above = [bench.file.source.line_text(line) for line in (place.lineno - 1, place.lineno - 2) if line > 0]
-    lead = [""] * (2 - sum(1 for line in above if not line.strip())) if len(above) == 2 else []
     why = f"{_MESSAGE}, since no wrapper serves: {bench.verdict.averaging}"
-    bench.before(place, [*lead, *lines], CODE, why, above_comments=True)
-
-
-def _top(bench: Bench) -> ast.stmt:
-    """The first statement of a file that is neither an import nor a setting of one."""
-    body = bench.file.scan.tree.body
-    for node in body:
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return node
-        if any(isinstance(inner, ast.Call) for inner in ast.walk(node)) and not isinstance(node, ast.Try):
-            return node
-    return body[-1]
+    define(bench, lines, CODE, why)
 
 
 def _before_step(bench: Bench, name: str, step: Step, done: set[tuple[int, str]]) -> None:
