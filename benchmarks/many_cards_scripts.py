@@ -10,7 +10,8 @@ class Script:
     """A script of a public repository. `project`: the folder that is migrated, from that of all clones.
 
     `settings` replace texts of the script so that it is small; `stubs` names modules that do nothing; `prepare` is a
-    program that writes data, run beside the script; `same`: one process with the same global batch trains alike.
+    program that writes data, run beside the script; `same`: one process with the same global batch trains alike;
+    `even`: so it does where batch norms and draws do not hang on a share of a batch (see `tests.ranks.run_ranks`).
     """
 
     kind: str
@@ -21,6 +22,7 @@ class Script:
     reason: str = ""
     note: str = ""
     same: bool = False
+    even: bool = False
     runs: bool = True
     stubs: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
@@ -33,7 +35,7 @@ class Script:
 
 def _gan(name: str, *arguments: str, **more: object) -> Script:
     given = ("--n_epochs", "1", "--batch_size", "8", *arguments)
-    return Script("GAN", f"PyTorch-GAN/implementations/{name}", f"{name}.py", given, note=NOISE, **more)  # type: ignore[arg-type]
+    return Script("GAN", f"PyTorch-GAN/implementations/{name}", f"{name}.py", given, note=NOISE, even=True, **more)  # type: ignore[arg-type]
 
 
 def _tutorial(kind: str, name: str, *settings: tuple[str, str], **more: object) -> Script:
@@ -130,6 +132,7 @@ SCRIPTS = (
         "main.py",
         ("--epochs", "1", "--batch-size", "{batch}", "--accel", "--log-interval", "2"),
         note="BatchNorm of a card",
+        even=True,
     ),
     Script(
         "classification",
@@ -162,8 +165,11 @@ SCRIPTS = (
         "02-intermediate/convolutional_neural_network",
         ("num_epochs = 5", "num_epochs = 2"),
         ("batch_size = 100", "batch_size = 8"),
+        even=True,
     ),
-    _tutorial("classification", "02-intermediate/deep_residual_network", ("num_epochs = 80", "num_epochs = 2")),
+    _tutorial(
+        "classification", "02-intermediate/deep_residual_network", ("num_epochs = 80", "num_epochs = 2"), even=True
+    ),
     _tutorial(
         "time series",
         "02-intermediate/recurrent_neural_network",
@@ -191,6 +197,7 @@ SCRIPTS = (
         ("num_epochs = 200", "num_epochs = 1"),
         ("batch_size = 100", "batch_size = 8"),
         note=NOISE,
+        even=True,
     ),
     Script(
         "GAN",
@@ -212,17 +219,20 @@ SCRIPTS = (
             "--accel",
         ),
         note=NOISE,
+        even=True,
     ),
-    Script("autoencoder", "examples/vae", "main.py", ("--epochs", "1", "--batch-size", "8"), note=NOISE),
+    Script("autoencoder", "examples/vae", "main.py", ("--epochs", "1", "--batch-size", "8"), note=NOISE, even=True),
     _tutorial(
         "autoencoder",
         "03-advanced/variational_autoencoder",
         ("num_epochs = 15", "num_epochs = 1"),
         ("batch_size = 128", "batch_size = 8"),
         note=NOISE,
+        even=True,
     ),
     Script(
-        "autoencoder", "PyTorch-GAN/implementations/aae", "aae.py", ("--n_epochs", "1", "--batch_size", "8"), note=NOISE
+        "autoencoder", "PyTorch-GAN/implementations/aae", "aae.py", ("--n_epochs", "1", "--batch_size", "8"),
+        note=NOISE, even=True,
     ),
     Script(
         "language model",
@@ -330,6 +340,7 @@ SCRIPTS = (
             *("--checkpoint-model-dir", "models", "--checkpoint-interval", "2", "--accel"),
         ),
         note="Adam on the gradients of biases in front of a norm: noise alone",
+        even=True,
         prepare=PICTURES,
     ),
     Script("view synthesis", "nerf-pytorch", "run_nerf.py", runs=False),

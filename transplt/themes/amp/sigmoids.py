@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from transplt.edits.definitions import define
 from transplt.edits.writer import Writer
 from transplt.program.loops import lifted
-from transplt.program.program import File, Function, Program, class_name
+from transplt.program.program import File, Function, Program
+from transplt.program.values import values_of
 from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import FUNCTIONS, statement
 from transplt.themes.amp.float_only import float_only_calls
@@ -117,24 +118,22 @@ class _Trace:
 
     def runs(self, file: File, func: ast.expr, index: int | None) -> bool:
         """What a network gives: its class has a `forward` that ends in a sigmoid, or its last layer is one."""
-        cls = self.program.class_of(file, func) or self._class_of_attribute(file, func)
-        if cls and not (isinstance(func, ast.Name) and func.id == "self"):
+        made = values_of(self.program, file, func)
+        own = isinstance(func, ast.Name) and func.id == "self"
+        return bool(made) and not own and all(self.network(at, each, index) for at, each in made)
+
+    def network(self, file: File, node: ast.expr, index: int | None) -> bool:
+        if not isinstance(node, ast.Call) or (id(node), index) in self.seen:
+            return (id(node), index) in self.seen
+        self.seen.add((id(node), index))
+        cls = self.program.class_of(file, node)
+        if cls:
             forward = self.program.method(cls, "forward")
             return forward is not None and self.returned(forward, index)
-        slot = self.program.slot(file, func)
-        values = self.program.values.get(slot, []) if slot is not None else []
-        return (
-            bool(values) and index is None
-            and all(value.index is None and self.layer(value.file, value.node) for value in values)
-        )  # fmt: skip
-
-    def _class_of_attribute(self, file: File, func: ast.expr) -> str:
-        slot = self.program.slot(file, func) if isinstance(func, ast.Attribute) else None
-        for value in self.program.values.get(slot, ()) if slot is not None else ():
-            made = self.program.callee(value.file, value.node) if isinstance(value.node, ast.Call) else None
-            if isinstance(made, ast.ClassDef):
-                return class_name(self.program.owner[made], made)
-        return ""
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in _SAME and isinstance(func.value, (ast.Name, ast.Attribute)):
+            return self.runs(file, func.value, index)
+        return index is None and self.layer(file, node)
 
     def layer(self, file: File, node: ast.expr) -> bool:
         """True for `nn.Sigmoid()`, and for a Sequential that ends in it."""
