@@ -166,21 +166,10 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
     if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
         yield work.keep(node, _REASONS["key"])
         return
-    if matched is None or not matched[0].renames:
-        if matched is not None and not matched[0].renames:
-            yield from work.note_rule(node, matched[0], value, "named in a string")
-        else:
-            yield work.note(
-                node,
-                "NPU204",
-                f"{value!r} names something of CUDA in a string",
-                help="name what stands in its place on the NPU",
-                effort=Effort.LOW,
-            )
+    if matched is not None and not matched[0].renames:
+        yield from work.note_rule(node, matched[0], value, "named in a string")
         return
-    rule, prefix = matched
-    new = rule.new + value[len(prefix) :]
-    if rule.listed and prefix != value:
+    if matched is None or (matched[0].listed and matched[1] != value):
         yield work.note(
             node,
             "NPU204",
@@ -189,6 +178,8 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
             effort=Effort.LOW,
         )
         return
+    rule, prefix = matched
+    new = rule.new + value[len(prefix) :]
     if not work.take(node):
         return
     old_text = value

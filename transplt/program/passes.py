@@ -312,7 +312,7 @@ class _Walker:
 
     def backward(self, file: File, call: ast.Call, reach: Origins) -> None:
         self.found.backwards.add(id(call))
-        for mark in [each for each in reach if each in self.marks] if reach else list(self.marks):
+        for mark in [each for each in self.marks if not reach or each in reach]:
             owner, at, node = self.marks.pop(mark)
             self.found.around.setdefault(owner, (at, node))
         reach = frozenset(each for each in reach if each[0] != "around")

@@ -171,6 +171,12 @@ def place_in_block(node: ast.stmt) -> tuple[list[ast.stmt], int]:
     return [node], 0
 
 
+def following(node: ast.stmt) -> list[ast.stmt]:
+    """The statements after one, in its own block."""
+    block, index = place_in_block(node)
+    return block[index + 1 :]
+
+
 def is_property(node: ast.AST) -> bool:
     """True for a function that a decorator makes an attribute to read."""
     if not isinstance(node, FUNCTIONS):

@@ -29,6 +29,10 @@ from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
+_BY_HAND = (
+    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
+    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
+)
 _HOGS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "torch.multiprocessing.Pool"})
 
 
@@ -185,12 +189,7 @@ def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
     for file, _ in models.training.backwards:
         for node in file.scan.attributes.get("grad", ()):
             if isinstance(statement(node), (ast.AugAssign, ast.Expr, ast.Assign)):
-                yield Refusal(
-                    file,
-                    node,
-                    "the parameters are changed by hand here, without an optimizer whose gradients could be averaged",
-                    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
-                )
+                yield Refusal(file, node, *_BY_HAND)
                 return
 
 
@@ -208,12 +207,7 @@ def _beside_optimizers(models: Models) -> Iterator[Refusal]:
             owner = changed.value if isinstance(changed, ast.Attribute) and changed.attr == "data" else changed
             same = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name) and owner.id == node.value.id
             if same and models.training.in_region(file, node):
-                yield Refusal(
-                    file,
-                    stored,
-                    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
-                    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
-                )
+                yield Refusal(file, stored, *_BY_HAND)
                 return
 
 
