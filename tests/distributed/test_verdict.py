@@ -216,6 +216,43 @@ def test_conditions_that_all_ranks_decide_alike(body: str) -> None:
     assert "init_process_group" in output(script(loop=loop(body)))
 
 
+@pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differs between ranks"), ("net.made()", "")])
+def test_an_environment_that_the_program_calls_so(made: str, why: str) -> None:
+    name = "env" if why else "stream"
+    body = f"model(x).backward()\noptimizer.step()\n_, done = {name}.step(3)\nif done:\n    break"
+    source = script(head=f"{name} = {made}", loop=loop(body))
+    assert (why in refused(source)) if why else "init_process_group" in output(source)
+
+
+def test_a_model_that_is_none_at_first_is_made_where_it_is_handed_over_from() -> None:
+    source = """
+        import torch
+        from torch.utils.data import DataLoader
+
+        from project import dataset, net
+
+
+        class Trainer:
+            model = None
+
+            def __init__(self, model):
+                self.model = None
+                self.model = model
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def fit(self):
+                for x in DataLoader(dataset, shuffle=True):
+                    self.model(x).backward()
+                    self.optimizer.step()
+
+
+        if __name__ == "__main__":
+            built = net().cuda()
+            Trainer(built).fit()
+    """
+    assert "    built = DistributedDataParallel(built" in output(source)
+
+
 RETRY = """
     import torch
     from torch.utils.data import DataLoader
