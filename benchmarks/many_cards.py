@@ -31,7 +31,7 @@ from transplt.run.options import Options, make_plan  # noqa: E402
 
 STUBS = HERE / "stubs"
 NAMED = "was not made distributed: "
-SECONDS = 60
+SECONDS = 180
 
 
 @dataclass
