@@ -33,7 +33,7 @@ from transplt.run.options import Options, make_plan  # noqa: E402
 STUBS = HERE / "stubs"
 READY = HERE.parent / "transplt" / "emulator" / "site" / "npu_emulator" / "ready_stubs" / "packages"
 NAMED = "was not made distributed: "
-SECONDS = 60
+SECONDS = 180
 
 
 @dataclass
@@ -94,7 +94,7 @@ def migrate(script: Script, corpus: Path, place: Path) -> tuple[Path, Outcome]:
 def run(script: Script, folder: Path, outcome: Outcome) -> None:
     """Run what was written with two processes and with one."""
     ranks = {}
-    for world, plain in ((2, True), (1, True)) if script.same else ((2, False),):
+    for world, plain in ((2, False), (2, True), (1, True)) if script.same or script.even else ((2, False),):
         place = folder.with_name(f"run{world}{plain}") / "a" / "b"
         shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
         here = (place / script.main).parent
@@ -105,7 +105,7 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
             shutil.copy(STUBS / "anything.py", here / f"{name}.py")
         if script.prepare:
             subprocess.run([sys.executable, "-c", script.prepare], cwd=here, check=True)
-        times = 2 if (world, plain) == (1, True) else 1
+        times = 2 if (world, plain) == (1, True) and not outcome.whole else 1
         arguments = [each.replace("{batch}", str(4 * times)) for each in script.arguments]
         told = any("{batch}" in each for each in script.arguments)
         ranks[world, plain] = run_ranks(
@@ -114,6 +114,7 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
             arguments,
             world=world,
             plain=plain,
+            even=plain and script.even,
             batch_times=1 if told else times,
             timeout=SECONDS,
         )
@@ -121,16 +122,16 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
             outcome.faults += found
             outcome.equal = "no"
             return
-    two = ranks[2, script.same]
+    two = ranks[2, False]
     outcome.equal = "yes" if two.stepped else "no step"
     if not two.stepped:
         outcome.faults.append("no optimizer took a step")
     several = two.written_by_several()
     if several and not outcome.fetched:
         outcome.faults.append(f"written by both ranks: {', '.join(several[:5])}")
-    if script.same:
+    if script.same or script.even:
         found = differences(ranks[1, True], ranks[2, True])
-        outcome.as_one = "no" if found else "yes"
+        outcome.as_one = "no" if found else "yes, evenly" if script.even else "yes"
         outcome.faults += found
 
 

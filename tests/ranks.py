@@ -153,14 +153,16 @@ def run_ranks(
     *,
     world: int = 1,
     plain: bool = False,
+    even: bool = False,
     batch_times: int = 1,
     timeout: float = 120,
     grouped: bool = True,
 ) -> Ranks:
     """Run `script` of `folder` with `world` processes, in that folder.
 
-    `plain` takes away dropout and shuffling, `batch_times` multiplies the batch size of loaders. `grouped=False` starts
-    one process without the variables of torchrun, for a script that starts the others itself.
+    `plain` takes away dropout and shuffling, `even` also what batch norms and draws do by their share of a batch;
+    `batch_times` multiplies the batch size of loaders. `grouped=False` starts one process without the variables of
+    torchrun, for a script that starts the others itself.
     """
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as records:
@@ -169,7 +171,7 @@ def run_ranks(
         for rank in range(world):
             place = Path(records) / str(rank)
             place.mkdir()
-            environment = _environment(place, plain, batch_times, timeout)
+            environment = _environment(place, plain, even, batch_times, timeout)
             if grouped:
                 environment |= {
                     "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world),
@@ -222,13 +224,13 @@ _EMULATOR = [sys.executable, "-m", "transplt.emulator", "--cpu-fallback", "ignor
 _SERVERS: dict[int, subprocess.Popen[bytes]] = {}
 
 
-def _environment(place: Path, plain: bool, batch_times: int, timeout: float) -> dict[str, str]:
+def _environment(place: Path, plain: bool, even: bool, batch_times: int, timeout: float) -> dict[str, str]:
     environment = {
         "RANKS_RECORDS": str(place),
         "RANKS_SECONDS": str(timeout),
         "RANKS_BATCH_TIMES": str(batch_times),
     }
-    return environment | ({"RANKS_PLAIN": "1"} if plain else {})
+    return environment | ({"RANKS_PLAIN": "1"} if plain else {}) | ({"RANKS_EVEN": "1"} if even else {})
 
 
 def _clean() -> dict[str, str]:

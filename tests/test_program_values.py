@@ -27,10 +27,6 @@ def the(program: Program, name: str) -> ast.expr:
     return call.args[0]
 
 
-def named(node: ast.expr) -> ast.expr | None:
-    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -42,7 +38,9 @@ def named(node: ast.expr) -> ast.expr | None:
         ("a = make()\nb = a\nb = make()\nlook(b)\n", ["a", "b"]),
         ("a = make()\na = a\nlook(a)\n", ["a"]),
         ("def run(x):\n    look(x)\n\n\na = make()\nrun(a)\n", ["a"]),
+        ("def run(x):\n    look(x)\n\n\na = make()\nrun(a)\nrun(a)\n", ["a"]),
         ("def run(x):\n    look(x)\n", ["x"]),
+        ("a = b\nb = a\nlook(b)\n", []),
         ("class T:\n  def __init__(self, a):\n    self.a = a\n    look(self.a)\n\n\nn = make()\nT(n)\n", ["n"]),
         ("from other import a\nlook(a)\n", ["a"]),
         ("look(make())\n", []),
@@ -50,7 +48,7 @@ def named(node: ast.expr) -> ast.expr | None:
 )
 def test_where_something_was_made(source: str, expected: list[str]) -> None:
     program = program_of(source, other="a = make()\n")
-    found = origins(program, program.files[0], the(program, "look"), named, set())
+    found = origins(program, program.slot(program.files[0], the(program, "look")))
     assert sorted(slot[2] for slot in found) == expected
 
 

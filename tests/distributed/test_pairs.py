@@ -425,6 +425,80 @@ def test_a_model_that_is_loaded_anew_stays_wrapped() -> None:
     ) in found
 
 
+SHARED_FILE = """
+    import os
+
+    import torch
+    from torch.utils.data import DataLoader
+
+    from project import dataset, net
+
+
+    def evaluate(model):
+        model.load_state_dict(torch.load("best.pt"))
+        return model.score()
+
+
+    def main():
+        model = net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        {0}
+        for epoch in range(3):
+            for x in DataLoader(dataset, batch_size=8, shuffle=True):
+                model(x).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), "best.pt")
+        {1}
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_what_a_function_behind_the_training_loads_is_there() -> None:
+    found = output(SHARED_FILE.format("", "print(evaluate(model))"))
+    assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
+
+
+def test_what_an_epoch_loads_that_it_has_saved() -> None:
+    found = output(SHARED_FILE.format("", "    evaluate(model)"))
+    assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
+
+
+def test_what_is_loaded_before_training_is_waited_for_by_nobody() -> None:
+    found = output(SHARED_FILE.format('if os.path.exists("best.pt"):\n            evaluate(model)', ""))
+    assert "barrier" not in found
+
+
+def test_what_is_loaded_instead_of_training_is_waited_for_by_nobody() -> None:
+    source = SHARED_FILE.replace("def main():", "def train():").replace(
+        "        main()", "        train() if net.trains else evaluate(net())"
+    )
+    assert "barrier" not in output(source.format("", ""))
+    source = source.replace(
+        "train() if net.trains else evaluate(net())",
+        "if net.trains:\n            train()\n        else:\n            evaluate(net())",
+    )
+    assert "barrier" not in output(source.format("", ""))
+
+
+def test_a_file_is_asked_for_by_all_ranks_before_one_writes_it() -> None:
+    ask = """if os.path.exists("start.pt"):
+            model.load_state_dict(torch.load("start.pt"))
+        else:
+            torch.save(optimizer.state_dict(), "start.pt")"""
+    assert (
+        "    else:\n        dist.barrier()  # all ranks have asked\n        if dist.get_rank() == 0:\n"
+        '            torch.save(optimizer.state_dict(), "start.pt")\n'
+    ) in output(SHARED_FILE.format(ask, ""))
+
+
+def test_a_file_that_is_only_taken_away_needs_no_waiting() -> None:
+    taken = 'if os.path.exists("old.pt"):\n            os.remove("old.pt")'
+    assert "barrier" not in output(SHARED_FILE.format(taken, ""))
+
+
 def test_a_model_that_another_function_makes_anew_gets_no_argument_of_torch_load() -> None:
     found = output(script(tail='model = net.restore("best.pt")\nmodel.eval()'))
     assert '\nmodel.module = net.restore("best.pt")\nmodel.eval()\n' in found
@@ -733,6 +807,45 @@ def test_a_sum_over_the_share_of_a_card_is_divided_by_the_length_of_the_share() 
     """
     found = output(script(loop=train))
     assert "        print(total / len(loader.sampler))\n" in found
+
+
+@pytest.mark.parametrize("counted", ["loader.dataset", "rows"])
+def test_so_is_one_of_a_flat_script(counted: str) -> None:
+    loop = """
+        for epoch in range(3):
+            total = 0
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                total += loss.item()
+            print(total / len({0}))
+    """
+    loader = "rows = net.rows()\nloader = DataLoader(rows, batch_size=8, shuffle=True)"
+    found = output(script(loader=loader, loop=loop.format(counted)))
+    assert "        print(total / len(loader.sampler))\n" in found
+
+
+@pytest.mark.parametrize(
+    ("loader", "shown"),
+    [
+        ("loader = DataLoader(dataset, batch_size=8, shuffle=True)", "score / len(dataset)"),  # of a loop of its own
+        ("loader = DataLoader(dataset, batch_size=8, shuffle=True)", "total / len(net.other)"),
+        ("loader = DataLoader(dataset, batch_size=8, sampler=net.sampler)", "total / len(loader.dataset)"),
+    ],
+)
+def test_a_sum_over_other_data_is_not(loader: str, shown: str) -> None:
+    loop = """
+        for epoch in range(3):
+            total, score = 0, 0
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                total += loss.item()
+            for x in dataset:
+                score += net.judge(x)
+            print({0})
+    """
+    assert f"    print({shown})\n" in output(script(loader=loader, loop=loop.format(shown)))
 
 
 def test_a_loss_that_is_read_below_its_loop() -> None:

@@ -190,6 +190,8 @@ def test_a_program_on_no_card() -> None:
         "loss = model(x)\nwhile loss > 1:\n    loss.backward()\n    optimizer.step()\n    loss = model(x)",
         "try:\n    model(x).backward()\n    optimizer.step()\nexcept RuntimeError:\n    continue",
         "model(x).backward()\noptimizer.step()\nif (x > 0).all():\n    break",
+        "try:\n    y = model(x)\nexcept RuntimeError:\n    continue\ny.backward()\noptimizer.step()",
+        "try:\n    y = model(x)\nexcept RuntimeError:\n    y = model(x[:1])\n    y.backward()\noptimizer.step()",
     ],
 )
 def test_steps_that_not_every_rank_makes(body: str) -> None:
@@ -205,10 +207,92 @@ def test_steps_that_not_every_rank_makes(body: str) -> None:
         "model(x).backward()\noptimizer.step()\nif (x > 0).all():\n    print(x)",
         "model(x).backward()\nif len(x) > 1:\n    optimizer.step()",
         "try:\n    model(x).backward()\n    optimizer.step()\nexcept KeyboardInterrupt:\n    break",
+        "try:\n    model(x).backward()\nexcept RuntimeError:\n    print(x)\n    raise\noptimizer.step()",
+        "model(x).backward()\noptimizer.step()\ntry:\n    net.show(x)\nexcept RuntimeError:\n    print(x)",
+        "try:\n    y = next(net.more)\nexcept StopIteration:\n    break\nmodel(y).backward()\noptimizer.step()",
     ],
 )
 def test_conditions_that_all_ranks_decide_alike(body: str) -> None:
     assert "init_process_group" in output(script(loop=loop(body)))
+
+
+@pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differs between ranks"), ("net.made()", "")])
+def test_an_environment_that_the_program_calls_so(made: str, why: str) -> None:
+    name = "env" if why else "stream"
+    body = f"model(x).backward()\noptimizer.step()\n_, done = {name}.step(3)\nif done:\n    break"
+    source = script(head=f"{name} = {made}", loop=loop(body))
+    assert (why in refused(source)) if why else "init_process_group" in output(source)
+
+
+def test_a_model_that_is_none_at_first_is_made_where_it_is_handed_over_from() -> None:
+    source = """
+        import torch
+        from torch.utils.data import DataLoader
+
+        from project import dataset, net
+
+
+        class Trainer:
+            model = None
+
+            def __init__(self, model):
+                self.model = None
+                self.model = model
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+            def fit(self):
+                for x in DataLoader(dataset, shuffle=True):
+                    self.model(x).backward()
+                    self.optimizer.step()
+
+
+        if __name__ == "__main__":
+            built = net().cuda()
+            Trainer(built).fit()
+    """
+    assert "    built = DistributedDataParallel(built" in output(source)
+
+
+RETRY = """
+    import torch
+    from torch.utils.data import DataLoader
+
+    from project import dataset, net
+
+
+    def train(model, optimizer):
+        for x in DataLoader(dataset, shuffle=True):
+            model(x.cuda()).backward()
+            optimizer.step()
+
+
+    def main():
+        model = net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        try:
+            train(model, optimizer)
+        except torch.cuda.OutOfMemoryError:
+            {0}
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.parametrize("handler", ["train(model, optimizer)", "torch.cuda.empty_cache(); train(model, optimizer)"])
+def test_a_retry_behind_an_exception_of_one_rank(handler: str) -> None:
+    assert "differs between ranks" in refused(RETRY.format(handler))
+
+
+@pytest.mark.parametrize("handler", ["raise", "sys.exit(1)", "print(model)"])
+def test_a_handler_that_ends_the_program(handler: str) -> None:
+    assert "init_process_group" in output(RETRY.format(handler))
+
+
+def test_a_handler_behind_which_the_caller_goes_on() -> None:
+    again = RETRY.format("print(model)").replace("        main()", "        for fold in range(3):\n            main()")
+    assert "differs between ranks" in refused(again)
 
 
 def test_a_validation_score_decides_alike_on_all_ranks() -> None:

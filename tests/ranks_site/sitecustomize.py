@@ -10,6 +10,9 @@ Every process that imports torch appends JSON lines to a file of its own in $RAN
 
 It knows nothing of the emulated device; torch's hook on optimizer steps is all it needs. $RANKS_PLAIN takes away what
 keeps one process and several from being comparable: dropout, shuffling, and, by $RANKS_BATCH_TIMES, the batch size.
+$RANKS_EVEN takes away more: batch norms use their running figures, what is drawn while an optimizer is there is the
+same for each sample, and optimizers with an `eps` get one of 1e-3, so that a gradient which is nothing but rounding (of
+a bias in front of a norm) moves no parameter, and one of the wrong size moves it otherwise.
 After $RANKS_SECONDS a process writes where it is to `<pid>.stack` and ends.
 """
 
@@ -92,6 +95,8 @@ def _begin(torch):
     _watch_files(torch, record)
     if os.environ.get("RANKS_PLAIN"):
         _make_plain(torch)
+    if os.environ.get("RANKS_EVEN"):
+        _make_even(torch, record)
     # Another one on each rank, as where nobody seeds.
     torch.manual_seed(int(os.environ.get("RANK", "0")))
     atexit.register(_end, torch, record)
@@ -194,6 +199,93 @@ def _make_plain(torch):
         loaded(self, dataset, batch_size * times if alone else batch_size, *args, **kwargs)
 
     loader.__init__ = larger
+
+
+def _make_even(torch, record):
+    normed, made = torch.nn.functional.batch_norm, torch.optim.Optimizer.__init__
+
+    def batch_norm(input, mean, variance, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+        return normed(input, mean, variance, weight, bias, training and mean is None, momentum, eps)
+
+    def __init__(self, params, defaults):
+        made(self, params, {**defaults, "eps": max(defaults["eps"], 1e-3)} if "eps" in defaults else defaults)
+
+    torch.nn.functional.batch_norm = batch_norm
+    torch.optim.Optimizer.__init__ = __init__
+    drawn = [0]
+
+    def seed():
+        drawn[0] += 1
+        return drawn[0]
+
+    normal, uniform, whole = torch.randn, torch.rand, torch.randint
+
+    def alike(original, draw):
+        def even(*args, **kwargs):
+            result = original(*args, **kwargs)
+            if record.made and not isinstance(result, torch.nn.Parameter):
+                generator = torch.Generator().manual_seed(seed())
+                with torch.no_grad():
+                    result.copy_(draw(tuple(result.shape[1:]), generator, *args, **kwargs).expand(result.shape))
+            return result
+
+        return even
+
+    def of_normal(shape, generator, *args, **kwargs):
+        return normal(shape, generator=generator)
+
+    def of_uniform(shape, generator, *args, **kwargs):
+        return uniform(shape, generator=generator)
+
+    def of_whole(shape, generator, *args, **kwargs):
+        low, high = (0, args[0]) if isinstance(args[1], (tuple, list, torch.Size)) else args[:2]
+        return whole(low, high, shape, generator=generator)
+
+    def given(draw, first, second, of):
+        def scaled(shape, generator, tensor, *args, **kwargs):
+            one = kwargs.get(of[0], args[0] if args else first)
+            other = kwargs.get(of[1], args[1] if len(args) > 1 else second)
+            spread = other - one if draw is of_uniform else other
+            return draw(shape, generator) * spread + one
+
+        return scaled
+
+    for name, draw in (("randn", of_normal), ("rand", of_uniform)):
+        setattr(torch, name, alike(getattr(torch, name), draw))
+        setattr(torch, f"{name}_like", alike(getattr(torch, f"{name}_like"), draw))
+    torch.randint = alike(whole, of_whole)
+    for name, change in (
+        ("normal_", given(of_normal, 0.0, 1.0, ("mean", "std"))),
+        ("uniform_", given(of_uniform, 0.0, 1.0, ("from", "to"))),
+    ):
+        setattr(torch.Tensor, name, alike(getattr(torch.Tensor, name), change))
+    with contextlib.suppress(ImportError):
+        _make_numpy_even(record, seed)
+
+
+def _make_numpy_even(record, seed):
+    import numpy
+
+    def alike(name):
+        original = getattr(numpy.random, name)
+
+        def even(*args, **kwargs):
+            result = original(*args, **kwargs)
+            if not record.made:
+                return result
+            draws = getattr(numpy.random.RandomState(seed()), name)
+            shape = numpy.shape(result)
+            if name in ("rand", "randn"):
+                return numpy.broadcast_to(draws(*shape[1:]), shape).copy() if shape else draws()
+            if shape:
+                kwargs, args = {**kwargs, "size": shape[1:]}, args[: 0 if name == "random" else 2]
+            row = draws(*args, **kwargs)
+            return numpy.broadcast_to(row, shape).copy() if shape else row
+
+        return even
+
+    for name in ("normal", "uniform", "randint", "rand", "randn", "random"):
+        setattr(numpy.random, name, alike(name))
 
 
 def _end(torch, record):

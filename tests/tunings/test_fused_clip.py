@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.harness import migrate
@@ -139,3 +141,27 @@ def test_an_optimizer_that_may_be_missing_clips_nothing(made: str, there: bool) 
     source = source.replace(line, made.format(*[f"torch.optim.{ADAM}"] * 2))
     text = migrate(source, tune=(("fused-optimizer", ""), ("fused-clip", ""))).data.decode()
     assert ("clip_grad_norm_fused_" in text) is there
+
+
+def test_a_model_that_a_function_gets_twice_is_one() -> None:
+    source = """\
+        import torch
+        from torch import nn
+
+
+        def train(model):
+            optimizer = {0}(model.parameters())
+            for x in batches:
+                optimizer.zero_grad()
+                model(x.cuda()).sum().backward()
+                {1}
+                optimizer.step()
+
+
+        net = nn.Linear(2, 2).cuda()
+        train(net)
+        train(net)
+        """
+    before = source.format("torch.optim.Adam", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)")
+    result = migrate(textwrap.dedent(before), tune=(("fused-optimizer", ""), ("fused-clip", "")))
+    assert b"        optimizer.clip_grad_norm_fused_(1.0)\n" in result.data

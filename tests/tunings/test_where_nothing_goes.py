@@ -28,6 +28,7 @@ def test_a_script_without_a_card() -> None:
     check_untuned(EVERY, LOOP.format("", ""))
     check_untuned(EVERY, LOOP.format("", '.to("cpu")'))
     check_untuned(EVERY, LOOP.format("", ".to(torch.float32)"))
+    check_untuned(EVERY, LOOP.format("# on a cuda card: model.cuda()", ""))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from transplt.analysis.verdicts import also, argument
 from transplt.edits.edit import Note
 from transplt.finding import Effort, Level
 from transplt.rules.tables import read_table
+from transplt.syntax.asks import hides_arguments
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -121,7 +122,7 @@ def _loader(call: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
 
 def _hidden(call: ast.Call) -> bool:
     """True when a call takes arguments that cannot be seen."""
-    return any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
+    return hides_arguments(call)
 
 
 def _is(node: ast.expr | None, value: object) -> bool:

@@ -20,7 +20,7 @@ from transplt.finding import Level
 from transplt.program.shapes import is_window_roll
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import parent
 
 CODE = "NPU701"
@@ -58,16 +58,11 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
             _offer(file, found, use.node, by_api[use.api], use.api)
     if any(package.encode() in file.source.utf8 for package in _PACKAGES):
         for node, full in chains(file.scan, file.names, _PACKAGES):
-            if full in by_api and runs(Use(node, full, _call_of(node))):
+            if full in by_api and runs(Use(node, full, call_of(node))):
                 _offer(file, found, node, by_api[full], full)
     for place, key in _shapes(file):
         _offer(file, found, place, key, "")
     return found
-
-
-def _call_of(node: ast.expr) -> ast.Call | None:
-    above = parent(node)
-    return above if isinstance(above, ast.Call) and above.func is node else None
 
 
 def _offer(file: ScannedFile, found: list[Note], node: ast.expr | ast.stmt | ast.alias, key: str, api: str) -> None:

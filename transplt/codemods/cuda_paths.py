@@ -15,7 +15,7 @@ from transplt.edits.edit import Edit, Extent, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
-from transplt.syntax.asks import index_in, last_name, place_in_block
+from transplt.syntax.asks import following, index_in, last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.values.callees import FOREIGN
@@ -136,7 +136,7 @@ def _branch(node: ast.AST) -> list[ast.AST]:
                 return []
             if positive:
                 return [*found, *above.body]
-            return [*above.orelse, *(_following(above) if _leaves(above.body) else [])]
+            return [*above.orelse, *(following(above) if _leaves(above.body) else [])]
         elif not isinstance(above, (ast.Call, ast.Attribute, ast.Tuple, ast.NamedExpr)):
             return found
         node = above
@@ -145,12 +145,6 @@ def _branch(node: ast.AST) -> list[ast.AST]:
 
 def _leaves(body: list[ast.stmt]) -> bool:
     return isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-
-
-def _following(node: ast.stmt) -> list[ast.stmt]:
-    """The statements after one, in its own block."""
-    block, index = place_in_block(node)
-    return block[index + 1 :]
 
 
 def _by_name(work: Work, bound: _Bound, node: ast.AST) -> str:

@@ -8,6 +8,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.project.marks import DEVICE
+from transplt.syntax.asks import arguments_of
 from transplt.values.callees import FOREIGN
 
 fixer = Fixer(__name__, code="NPU203", rank=560)
@@ -24,7 +25,7 @@ def handed_to_another_library(work: Work, tree: ast.Module) -> Finds:
         root = (work.names.qualified(call.func) or "").partition(".")[0]
         if root not in FOREIGN:
             continue
-        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for value in arguments_of(call):
             if not isinstance(value, (ast.Name, ast.Attribute)):
                 continue
             slot = slots.of(value)

@@ -9,6 +9,7 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.project.marks import BACKEND, DEVICE
+from transplt.syntax.asks import arguments_of
 from transplt.syntax.scan import parent
 from transplt.trees.literals import in_literals
 from transplt.values.reached import places
@@ -44,7 +45,7 @@ def _names_a_choice(work: Work, call: ast.Call) -> bool:
     names = [str(arg.value).lower() for arg in call.args if isinstance(arg, ast.Constant)]
     if any(value in name and not _SWITCH.fullmatch(name) for name in names for value in _VALUES):
         return True
-    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for value in arguments_of(call):
         for node in ast.walk(value):
             if not isinstance(node, ast.Constant) or str(node.value).lower() not in _VALUES:
                 continue

@@ -18,7 +18,7 @@ from transplt.finding import Effort, Level
 from transplt.rules.rule import Kind, Rule, needs_torch_npu
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.asks import call_of
-from transplt.syntax.modules import import_base
+from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding, Scope
 from transplt.text.cuda_words import mentions_cuda
@@ -280,10 +280,8 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
     if importable is None:
         return _Moved(module, name, local, rule, member=True)
     module = importable
-    if alias.asname is not None:
+    if alias.asname is not None or name == local:
         return _Moved(module, name, alias.asname, rule)
-    if name == local:
-        return _Moved(module, name, None, rule)
     binding = _binding_of(scope, local, node)
     if binding is not None and _may_rename(work, scope, local, name, rule.user):
         work.renamed[binding] = name
@@ -295,10 +293,7 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
 
 
 def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | None:
-    for binding in scope.bindings.get(local, ()):
-        if binding.node is node:
-            return binding
-    return None
+    return next((binding for binding in scope.bindings.get(local, ()) if binding.node is node), None)
 
 
 def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> bool:
@@ -312,8 +307,6 @@ def _may_rename(work: Work, scope: Scope, local: str, new: str, user: bool) -> b
     if scope.kind == "module":
         if "__all__" in scope.bindings or work.scan.path.endswith("__init__.py"):
             return False
-        from transplt.syntax.modules import module_name
-
         if f"{module_name(work.scan.path)}.{local}" in work.project.used_names:
             return False
     return not _named_in_string(work, local)

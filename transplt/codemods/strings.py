@@ -12,7 +12,7 @@ from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.project.marks import BACKEND, DEVICE
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import has_key
+from transplt.syntax.asks import by_place, has_key
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
@@ -36,7 +36,7 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
         return
     slots = work.slots
     seen: set[int] = set()
-    for node in sorted(work.scan.strings, key=lambda n: (n.lineno, n.col_offset)):
+    for node in by_place(work.scan.strings):
         above = parent(node)
         outer = above if isinstance(above, ast.JoinedStr) else node
         if id(outer) in work.taken or id(outer) in seen:
@@ -161,21 +161,10 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
     if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
         yield work.keep(node, _REASONS["key"])
         return
-    if matched is None or not matched[0].renames:
-        if matched is not None and not matched[0].renames:
-            yield from work.note_rule(node, matched[0], value, "named in a string")
-        else:
-            yield work.note(
-                node,
-                "NPU204",
-                f"{value!r} names something of CUDA in a string",
-                help="name what stands in its place on the NPU",
-                effort=Effort.LOW,
-            )
+    if matched is not None and not matched[0].renames:
+        yield from work.note_rule(node, matched[0], value, "named in a string")
         return
-    rule, prefix = matched
-    new = rule.new + value[len(prefix) :]
-    if rule.listed and prefix != value:
+    if matched is None or (matched[0].listed and matched[1] != value):
         yield work.note(
             node,
             "NPU204",
@@ -184,6 +173,8 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
             effort=Effort.LOW,
         )
         return
+    rule, prefix = matched
+    new = rule.new + value[len(prefix) :]
     if not work.take(node):
         return
     old_text = value

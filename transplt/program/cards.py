@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
+from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program
+from transplt.program.values import values_of
 from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, chain, parent
 
-#: Words of a program that puts something on a card; DataParallel does so by itself.
-_CARD = re.compile(rb"(?i:cuda|\bnpu\b|accelerator|dataparallel)")
-#: Something moves to a device or takes another type: not `.to(torch.float32)` and `.to("cpu")`.
-_MOVES = re.compile(rb"\.to\((?!\s*(?:torch\.(?:float|half|bfloat|double|u?int|long|short|bool)|[\"']cpu))")
-#: The device of a program is the CPU, at least where nothing else is asked for.
-_CPU = re.compile(rb"""(?:\bdevice\(\s*|device\w*["']?\s*[=:]\s*|\bdefault\s*=\s*|\belse\s+)["']cpu["']""")
 #: Packages of other accelerators, of what compiles and exports for them, and of other runtimes.
 _OTHERS = frozenset(
     "intel_extension_for_pytorch ipex intel_npu_acceleration_library tensorrt torch_tensorrt torch2trt torch_xla"
     " habana_frameworks torch_mlu torch_musa horizon_plugin_pytorch horizon_plugin_profiler horizon_tc_ui hbdk"
     " openvino coremltools rknn rknnlite torch_directml qaic poptorch".split()
 )
-
-
-def puts_on_card(texts: Iterable[bytes]) -> bool:
-    """True when the files of a program put something on a card.
-
-    What moves to a device that the text does not name counts, unless the program has the CPU for one and names no card.
-    """
-    texts = list(texts)
-    if any(_CARD.search(text) for text in texts):
-        return True
-    return any(_MOVES.search(text) for text in texts) and not any(_CPU.search(text) for text in texts)
 
 
 def serves_another(scan: Scan) -> bool:
@@ -77,18 +63,22 @@ _KEEPING = frozenset(
     "memory_reserved reset_peak_memory_stats get_device_name get_device_properties Event".split()
 )
 _PLACES = frozenset({"DataParallel", "DistributedDataParallel", "Accelerator", "accelerator", "set_default_device"})
+#: Variables that name a device.
+_DEVICE = re.compile(r"device|gpu|card|rank|^dev$|_dev$", re.I)
 
 
-def on_card(program: Program) -> bool:
-    """True when a file of the program names a card, moves something to one, or to a device that comes from elsewhere.
+def on_card(program: Program, paths: Collection[str] | None = None) -> bool:
+    """True when a file of the program (one of `paths`) names a card, or moves something to one or to an unknown device.
 
     A comment does not, and neither does a seed for all cards, or a question whether there is one.
     """
-    return any(_names_card(file) or _moves(program, file) for file in program.files)
+    files = [file for file in program.files if paths is None or file.path in paths]
+    return any(_names_card(file) or _moves(program, file) for file in files)
 
 
 def _names_card(file: File) -> bool:
-    for node in file.scan.strings:
+    every = ast.walk(file.scan.tree) if b"npu" in file.source.utf8.lower() else file.scan.strings
+    for node in every:
         text = string_of(node) or ""
         if text.lower().startswith(_CARDS) and not isinstance(parent(node), ast.Expr):
             return True
@@ -97,19 +87,36 @@ def _names_card(file: File) -> bool:
             above = parent(attribute)
             if call_of(attribute) is not None or (isinstance(above, ast.Attribute) and above.attr not in _KEEPING):
                 return True
+    called = [file.names.qualified(call.func) or "" for call in file.scan.calls]
+    if any(taken_over(PROCESSES, name) for name in called if not name.startswith("torch.")):
+        return True  # a Trainer of Lightning or transformers puts its model there
     return any(file.scan.attributes.get(name) or file.scan.names.get(name) for name in _PLACES)
 
 
 def _moves(program: Program, file: File) -> bool:
-    """`model.to(args.device)`: the device is an argument, or of a settings file."""
+    """`model.to(args.device)`: the device is an argument, or of a settings file, that does not say the CPU."""
     for attribute in file.scan.attributes.get("to", ()):
         call = call_of(attribute)
-        given = call.args[0] if call is not None and call.args else None
-        if given is None or "device" not in last_name(given).lower():
+        given = (call.args[0] if call.args else keyword_of(call, "device")) if call is not None else None
+        if isinstance(given, ast.Constant) and type(given.value) is int:
+            return True
+        if given is None or not _DEVICE.search(last_name(given)):
             continue
-        slot = program.slot(file, given)
-        values = program.values.get(slot, ()) if slot is not None else ()
-        strings = [string_of(node) or "" for value in values for node in ast.walk(value.node)]
-        if not any(text.startswith("cpu") for text in strings):
+        values = [(file, given), *values_of(program, file, given)]
+        places = [(at, node) for at, value in values for node in ast.walk(value)]
+        stated = [_stated(program, at, node) for at, node in places if isinstance(node, ast.Attribute)]
+        strings = {string_of(node) for node in (*(node for _, node in places), *itertools.chain(*stated))}
+        if not any(text.startswith("cpu") for text in strings if text):
             return True
     return False
+
+
+def _stated(program: Program, file: File, node: ast.Attribute) -> list[ast.expr | None]:
+    """What a setting is where it is stated: `add_argument("--device", default="cpu")`, `config = {"device": "cpu"}`."""
+    flag = f"--{node.attr}"
+    calls = [call for at in program.files for call in at.scan.calls if last_name(call.func) == "add_argument"]
+    found = [keyword_of(call, "default") for call in calls if any(string_of(each) == flag for each in call.args)]
+    for _, value in values_of(program, file, node.value):
+        if isinstance(value, ast.Dict):
+            found += [item for key, item in zip(value.keys, value.values, strict=True) if string_of(key) == node.attr]
+    return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
-from transplt.program.passes import without_gradients
 from transplt.program.program import Slot
 from transplt.syntax.asks import by_place, last_name, root_name
 from transplt.syntax.scan import chain, parent

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.loops import Loop, loops_around
 from transplt.program.program import File, Function, enclosing_function
-from transplt.program.training import Loop, Training, loops_around
+from transplt.program.training import Training
 from transplt.syntax.asks import begins, by_place, call_of, ends
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 

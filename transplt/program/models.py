@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from transplt.program.program import File, Program, Slot, Value
 from transplt.program.training import Training
-from transplt.program.values import parameter_of
-from transplt.syntax.asks import last_name
+from transplt.program.values import origins
+from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _OPTIMIZERS = ("torch.optim.", "apex.optimizers.", "timm.optim.", "transformers.", "bitsandbytes.optim.", "adabelief")
@@ -40,14 +40,14 @@ def find_models(program: Program, training: Training, targets: tuple[str, ...]) 
     """Models whose parameters an optimizer gets (`targets` restricts them by their spelling)."""
     models = Models(program, training)
     for file in program.files:
-        for node in sorted(file.scan.attributes.get("parameters", ()), key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(file.scan.attributes.get("parameters", ())):
             if not _optimized(program, file, node):
                 continue
             base = base_of(node.value)
             slot = program.slot(file, base) if base is not None else None
             if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
                 continue
-            for origin in origins_of(program, slot):
+            for origin in made_in(program, slot):
                 if not targets or is_named(spelled(origin), targets):
                     models.origins.setdefault(origin)
     for origin in models.origins or _called(models):
@@ -62,15 +62,15 @@ def _called(models: Models) -> list[Slot]:
     program = models.program
     asked: dict[Slot, None] = {}
     for file in program.files:
-        for node in sorted(file.scan.attributes.get("parameters", ()), key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(file.scan.attributes.get("parameters", ())):
             slot = program.slot(file, node.value)
-            for origin in origins_of(program, slot) if slot is not None else ():
+            for origin in made_in(program, slot) if slot is not None else ():
                 asked.setdefault(origin)
     called: set[Slot] = set()
     for file, loop in models.training.regions:
         calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
         slots = [slot for func in calls if (slot := program.slot(file, func)) is not None]
-        called.update(origin for slot in slots for origin in origins_of(program, slot))
+        called.update(origin for slot in slots for origin in made_in(program, slot))
     return [origin for origin in asked if origin in called]
 
 
@@ -109,7 +109,7 @@ def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
     for other in program.files:
         for call in other.scan.calls:
             if is_optimizer(other, call):
-                for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                for argument in arguments_of(call):
                     nodes = [n for n in ast.walk(argument) if isinstance(n, (ast.Name, ast.Attribute))]
                     if any(program.slot(other, n) == slot for n in nodes):
                         return True
@@ -124,31 +124,11 @@ def is_optimizer(file: File, call: ast.Call) -> bool:
     return bool(_NAMED.search(last_name(call.func)))
 
 
-def origins_of(program: Program, slot: Slot) -> list[Slot]:
-    """The variables in which what a variable holds is made, of which it is handed the object."""
-    return _origins(program, slot, set())
-
-
-def _origins(program: Program, slot: Slot, seen: set[Slot]) -> list[Slot]:
-    """The variables in which the model is made, of which `slot` is handed the model."""
-    if slot in seen:
-        return []
-    seen.add(slot)
-    given: list[Slot] = []
-    for value in program.values.get(slot, ()):
-        if value.index is None and isinstance(value.node, (ast.Name, ast.Attribute)):
-            above = program.slot(value.file, value.node)
-            if above is None or above == slot:
-                return [slot]
-            given.append(above)
-        elif slot[0] != "self" and parameter_of(program, slot) is not None:
-            return [slot]  # made where it is handed over: it has no other name
-    if not given:
-        return [slot]
-    # `model = model` in the end of a branch leads nowhere else; a value that is made here makes this the origin
-    if any(not isinstance(value.node, (ast.Name, ast.Attribute)) for value in program.values.get(slot, ())):
-        return [slot]
-    return [origin for item in given for origin in _origins(program, item, seen)]
+def made_in(program: Program, slot: Slot) -> tuple[Slot, ...]:
+    """The variables in which a model is made: the last of them, where one is handed to another that is made anew."""
+    every = origins(program, slot) or (slot,)
+    handed = {above for each in every for above in origins(program, each) if above != each}
+    return tuple(each for each in every if each not in handed)
 
 
 def _spread(models: Models, origin: Slot) -> None:

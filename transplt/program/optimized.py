@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.program.models import Models, base_of, origins_of
+from transplt.program.models import Models, base_of, made_in
 from transplt.program.program import File, Program, Slot, Value
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -88,7 +88,7 @@ def _called(program: Program, file: File, call: ast.Call, given: Given, seen: se
         if slot is None or (isinstance(base, ast.Name) and base.id in ("self", "cls")):
             given.complete = False
         else:
-            origins = origins_of(program, slot)
+            origins = made_in(program, slot)
             below = ast.unparse(call.func.value)[len(ast.unparse(base)) :] if base is not None else ""
             path = tuple(below.removeprefix(".module").strip(".").split(".")) if below.strip(".") else ()
             given.origins.update(origins)

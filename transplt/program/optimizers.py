@@ -86,10 +86,10 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
         return True
     called = {
         name
-        for name in ("zero_grad", "step", "parameters")
+        for name in ("zero_grad", "backward", "step", "parameters")
         if any(text_of(file, other.value) == text for other in file.scan.attributes.get(name, ()))
     }
-    return called == {"zero_grad", "step"}
+    return called > {"step"} and "parameters" not in called  # an engine goes back and steps
 
 
 def optimizer_stepped(program: Program, file: File, call: ast.Call) -> ast.expr | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.gradients import stops_gradients
 from transplt.program.models import Models
 from transplt.program.program import File, Function, Slot, enclosing_function
-from transplt.syntax.asks import call_of, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.asks import arguments_of, call_of, last_name
+from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Methods that models have and that run nothing of them.
 STATE = frozenset(
@@ -22,7 +23,6 @@ STATE = frozenset(
     "register_comm_hook share_memory compile save_pretrained add_module register_buffer __class__ training".split()
 )
 _CUTS = frozenset("detach item numpy tolist argmax data size dim numel shape dtype device requires_grad".split())
-_NO_GRAD = frozenset({"no_grad", "inference_mode"})
 _FILLS = frozenset(
     "zeros ones full empty rand randn zeros_like ones_like randn_like new_zeros new_ones new_full new_empty zero_ "
     "fill_ normal_ uniform_".split()
@@ -112,7 +112,7 @@ class _Walker:
             before = self.grad
             for item in node.items:
                 self.value(file, item.context_expr)
-                self.grad = self.grad and not _stops_gradients(item.context_expr)
+                self.grad = self.grad and not stops_gradients(item.context_expr)
             self.block(file, node.body)
             self.grad = before
         elif isinstance(node, ast.Try):
@@ -228,7 +228,7 @@ class _Walker:
         func = call.func
         origin = self.models.origin(file, func)
         given = _NONE
-        every = [*call.args, *(keyword.value for keyword in call.keywords)]
+        every = arguments_of(call)
         for argument in every:
             given |= self.value(file, argument.value if isinstance(argument, ast.Starred) else argument)
         if origin is not None:
@@ -277,7 +277,7 @@ class _Walker:
             for name, argument in self.program.arguments(call, function):
                 self.reach[self.program.parameter_slot(function, name)] = self.value_again(file, argument)
         before = self.grad
-        self.grad = before and not any(_stops_gradients(decorator) for decorator in function.decorator_list)
+        self.grad = before and not any(stops_gradients(decorator) for decorator in function.decorator_list)
         self.stack.append(function)
         self.returned.append(_NONE)
         self.block(owner, function.body)
@@ -312,7 +312,7 @@ class _Walker:
 
     def backward(self, file: File, call: ast.Call, reach: Origins) -> None:
         self.found.backwards.add(id(call))
-        for mark in [each for each in reach if each in self.marks] if reach else list(self.marks):
+        for mark in [each for each in self.marks if not reach or each in reach]:
             owner, at, node = self.marks.pop(mark)
             self.found.around.setdefault(owner, (at, node))
         reach = frozenset(each for each in reach if each[0] != "around")
@@ -340,21 +340,3 @@ def _fit(target: ast.expr, value: ast.expr) -> bool:
     """True for `a, b = x, y`."""
     both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
     return both and len(target.elts) == len(value.elts)  # type: ignore[attr-defined]
-
-
-def without_gradients(node: ast.AST) -> bool:
-    """True for what stands under `no_grad`, in its function."""
-    for above in chain(node):
-        if isinstance(above, ast.With) and any(_stops_gradients(item.context_expr) for item in above.items):
-            return True
-        if isinstance(above, FUNCTIONS):
-            return any(_stops_gradients(decorator) for decorator in above.decorator_list)
-    return False
-
-
-def _stops_gradients(node: ast.expr) -> bool:
-    func = node.func if isinstance(node, ast.Call) else node
-    if last_name(func) in _NO_GRAD:
-        return True
-    given = node.args if isinstance(node, ast.Call) and last_name(func) == "set_grad_enabled" else []
-    return bool(given) and isinstance(given[0], ast.Constant) and given[0].value is False

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from transplt.program.files import File, file_of, read_file
 from transplt.program.imports import imports_of
 from transplt.project.facts import ProjectFacts
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Scope
 
@@ -299,7 +299,7 @@ def _tables(program: Program) -> None:
                     if binding.kind == "assign":
                         _assigned(program, file, (file.path, scope_key(scope), name), binding.node)
     for file in program.files:
-        for store in sorted(file.scan.stores, key=lambda node: (node.lineno, node.col_offset)):
+        for store in by_place(file.scan.stores):
             if (slot := program.slot(file, store)) is not None:
                 _assigned(program, file, slot, store)
     for file in program.files:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.loops import Loop, loops_around, own_body
 from transplt.program.program import LOADERS, File, Program, enclosing_function, key_of
-from transplt.program.steps import backward_passes
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.program.steps import backward_passes, runs_backward
+from transplt.syntax.asks import by_place
+from transplt.syntax.scan import FUNCTIONS, parent
 
-Loop = ast.For | ast.AsyncFor | ast.While
 #: Methods that models have too: a call of one says nothing about a function of the same name.
 _MODEL_METHODS = frozenset({"train", "eval", "step", "forward", "update", "backward", "fit", "__call__"})
 #: A value that is an item of itself (`x = f(x[0])` in a loop) would be followed for ever.
@@ -71,13 +72,8 @@ class Training:
 
     def in_region(self, file: File, node: ast.AST) -> bool:
         """True for code inside of a loop that trains, in the same function."""
-        loops = {id(loop) for at, loop in self.regions if at is file}
-        for above in chain(node):
-            if isinstance(above, FUNCTIONS):
-                return False
-            if id(above) in loops:
-                return True
-        return False
+        around = loops_around(node)
+        return any(at is file and loop in around for at, loop in self.regions)
 
 
 def find_training(program: Program) -> Training:
@@ -87,6 +83,9 @@ def find_training(program: Program) -> Training:
         for call in backward_passes(file):
             training.backwards.append((file, call))
             _enclosing(training, call)
+        for call in file.scan.calls:
+            if runs_backward(file, call):
+                _enclosing(training, call)
     changed = True
     while changed:
         changed = False
@@ -116,16 +115,14 @@ def _loops(training: Training) -> None:
     seen: set[int] = set()
     for file in training.program.files:
         backward = {id(call) for at, call in training.backwards if at is file}
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(file.scan.calls):
             made = isinstance(training.program.callee(file, call), ast.ClassDef)
-            if id(call) not in backward and (made or not training.trains(file, call)):
+            if id(call) not in backward and not runs_backward(file, call) and (made or not training.trains(file, call)):
                 continue
-            for above in chain(call):
-                if isinstance(above, FUNCTIONS):
-                    break
-                if isinstance(above, (ast.For, ast.AsyncFor, ast.While)) and id(above) not in seen:
-                    seen.add(id(above))
-                    training.regions.append((file, above))
+            for loop in loops_around(call):
+                if id(loop) not in seen:
+                    seen.add(id(loop))
+                    training.regions.append((file, loop))
     for file, loop in training.regions:
         loaders = _read_loaders(training.program, file, loop)
         if loaders:
@@ -135,7 +132,7 @@ def _loops(training: Training) -> None:
 def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...]:
     """The loaders that a loop reads: by its header, or by `next(...)` in its own body."""
     sources: list[ast.expr] = [loop.iter] if not isinstance(loop, ast.While) else []
-    for node in _own_nodes(loop):
+    for node in own_body(loop):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and node.args:
             sources.append(node.args[0])
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__next__":
@@ -145,19 +142,6 @@ def _read_loaders(program: Program, file: File, loop: Loop) -> tuple[Loader, ...
         for loader in loaders_of(program, file, source):
             found.setdefault(id(loader.call), loader)
     return tuple(found.values())
-
-
-def _own_nodes(loop: Loop) -> list[ast.AST]:
-    """The nodes of a loop's body without those of the loops in it."""
-    found: list[ast.AST] = []
-    pending: list[ast.AST] = list(loop.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.While, *FUNCTIONS, ast.ClassDef)):
-            continue
-        found.append(node)
-        pending.extend(ast.iter_child_nodes(node))
-    return found
 
 
 Path = tuple[int | str | None, ...]
@@ -233,24 +217,3 @@ def _yielded_from(function: ast.AST) -> list[ast.expr]:
 
 def _same_key(key: object, wanted: object) -> bool:
     return key is None or wanted is None or key == wanted
-
-
-def lifted(node: ast.AST, block: list[ast.stmt]) -> int | None:
-    """Index of the statement of a block that holds a node, None when the block does not."""
-    places = {id(item): index for index, item in enumerate(block)}
-    while not isinstance(node, ast.Module):
-        if id(node) in places:
-            return places[id(node)]
-        node = parent(node)
-    return None
-
-
-def loops_around(node: ast.AST) -> list[Loop]:
-    """The loops of the same function around a node, nearest first."""
-    found: list[Loop] = []
-    for above in chain(node):
-        if isinstance(above, FUNCTIONS):
-            break
-        if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
-            found.append(above)
-    return found

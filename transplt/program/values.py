@@ -35,29 +35,37 @@ def assigned(program: Program, file: File, node: ast.expr) -> list[tuple[File, a
     return [(value.file, value.node) for value in program.values.get(slot, ()) if value.index is None] if slot else []
 
 
+def named(node: ast.expr) -> ast.expr | None:
+    """The variable that a value is, None for anything else."""
+    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
+
+
 def origins(
-    program: Program, file: File, node: ast.expr, hands_on: Callable[[ast.expr], ast.expr | None], seen: set[Slot]
-) -> frozenset[Slot]:
-    """The variables in which what an expression holds was made, through other variables and parameters.
+    program: Program, slot: Slot | None, hands_on: Callable[[ast.expr], ast.expr | None] = named
+) -> tuple[Slot, ...]:
+    """The variables in which what a variable holds was made, through other variables and parameters, nearest first.
 
     `hands_on` gives the name whose object a value is: its own, or that of what is moved or wrapped; None for others.
     A variable that is None at first is not made there.
     """
-    slot = program.slot(file, node)
+    return tuple(_origins(program, slot, hands_on, set()))
+
+
+def _origins(
+    program: Program, slot: Slot | None, hands_on: Callable[[ast.expr], ast.expr | None], seen: set[Slot]
+) -> dict[Slot, None]:
     if slot is None or slot in seen:
-        return frozenset()
+        return {}
     seen.add(slot)
     values = [value for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
-    above: frozenset[Slot] = frozenset()
+    above: dict[Slot, None] = {}
     made_here = not values
     for value in values:
         handed = hands_on(value.node) if value.index is None else None
-        found = origins(program, value.file, handed, hands_on, seen) if handed is not None else frozenset()
-        if found:
-            above |= found
-        elif handed is None or program.slot(value.file, handed) != slot:
-            made_here = True
-    return above | {slot} if made_here else above
+        given = program.slot(value.file, handed) if handed is not None else None
+        above |= _origins(program, given, hands_on, seen)
+        made_here = made_here or given is None
+    return {slot: None} | above if made_here else above
 
 
 def uses(program: Program, slots: Collection[Slot]) -> list[tuple[File, ast.expr]]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from transplt.program.files import names_and_attributes
+from transplt.program.loops import lifted
 from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
-from transplt.program.training import lifted
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 

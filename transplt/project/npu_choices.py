@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from itertools import pairwise
 
-from transplt.syntax.asks import place_in_block
+from transplt.syntax.asks import following, place_in_block
 from transplt.syntax.scan import Scan
 from transplt.text.lexer import lex
 from transplt.text.source import Source
@@ -147,14 +147,8 @@ def _other_arm(source: Source, node: ast.If | ast.Match) -> bool:
     last = node
     while len(last.orelse) == 1 and isinstance(last.orelse[0], ast.If):
         last = last.orelse[0]
-    rest = last.orelse or (_after(node) if isinstance(node.body[-1], _LEAVES) else [])
+    rest = last.orelse or (following(node) if isinstance(node.body[-1], _LEAVES) else [])
     return any(_OTHER.search(source.utf8, *source.extent(statement)) for statement in rest)
-
-
-def _after(node: ast.stmt) -> list[ast.stmt]:
-    """The statements that follow one in its block."""
-    block, index = place_in_block(node)
-    return block[index + 1 :]
 
 
 def _heads(source: Source, node: ast.If | ast.Match) -> bytes:
@@ -232,7 +226,7 @@ def sides(source: Source, node: ast.AST) -> list[tuple[int, int]]:
     if here.orelse:
         found += [source.extent(item) for item in here.orelse]
     elif isinstance(node.body[-1], _LEAVES) and NPU.search(_text(source, node.test)):
-        found += [source.extent(item) for item in _after(node)]
+        found += [source.extent(item) for item in following(node)]
     return found
 
 

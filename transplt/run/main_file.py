@@ -14,6 +14,7 @@ from transplt.program.program import Program, build
 from transplt.program.training import find_training
 from transplt.run.kept_back import kept_back
 from transplt.run.options import Plan
+from transplt.syntax.asks import by_place
 from transplt.syntax.parse import parse
 from transplt.text.regular_file import SOURCE, read_regular
 from transplt.text.source import UnreadableSource, read_source
@@ -78,7 +79,7 @@ def _likely(program: Program) -> list[str]:
     found: list[str] = []
     for file in program.files:
         nodes = [node for name in _ASKED_OF_MODELS for node in file.scan.attributes.get(name, ())]
-        for node in sorted(nodes, key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(nodes):
             base = node.value
             if isinstance(base, ast.Name) and base.id not in ("self", "cls"):
                 found.append(base.id)

@@ -99,6 +99,16 @@ def call_of(node: ast.AST) -> ast.Call | None:
     return above if isinstance(above, ast.Call) and above.func is node else None
 
 
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by place and by keyword."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def hides_arguments(call: ast.Call) -> bool:
+    """True for `f(*some)` and `f(**some)`."""
+    return any(isinstance(arg, ast.Starred) for arg in call.args) or any(key.arg is None for key in call.keywords)
+
+
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
     """The value of a keyword argument."""
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
@@ -107,7 +117,7 @@ def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
 def shape(call: ast.Call) -> tuple[int, set[str], bool]:
     """How many positional arguments stand before any star, which keywords, and whether there is a star."""
     positional = 0
-    starred = any(isinstance(arg, ast.Starred) for arg in call.args) or any(k.arg is None for k in call.keywords)
+    starred = hides_arguments(call)
     for arg in call.args:
         if isinstance(arg, ast.Starred):
             break
@@ -178,6 +188,12 @@ def place_in_block(node: ast.stmt) -> tuple[list[ast.stmt], int]:
         if isinstance(block, list) and (index := index_in(above, name, node)) >= 0:
             return block, index
     return [node], 0
+
+
+def following(node: ast.stmt) -> list[ast.stmt]:
+    """The statements after one, in its own block."""
+    block, index = place_in_block(node)
+    return block[index + 1 :]
 
 
 def is_property(node: ast.AST) -> bool:

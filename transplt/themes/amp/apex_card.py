@@ -34,7 +34,7 @@ def _core(node: ast.expr) -> ast.expr:
     return node
 
 
-def on_card(program: Program, slot: Slot, seen: set[Slot]) -> bool:
+def was_moved(program: Program, slot: Slot, seen: set[Slot]) -> bool:
     """True when the model that a variable is given was moved: by the caller, or by the function that made it."""
     if slot in seen:
         return False
@@ -53,7 +53,7 @@ def on_card(program: Program, slot: Slot, seen: set[Slot]) -> bool:
                 continue
             if any(begins(item) < begins(node) for item in moves(program, file, above, enclosing_function(node))):
                 return True
-            if on_card(program, above, seen):
+            if was_moved(program, above, seen):
                 return True
     return False
 
@@ -65,6 +65,6 @@ def _moved_inside(program: Program, callee: Function, index: int | None, seen: s
         if isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in MOVES:
             return True
         slot = program.slot(owner, item)
-        if slot is not None and (moves(program, owner, slot, callee) or on_card(program, slot, seen)):
+        if slot is not None and (moves(program, owner, slot, callee) or was_moved(program, slot, seen)):
             return True
     return False

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable
 
 from transplt.program.program import File, Program, Slot
-from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.asks import arguments_of, by_place, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 
 _MADE = frozenset(
@@ -55,7 +55,7 @@ def _makes_float(file: File, call: ast.Call) -> bool:
 
 def _typed(name: str, call: ast.Call) -> bool:
     """True for `.to(x)`, `.to(x.dtype)`, `.to(device, dtype)` and `.type(x.dtype)`, not for `.to(device)`."""
-    texts = [ast.unparse(item) for item in (*call.args, *(keyword.value for keyword in call.keywords))]
+    texts = [ast.unparse(item) for item in arguments_of(call)]
     if name == "type":
         return True
     return name == "to" and (len(texts) > 1 or any("device" not in text and "cuda" not in text for text in texts))

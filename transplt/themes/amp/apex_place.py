@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.loops import lifted, loops_around
 from transplt.program.models import is_optimizer
 from transplt.program.optimizers import binds
 from transplt.program.program import (
@@ -16,11 +17,11 @@ from transplt.program.program import (
     stores_of,
     text_of,
 )
-from transplt.program.training import find_training, lifted, loops_around
-from transplt.program.values import origins, parameter_of
+from transplt.program.training import find_training
+from transplt.program.values import named, origins, parameter_of
 from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.themes.amp.apex_card import MOVES, moves, on_card
+from transplt.themes.amp.apex_card import MOVES, moves, was_moved
 from transplt.themes.amp.apex_wraps import WRAPPERS, deferrable, is_wrapper, movable, wrapped_elsewhere, wraps_model
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
@@ -47,16 +48,12 @@ class Initialization:
 
 def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
     """The variable in which what an expression holds was made, through parameters and other names; None if unsure."""
-    found = origins(program, file, node, _named, set())
-    slot = next(iter(found)) if len(found) == 1 else None
+    found = origins(program, program.slot(file, node))
+    slot = found[0] if len(found) == 1 else None
     if slot is None or parameter_of(program, slot) is not None:
         return None
     values = [value.node for value in program.values.get(slot, ()) if not isinstance(value.node, ast.Constant)]
-    return slot if any(_named(value) is None for value in values) else None
-
-
-def _named(node: ast.expr) -> ast.expr | None:
-    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
+    return slot if any(named(value) is None for value in values) else None
 
 
 def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Trouble:
@@ -128,7 +125,7 @@ def _settle(
             for at, node in _made(program, slot)
             if at is file and enclosing_function(node) is function and statement(node) not in wraps
         ]
-        if not moved and not on_card(program, slot, set()):
+        if not moved and not was_moved(program, slot, set()):
             name = text_of(file, base)
             why = f"nothing in sight puts {name} on the NPU, where amp.initialize needs it"
             return file, base, why, f"move it there before the optimizer is made: {name}.to(device)"

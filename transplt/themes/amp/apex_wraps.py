@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
 from transplt.program.wraps import DATA_PARALLEL
-from transplt.syntax.asks import place_in_block
+from transplt.syntax.asks import arguments_of, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.themes.amp.apex_card import MOVES
 
@@ -24,7 +24,7 @@ def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> boo
     """True for `DistributedDataParallel(model, ...)` and the like."""
     if file.names.qualified(call.func) not in WRAPPERS:
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     return any(program.slot(file, item) == slot for item in given if isinstance(item, (ast.Name, ast.Attribute)))
 
 

@@ -10,6 +10,7 @@ import ast
 import re
 
 from transplt.edits.writer import Writer
+from transplt.program.gradients import without_gradients
 from transplt.program.program import enclosing_function
 from transplt.syntax.asks import begins, block_of, by_place, ends, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
@@ -18,7 +19,6 @@ from transplt.themes.amp.reading import in_functions, networks, own_nodes, reads
 from transplt.themes.amp.shape import Unit
 from transplt.themes.amp.spelling import Spelling
 
-_NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 _HARMLESS = frozenset(
     "argmax max topk argsort shape size dim data detach cpu ndim sigmoid softmax log_softmax float view reshape"
     " squeeze unsqueeze permute transpose contiguous item".split()
@@ -42,7 +42,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
     taken: set[int] = set()
     written: list[list[ast.stmt]] = []
     for call in by_place(file.scan.calls):
-        if id(call) in inside or id(call) in taken or not _without_gradients(unit, call):
+        if id(call) in inside or id(call) in taken or not without_gradients(call):
             continue
         if not (runs_network(program, file, call, known) and _is_network(call, known)):
             continue
@@ -64,22 +64,6 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
 def _is_network(call: ast.Call, known: set[str]) -> bool:
     """True for `model(x)` and `model.encode(x)`, not for a loss or a helper."""
     return variable(call.func) in known
-
-
-def _without_gradients(unit: Unit, node: ast.AST) -> bool:
-    for above in chain(node):
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            for item in above.items:
-                func = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
-                if (unit.file.names.qualified(func) or "") in _NO_GRAD:
-                    return True
-        if isinstance(above, FUNCTIONS):
-            for decorator in above.decorator_list:
-                func = decorator.func if isinstance(decorator, ast.Call) else decorator
-                if (unit.file.names.qualified(func) or "") in _NO_GRAD:
-                    return True
-            return False
-    return False
 
 
 def _region(stmt: ast.stmt) -> list[ast.stmt]:

@@ -21,10 +21,10 @@ from transplt.settings import Settings
 from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_program import Apex, read_apex
-from transplt.themes.amp.float_only import unsafe_under_autocast
 from transplt.themes.amp.parsed_options import PARSERS, reads_options, visible
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit, units_of
+from transplt.themes.amp.sigmoids import unsafe_under_autocast
 from transplt.themes.amp.theme import wanted, writer_for
 
 fixer = Fixer(__name__, code="NPU748", rank=30, needs=(b"ArgumentParser",), theme="amp")

@@ -16,12 +16,9 @@ _LOSSES = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
 FLOAT_ONLY = _CALLS | _LOSSES
 
 
-def unsafe_under_autocast(unit: Unit) -> ast.expr | None:
-    """The first call of the file under autocast that ends in binary_cross_entropy."""
-    for file, call in calls_in_regions(unit):
-        if is_float_only(unit.program, file, call):
-            return call if file is unit.file else unit.first
-    return None
+def float_only_calls(unit: Unit) -> list[tuple[File, ast.Call]]:
+    """The calls under autocast that end in binary_cross_entropy."""
+    return [(file, call) for file, call in calls_in_regions(unit) if is_float_only(unit.program, file, call)]
 
 
 def is_float_only(program: Program, file: File, call: ast.Call) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from transplt.program.loops import LOOPS
 from transplt.program.program import File, Program
 from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.reading import own_nodes, reads, runs_network, writes
-
-Loop = (ast.For, ast.AsyncFor, ast.While)
 
 
 def forward_regions(
@@ -88,9 +87,9 @@ def _contributing(
         if indices:
             found.append((block, indices))
         above = parent(at)
-        if isinstance(above, (ast.Module, *FUNCTIONS, ast.ClassDef)) or (isinstance(above, Loop) and computes):
+        if isinstance(above, (ast.Module, *FUNCTIONS, ast.ClassDef)) or (isinstance(above, LOOPS) and computes):
             return found if computes else []
-        if isinstance(above, Loop) and isinstance(above, (ast.For, ast.AsyncFor)):
+        if isinstance(above, (ast.For, ast.AsyncFor)):
             needed |= reads(above.iter)
         at = statement(above)  # of an except clause or a case
 

@@ -8,14 +8,14 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.files import own_file
 from transplt.program.program import enclosing_function, programs_around
 from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
-from transplt.themes.amp.float_only import unsafe_under_autocast
 from transplt.themes.amp.reading import makes_models, networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit, units_of
+from transplt.themes.amp.sigmoids import unsafe_under_autocast
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.themes.tunings.values import scripted
 from transplt.trees.expressions import between, method_called
@@ -47,7 +47,7 @@ def _all_refused(work: Work) -> bool:
     """True when no program that runs this file gets mixed precision, and one is seen to be refused."""
     refused = False
     for program in programs_around(work.project, own_file(work)):
-        if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+        if makes_models(program) and not on_card(program):
             refused = True
             continue
         trains = [file for file in program.files if b".backward(" in file.source.utf8]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.program.files import File, read_file
+from transplt.program.loops import lifted
 from transplt.program.program import enclosing_function
-from transplt.program.training import lifted
 from transplt.syntax.asks import begins, block_of, by_place, ends
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transplt.program.imports import imports_of
+from transplt.program.loops import lifted, loops_around
 from transplt.program.optimizers import is_optimizer_object
 from transplt.program.program import File, Function, Program, enclosing_function, read_file
-from transplt.program.training import lifted, loops_around
 from transplt.syntax.asks import begins, block_of, by_place, call_of, class_of_method, variable
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.syntax.scopes import Binding

@@ -10,11 +10,10 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.program import enclosing_function, text_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.evaluation import write_evaluation
-from transplt.themes.amp.float_only import unsafe_under_autocast
 from transplt.themes.amp.half_limits import write_arrays
 from transplt.themes.amp.home import Home
 from transplt.themes.amp.inline import name_loss
@@ -24,6 +23,7 @@ from transplt.themes.amp.reading import makes_models
 from transplt.themes.amp.recognise import already, sharded
 from transplt.themes.amp.scaler_checkpoints import write_checkpoints
 from transplt.themes.amp.shape import Backward, Problem, Unit, find_units
+from transplt.themes.amp.sigmoids import in_float32, unsafe_under_autocast, write_float32
 from transplt.themes.amp.spelling import Spelling, spelling_of
 from transplt.themes.amp.theme import wanted, writer_for
 from transplt.trees.calls import followed_by, parameter_behind
@@ -81,7 +81,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         )
         return
     program = units[0].program
-    if makes_models(program) and not puts_on_card(file.source.utf8 for file in program.files):
+    if makes_models(program) and not on_card(program):
         writer.left(
             units[0].first,
             "no mixed precision here: nothing in sight puts anything of this program on a card",
@@ -109,6 +109,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
     for node, lines in names.above.items():
         _above(writer, node, lines)
     if written:
+        write_float32(writer, [each for unit in written if (each := in_float32(unit)) is not None])
         regions = write_evaluation(writer, spelling, written)
         if spelling.scales:
             write_checkpoints(writer, done)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from transplt.program.loops import lifted
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.program.training import lifted
 from transplt.program.values import values_of
 from transplt.syntax.asks import begins, block_of, by_place, call_of, variable
 from transplt.syntax.scan import FUNCTIONS, statement

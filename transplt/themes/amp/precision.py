@@ -10,16 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from transplt.program.optimizers import is_optimizer_object
+from transplt.program.environments import acts_in_one
+from transplt.program.gradients import may_stop_gradients
 from transplt.program.program import File, Program
 from transplt.program.values import values_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.amp.reading import own_nodes
 
-NO_GRADIENTS = frozenset(
-    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.set_grad_enabled"}
-)
 _BY_HAND = (
     "leave this training in float32, or write autocast around the networks alone and make their outputs float32 "
     "behind it: .float()"
@@ -76,14 +74,14 @@ def gradients_off(program: Program, file: File, region: list[ast.stmt]) -> bool:
     Autocast keeps the weights that it casts: those that it cast without gradients get none behind that either (pytorch
     issues 65766 and 112583, mended at the end of 2025).
     """
-    return any(at.names.qualified(call.func) in NO_GRADIENTS for at, call in calls_under(program, file, region))
+    return any(may_stop_gradients(call) for _, call in calls_under(program, file, region))
 
 
 def needs_digits(program: Program, file: File, region: list[ast.stmt]) -> tuple[ast.Call | None, str, str] | None:
     """The call for which a region must not run in half precision (None for one in another file), why, what to do."""
     for node in region:
         for call in own_nodes(node):
-            if isinstance(call, ast.Call) and _acts(program, file, call):
+            if isinstance(call, ast.Call) and acts_in_one(program, file, call):
                 why = "the environment takes its steps between the forward pass and the loss"
                 return call, f"{why}: what the policy does would depend on rounding", _BY_HAND
     for at, call in calls_under(program, file, region):
@@ -172,18 +170,10 @@ def _bodies(program: Program, file: File, region: list[ast.stmt]) -> Iterator[tu
 def _has_environment(program: Program) -> bool:
     """True for a program in which a policy acts: something has `env.step(action)` or draws its actions."""
     return any(
-        _acts(program, file, call) or last_name(call.func) in ("select_action", "choose_action", "act")
+        acts_in_one(program, file, call) or last_name(call.func) in ("select_action", "choose_action", "act")
         for file in program.files
         for call in file.scan.calls
     )
-
-
-def _acts(program: Program, file: File, call: ast.Call) -> bool:
-    """`env.step(action)`: a step of no optimizer that gets an argument and whose result is taken apart."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "step" or not call.args:
-        return False
-    return "env" in ast.unparse(func.value).lower() and not is_optimizer_object(program, file, func.value)
 
 
 def _near_zero(call: ast.Call) -> bool:

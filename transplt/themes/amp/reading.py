@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program
 from transplt.program.values import assigned, values_of
-from transplt.syntax.asks import call_of, class_of_method, last_name, variable
+from transplt.syntax.asks import arguments_of, call_of, class_of_method, last_name, variable
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: Callable objects that prepare data or write logs: they run no network.
@@ -89,7 +89,7 @@ def runs_network(program: Program, file: File, call: ast.Call, known: set[str], 
     if isinstance(callee, FUNCTIONS) and is_abstract(callee):
         return last not in _HOUSEKEEPING
     if isinstance(callee, FUNCTIONS):
-        given = {variable(item) for item in (*call.args, *(keyword.value for keyword in call.keywords))}
+        given = {variable(item) for item in arguments_of(call)}
         return bool(given & known) or _body_runs(program, callee, depth)
     if isinstance(callee, ast.ClassDef):
         return False

@@ -14,6 +14,7 @@ from transplt.edits.work import Work
 from transplt.program.files import read_file
 from transplt.program.frameworks import PRECISION, taken_over
 from transplt.program.imports import imports_of
+from transplt.syntax.asks import arguments_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
 
@@ -122,5 +123,5 @@ def _is_half(call: ast.Call) -> bool:
 
 def _to_half(call: ast.Call, names: Names) -> bool:
     assert isinstance(call.func, ast.Attribute)
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     return call.func.attr == "to" and any(names.qualified(item) in _LOW for item in given)

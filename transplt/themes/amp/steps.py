@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from transplt.program.loops import LOOPS, excludes, lifted, loops_around
 from transplt.program.program import File, Program, enclosing_function
-from transplt.program.training import lifted, loops_around
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.reading import in_functions, own_nodes, zeroes
 
 #: Calls that read or change gradients, by the last part of their name.
@@ -124,7 +124,7 @@ def exits(scope: ast.AST, opened: list[ast.stmt], updates: list[ast.stmt]) -> tu
             if begins(stmt) < begins(node)
             and enclosing_function(stmt) is enclosing_function(node)
             and all(loop in loops_around(stmt) for loop in loops)
-            and not _excludes(stmt, node)
+            and not excludes(stmt, node)
             and not any(begins(stmt) < ends(done) <= begins(node) for done in updates)
         ]
         if before and not any(lifted(node, block_of(stmt)) is not None for stmt in before):
@@ -226,7 +226,7 @@ def _repeats(node: ast.AST, top: ast.stmt) -> bool:
         if not isinstance(above, (ast.If, ast.With)):
             return True
         at = above
-    return isinstance(top, (ast.For, ast.AsyncFor, ast.While)) and at is top and statement(node) is not top
+    return isinstance(top, LOOPS) and at is top and statement(node) is not top
 
 
 def _reads_gradients(program: Program, file: File, node: ast.AST) -> bool:
@@ -272,17 +272,5 @@ def _steps_after(steps: list[Step], node: ast.AST, backwards: list[ast.Call]) ->
         for step in steps
         if begins(step.call) >= place
         and not any(place < begins(call) < begins(step.call) for call in backwards)
-        and not _excludes(node, step.stmt)
+        and not excludes(node, step.stmt)
     ]
-
-
-def _excludes(node: ast.AST, other: ast.stmt) -> bool:
-    """True when two pieces of code stand in branches of one `if` of which only one runs."""
-    around = {id(above) for above in chain(other)}
-    at = node
-    while not isinstance(at, ast.Module):
-        above = parent(at)
-        if isinstance(above, ast.If) and id(above) in around:
-            return (at in above.orelse) != any(id(item) in around or item is other for item in above.orelse)
-        at = above
-    return False

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.lines import blank_lines_above
+from transplt.edits.definitions import define
 from transplt.program.optimizers import Step, find_optimizers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import block_of, by_place, ends, first_code, last_name
+from transplt.syntax.asks import block_of, by_place, ends, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import Effects
@@ -97,13 +97,9 @@ def define_average(bench: Bench) -> None:
         f"def {bench.average}(optimizer):",
         '    """Give each rank the mean of the gradients of all ranks."""',
         *(f"    {line}" for line in bench.together(body)),
-        "",
-        "",
     ]
-    place = first_code(bench.file.scan.tree)
-    lead = blank_lines_above(bench.file.source, place).splitlines()
     why = f"{_MESSAGE}, since no wrapper serves: {bench.verdict.averaging}"
-    bench.before(place, [*lead, *lines], CODE, why, above_comments=True)
+    define(bench, lines, CODE, why)
 
 
 def _before_step(bench: Bench, name: str, step: Step, done: set[tuple[int, str]]) -> None:

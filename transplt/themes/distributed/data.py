@@ -6,8 +6,9 @@ import ast
 
 from transplt.edits.parting import indent_of
 from transplt.edits.rewrite import rendered
+from transplt.program.loops import loop_head, loops_around
 from transplt.program.program import LOADERS, File, Program, Value, text_of
-from transplt.program.training import Loader, Loop, Training, loops_around
+from transplt.program.training import Loader, Training
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
@@ -27,6 +28,11 @@ def training_loaders(training: Training) -> list[Loader]:
         for loader in loaders:
             found.setdefault(id(loader.call), loader)
     return list(found.values())
+
+
+def is_shared_out(program: Program, loader: Loader) -> bool:
+    """True for a loader that gets a DistributedSampler."""
+    return not _problem(program, loader)
 
 
 def unclear_loaders(program: Program, training: Training) -> list[Loader]:
@@ -108,7 +114,7 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
                 f"this loader has a {name} of its own",
                 f"make the {name} draw the share of the rank: dist.get_rank() of dist.get_world_size()",
             )
-    dataset = _dataset(call)
+    dataset = dataset_of(call)
     if dataset is None:
         return ("the dataset of this loader cannot be seen", "give it sampler=DistributedSampler(dataset)")
     if _is_iterable(program, loader.file, dataset):
@@ -126,7 +132,7 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
     return None
 
 
-def _dataset(call: ast.Call) -> ast.expr | None:
+def dataset_of(call: ast.Call) -> ast.expr | None:
     if call.args and not isinstance(call.args[0], ast.Starred):
         return call.args[0]
     return keyword_of(call, "dataset")
@@ -210,7 +216,7 @@ def _used_once(file: File, star: ast.Name) -> bool:
 
 def _shard(bench: Bench, loader: Loader) -> None:
     call, shuffle = loader.call, _shuffle(loader)
-    dataset = _dataset(call)
+    dataset = dataset_of(call)
     assert dataset is not None and shuffle is not None
     stored = statement(call)
     simple = isinstance(dataset, ast.Name) or plain_attribute(dataset)
@@ -233,7 +239,7 @@ def _shard(bench: Bench, loader: Loader) -> None:
     sampler = f"{bench.sampler}({name}{given})"
     bench.change(call, _CODE, _MESSAGE, with_sampler(sampler, replace_dataset))
     if replace_dataset:
-        _name_dataset(bench, stored, dataset, replace_dataset)
+        _namedataset_of(bench, stored, dataset, replace_dataset)
 
 
 def enclosing_lambda(node: ast.AST) -> bool:
@@ -262,7 +268,7 @@ def _dataset_name(bench: Bench, stored: ast.stmt) -> str:
     return bench.free_name(wanted, "train_set", "train_dataset")
 
 
-def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) -> None:
+def _namedataset_of(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) -> None:
     """Put the dataset on lines of its own; its other edits go along."""
     source = bench.file.source
     text = rendered(source, dataset, [edit for edit in bench.edits if edit.rewrites])
@@ -282,8 +288,3 @@ def _name_dataset(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) 
         shown = bench.alone_first(shown, "rank 0 downloads first")
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
     bench.withdraw(dataset)
-
-
-def loop_head(loop: Loop) -> ast.expr:
-    """The expression in the header of a loop."""
-    return loop.test if isinstance(loop, ast.While) else loop.iter

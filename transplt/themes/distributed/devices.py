@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from transplt.syntax.asks import block_of
+from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.scan import parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.trees.calls import without_first, without_last
@@ -19,7 +19,7 @@ _VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 
 def claim(bench: Bench) -> None:
     """Claim what other codemods would move to a card by its number."""
-    for node in sorted(bench.file.scan.strings, key=lambda item: (item.lineno, item.col_offset)):
+    for node in by_place(bench.file.scan.strings):
         found = _NUMBERED.fullmatch(str(node.value))
         if found is None or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
             continue

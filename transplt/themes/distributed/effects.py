@@ -10,10 +10,11 @@ from transplt.program.acting import acts
 from transplt.program.files import names_and_attributes
 from transplt.program.program import enclosing_function
 from transplt.program.reached import reached_functions
-from transplt.syntax.asks import begins, block_of, by_place, ends, keyword_of, last_name
+from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.once import WRITES, fetches, happens_once, opens_to_write
+from transplt.themes.distributed.waits import write_waits
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.trees.expressions import and_also, only_if
 
@@ -67,12 +68,12 @@ class Effects:
         self._runs()
         self._downloads()
         self._folders()
-        _wait_for_files(self)
+        write_waits(self.bench, self.runs_after_start)
         done: set[int] = set()
         self._files()
         for block in self._write_blocks():
             self._guard(block, done)
-        for call in sorted(self.bench.file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(self.bench.file.scan.calls):
             node = parent(call)
             guarded = any(id(above) in done for above in (node, *chain(node)))
             if isinstance(node, ast.Expr) and not guarded and self._is_effect(call):
@@ -151,7 +152,7 @@ class Effects:
         call = node.value if isinstance(node, ast.Expr) else None
         if not isinstance(call, ast.Call):
             return []
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = arguments_of(call)
         return [each for each in given if acts(self.bench.models, self.bench.file, each)]
 
     def _hoist(self, run: list[ast.stmt]) -> None:
@@ -318,31 +319,6 @@ def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> 
     """True for what a method of a model writes to a file, as `save` does; what it runs forth and back stays."""
     writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
     return writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()
-
-
-def _wait_for_files(effects: Effects) -> None:
-    """What is loaded below a training loop is what rank 0 has written there: the others wait for it."""
-    bench = effects.bench
-    loops = [loop for file, loop in bench.training.regions if file is bench.file]
-    for call in bench.file.scan.calls:
-        if bench.file.names.qualified(call.func) != "torch.load" or not effects.runs_after_start(call):
-            continue
-        node = statement(call)
-        while isinstance(above := parent(node), (ast.With, ast.Try)):
-            node = above
-        same = [loop for loop in loops if enclosing_function(loop) is enclosing_function(call)]
-        if not any(ends(loop) <= begins(node) for loop in same):
-            continue
-        if isinstance(above, (ast.For, ast.While, ast.If)) or not bench.fits(node):
-            bench.left(
-                call,
-                "rank 0 may not have written this yet",
-                "call dist.barrier() before it, on all ranks",
-                code="NPU344",
-            )
-            continue
-        lines = bench.together([f"{bench.dist}.barrier()  # rank 0 has written it"])
-        bench.before(node, lines, _CODE, "the others wait for rank 0")
 
 
 def downloads(node: ast.AST) -> bool:

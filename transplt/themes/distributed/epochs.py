@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from transplt.edits.rewrite import rendered
+from transplt.program.loops import Loop, loop_head
 from transplt.program.program import enclosing_function, text_of
-from transplt.program.training import Loader, Loop, loaders_of
+from transplt.program.training import Loader, loaders_of
 from transplt.syntax.scan import FUNCTIONS, chain, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.data import enclosing_lambda, loop_head, plain_attribute
+from transplt.themes.distributed.data import enclosing_lambda, plain_attribute
 
 _EPOCHS = ("epoch", "ep", "epoch_idx", "i_epoch", "epoch_i", "current_epoch", "epoch_num", "e")
 

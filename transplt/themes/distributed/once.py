@@ -39,6 +39,13 @@ def opens_to_write(call: ast.Call) -> bool:
     return named and isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wax"))
 
 
+def writes_file(file: File, call: ast.Call) -> bool:
+    """True for a call that writes a file of its own, a checkpoint or a picture."""
+    name = file.names.qualified(call.func) or ""
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return (name in _FULL and "print" not in name) or (last in _LAST and not last.startswith(("add_", "set_")))
+
+
 def happens_once(file: File, call: ast.Call) -> bool:
     """True for a call that prints, logs or writes a file."""
     last = call.func.attr if isinstance(call.func, ast.Attribute) else ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from transplt.program.loops import loops_around
 from transplt.program.program import Program, enclosing_function
-from transplt.syntax.scan import chain
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.draws import seeded
 
@@ -70,20 +70,13 @@ def write_own_draws(bench: Bench) -> None:
     node: ast.stmt = loop
     # Out to the outermost loop, and on to the callers, as long as there is one of them.
     while True:
-        for above in chain(node):
-            if enclosing_function(above) is not enclosing_function(node):
-                break
-            if isinstance(above, (ast.For, ast.AsyncFor, ast.While)):
-                node = above
+        node = [node, *loops_around(node)][-1]
         function = enclosing_function(node)
         sites = program.call_sites.get(function, []) if function is not None else []
-        looping = [
-            (at, call) for at, call in sites if any(isinstance(above, (ast.For, ast.While)) for above in chain(call))
-        ]
-        if len(sites) != 1 or not looping:
+        around = loops_around(sites[0][1]) if len(sites) == 1 else []
+        if not around:
             break
-        file = sites[0][0]
-        node = next(above for above in chain(sites[0][1]) if isinstance(above, (ast.For, ast.While)))
+        file, node = sites[0][0], around[0]
     if file is bench.file and bench.fits(node):
         torch = bench.torch
         text = f"{torch}.manual_seed({torch}.initial_seed() + {bench.dist}.get_rank())"

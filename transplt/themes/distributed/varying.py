@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.program.environments import is_environment
+from transplt.program.loops import counts, loops_around
 from transplt.program.optimizers import Step
 from transplt.program.program import File, Function, Slot, enclosing_function
-from transplt.program.training import Loop, Training, loops_around
-from transplt.syntax.asks import block_of, last_name
+from transplt.program.training import Training
+from transplt.syntax.asks import arguments_of, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.draws import DRAWS
 
@@ -21,8 +23,11 @@ _CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time
 _KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _SAME = frozenset({"len", "isinstance", "type", "range", "id", "hasattr"})
 _ENDS = frozenset({"exit", "_exit", "quit"})
-
-Test = ast.If | ast.While | ast.For | ast.AsyncFor | ast.Try
+#: What is raised on all ranks alike.
+_EVERYWHERE = frozenset(
+    "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
+    "NameError NotImplementedError".split()
+)
 
 
 class Varying:
@@ -81,14 +86,15 @@ class Varying:
             return True
         if known.startswith("torch.") and last in DRAWS and self._in_training(file, call):
             return True
-        if isinstance(func, ast.Attribute) and last in ("step", "reset") and self._is_environment(file, func.value):
+        asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
+        callee = self.program.callee(file, call)
+        if asked is not None and callee is None and is_environment(self.program, file, asked):
             return True
         if isinstance(func, ast.Name) and last in _SAME:
             return False
         if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self._in_training(file, call)
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        callee = self.program.callee(file, call)
+        given = arguments_of(call)
         given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
         if isinstance(callee, FUNCTIONS):
             passed_on = given_apart and (self._alone or self._passes_on(callee))
@@ -123,14 +129,6 @@ class Varying:
         """True for code that runs in the training loop, where each rank draws for itself."""
         return enclosing_function(node) in self.inside or self.training.in_region(file, node)
 
-    def _is_environment(self, file: File, node: ast.expr) -> bool:
-        slot = self.program.slot(file, node)
-        for value in self.program.values.get(slot, ()) if slot else ():
-            name = value.file.names.qualified(value.node.func) if isinstance(value.node, ast.Call) else None
-            if (name or "").startswith(("gym.", "gymnasium.")):
-                return True
-        return False
-
     def _spread(self, without: set[Slot]) -> None:
         before = -1
         while before != sum(map(len, self.slots.values())):
@@ -147,7 +145,7 @@ class Varying:
     def _bound(self, file: File, node: ast.AST) -> None:
         if isinstance(node, (ast.For, ast.AsyncFor)):
             if id(node) in self.sharded:
-                if _counts(node):
+                if counts(node):
                     return  # the loader is asked with next()
                 target = node.target
                 call = node.iter
@@ -179,7 +177,7 @@ class Varying:
 
     def _reads_share(self, file: File, node: ast.expr) -> bool:
         loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
-        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While) or _counts(loop))
+        return any(loop in chain(node) for loop in loops if isinstance(loop, ast.While) or counts(loop))
 
     def _mark(self, file: File, node: ast.expr) -> None:
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -250,14 +248,30 @@ class Varying:
             elif isinstance(node, (ast.For, ast.AsyncFor)) and id(node) not in self.sharded:
                 if self._counts_apart(file, node.iter) and self._together(file, node.body):
                     yield file, node.iter
-            elif isinstance(node, ast.Try) and self._together(file, node.body):
-                for handler in node.handlers:
-                    if _goes_on(handler):
-                        yield file, node
-                        break
+            elif isinstance(node, ast.Try):
+                handlers = [handler for handler in node.handlers if _may_part(handler)]
+                trains = self._together(file, node.body) and self._goes_on(node, set())
+                if any(trains or self._parts(file, handler) for handler in handlers):
+                    yield file, node
 
-    def _parts(self, file: File, node: ast.If | ast.While) -> bool:
-        if self._together(file, [*node.body, *node.orelse]):
+    def _goes_on(self, node: ast.AST, seen: set[ast.AST]) -> bool:
+        """True when something runs behind a statement: in its function, or where that is called."""
+        if loops_around(node):
+            return True
+        function = enclosing_function(node)
+        for above in [node, *chain(node)]:
+            if isinstance(above, FUNCTIONS):
+                break
+            block, place = place_in_block(above) if isinstance(above, ast.stmt) else ([], 0)
+            if any(not isinstance(item, (ast.Return, ast.Pass)) for item in block[place + 1 :]):
+                return True
+        if function is None or function in seen:
+            return False
+        seen.add(function)
+        return any(self._goes_on(statement(call), seen) for _, call in self.program.call_sites.get(function, []))
+
+    def _parts(self, file: File, node: ast.If | ast.While | ast.ExceptHandler) -> bool:
+        if self._together(file, [*node.body, *getattr(node, "orelse", [])]):
             return True
         if isinstance(node, ast.While):
             return False
@@ -300,12 +314,6 @@ class Varying:
                     yield file, node.value
 
 
-def _counts(loop: Loop) -> bool:
-    """True for `for step in range(...)`: what it gives is the same on all ranks, whatever is read in it."""
-    given = None if isinstance(loop, ast.While) else loop.iter
-    return isinstance(given, ast.Call) and last_name(given.func) in ("range", "trange", "count")
-
-
 def _may_follow(node: ast.AST, source: ast.AST) -> bool:
     """False for a node that runs before what makes a variable differ: above it in one function, with no loop around."""
     function = enclosing_function(node)
@@ -313,8 +321,7 @@ def _may_follow(node: ast.AST, source: ast.AST) -> bool:
         return True
     if function is not None and any(isinstance(above, FUNCTIONS) for above in chain(function)):
         return True
-    loops = (ast.For, ast.AsyncFor, ast.While)
-    around = [above for above in chain(node) if isinstance(above, loops)]
+    around = loops_around(node)
     return any(above in around for above in chain(source))
 
 
@@ -341,17 +348,14 @@ def _run_in(training: Training) -> set[ast.AST]:
     return found
 
 
-def _goes_on(handler: ast.ExceptHandler) -> bool:
-    """True for a handler behind which the program goes on to train."""
+def _may_part(handler: ast.ExceptHandler) -> bool:
+    """True for a handler that may run on some ranks only, and behind which the program goes on.
+
+    Not so where it raises or ends the program, and where what it catches happens on all ranks: the end of the data.
+    """
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if handler.type is not None and all(last_name(kind) in ("KeyboardInterrupt", "SystemExit") for kind in kinds):
+    if handler.type is not None and all(last_name(kind) in _EVERYWHERE for kind in kinds):
         return False
     last = handler.body[-1]
-    if isinstance(last, ast.Raise):
-        return False
     call = last.value if isinstance(last, ast.Expr) else None
-    if isinstance(call, ast.Call) and last_name(call.func) in _ENDS:
-        return False
-    above = parent(handler)
-    behind = block_of(above)[block_of(above).index(above) + 1 :] if isinstance(above, ast.stmt) else []
-    return bool(behind) or bool(loops_around(handler))
+    return not isinstance(last, ast.Raise) and not (isinstance(call, ast.Call) and last_name(call.func) in _ENDS)

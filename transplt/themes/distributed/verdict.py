@@ -24,11 +24,15 @@ from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
 from transplt.program.values import values_of
 from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
-from transplt.syntax.asks import by_place, call_of, keyword_of, last_name, string_of
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
+_BY_HAND = (
+    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
+    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
+)
 _HOGS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process", "torch.multiprocessing.Pool"})
 
 
@@ -103,7 +107,7 @@ def _without_card(models: Models) -> Iterator[Refusal]:
 def _numbers(models: Models) -> Iterator[Refusal]:
     """Cards that the program tells apart: parts of it would all go to the card of the rank."""
     for file in models.program.files:
-        for node in sorted(file.scan.strings, key=lambda item: (item.lineno, item.col_offset)):
+        for node in by_place(file.scan.strings):
             value = string_of(node) or ""
             number = value.partition("cuda:")[2] if value.startswith("cuda:") else ""
             if number.isdigit() and number != "0" and not isinstance(parent(node), (ast.Expr, ast.JoinedStr)):
@@ -143,7 +147,7 @@ def _parts(varying: Varying) -> Iterator[Refusal]:
 def _foreign(models: Models) -> Iterator[Refusal]:
     """Relatives of DataParallel, batch norms that talk to each other, processes that share a model."""
     for file in models.program.files:
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(file.scan.calls):
             name = file.names.qualified(call.func) or ""
             last = last_name(call.func)
             relative = last.startswith("DataParallel") and name not in DATA_PARALLEL
@@ -185,12 +189,7 @@ def _by_hand(models: Models, steps: list[Step]) -> Iterator[Refusal]:
     for file, _ in models.training.backwards:
         for node in file.scan.attributes.get("grad", ()):
             if isinstance(statement(node), (ast.AugAssign, ast.Expr, ast.Assign)):
-                yield Refusal(
-                    file,
-                    node,
-                    "the parameters are changed by hand here, without an optimizer whose gradients could be averaged",
-                    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
-                )
+                yield Refusal(file, node, *_BY_HAND)
                 return
 
 
@@ -208,12 +207,7 @@ def _beside_optimizers(models: Models) -> Iterator[Refusal]:
             owner = changed.value if isinstance(changed, ast.Attribute) and changed.attr == "data" else changed
             same = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name) and owner.id == node.value.id
             if same and models.training.in_region(file, node):
-                yield Refusal(
-                    file,
-                    stored,
-                    "parameters are changed by hand here, without an optimizer whose gradients could be averaged",
-                    "train with an optimizer of torch.optim, or reduce the gradients by hand in front of this",
-                )
+                yield Refusal(file, stored, *_BY_HAND)
                 return
 
 
@@ -223,7 +217,7 @@ def _on_host(models: Models) -> Iterator[Refusal]:
         for call in by_place(file.scan.calls):
             if not isinstance(models.program.callee(file, call), ast.ClassDef):
                 continue
-            for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for argument in arguments_of(call):
                 held = values_of(models.program, file, argument) if isinstance(argument, ast.Name) else []
                 if held and all(is_cpu_device(at.names, value) for at, value in held):
                     why = "a part of what trains is put on the CPU here, and HCCL exchanges nothing that lies there"
@@ -242,7 +236,7 @@ def _targets(models: Models, why: str) -> Iterator[Refusal]:
 
 def _data_parallel(models: Models, why: str) -> Iterator[Refusal]:
     for file in models.program.files:
-        for call in sorted(file.scan.calls, key=lambda node: (node.lineno, node.col_offset)):
+        for call in by_place(file.scan.calls):
             if file.names.qualified(call.func) in DATA_PARALLEL:
                 yield Refusal(
                     file,

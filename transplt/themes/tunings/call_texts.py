@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, hides_arguments
 from transplt.trees.new_calls import Piece, rebuilt
 from transplt.trees.transform import Transform
 
@@ -28,7 +28,7 @@ class Bound:
 
 def bind(call: ast.Call, parameters: Sequence[str]) -> Bound | None:
     """Match arguments with parameters; None for stars and for arguments that the function does not have."""
-    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(key.arg is None for key in call.keywords):
+    if hides_arguments(call):
         return None
     if len(call.args) > len(parameters):
         return None

@@ -6,7 +6,7 @@ import ast
 
 from transplt.program.cards import is_cpu_device
 from transplt.program.program import File
-from transplt.syntax.asks import by_place, keyword_of, last_name
+from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import chain, parent, statement
 
@@ -91,7 +91,7 @@ def _entries_of(node: ast.expr, targets: set[str]) -> str | None:
 def _to_device(file: File, call: ast.Call) -> bool:
     """True for a copy to a device that is not the CPU for certain."""
     assert isinstance(call.func, ast.Attribute)
-    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(keyword.arg is None for keyword in call.keywords):
+    if hides_arguments(call):
         return False
     given = call.args[0] if call.args else keyword_of(call, "device")
     if call.func.attr in ("cuda", "npu"):

@@ -12,6 +12,7 @@ from transplt.codemods.data_loader import LAST_CUDA_PINNING, LOADERS
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.program.loops import repeated
 from transplt.program.program import File, class_name, text_of
 from transplt.program.training import Loader
 from transplt.program.values import uses
@@ -142,13 +143,13 @@ def _read_again(found: Reading, loader: Loader) -> bool:
     """True for a loader that is made once and read by loops, one after the other, more than once."""
     readers = found.readers[id(loader.call)]
     loops = [(reader.file, reader.loop) for reader in readers if reader.loop is not None]
-    if len(loops) < len(readers) or found.repeated(loader.file, loader.call):
+    if len(loops) < len(readers) or repeated(found.program, loader.call):
         return False  # `iter(loader)` starts the workers that stay from the beginning, also for those who still read
     held = {id(loop) for _, loop in loops}
     for file, loop in loops:
         if sum(id(each) == id(loader) for each in found.read_by[id(loop)]) > 1:
             return False
-        if any(id(above) in held for above in chain(loop)) or not found.repeated(file, loop):
+        if any(id(above) in held for above in chain(loop)) or not repeated(found.program, loop):
             return False
         if any(isinstance(inner, ast.Call) and _reads(found, file, inner, loader) for inner in _body(loop)):
             return False
@@ -207,7 +208,7 @@ def _changes_dataset(found: Reading, loader: Loader) -> bool:
     return any(
         _touches(found, file, node)
         for file, node in found.others(loader.file, dataset)
-        if file is not loader.file or node.lineno > statement(call).lineno or found.repeated(file, node)
+        if file is not loader.file or node.lineno > statement(call).lineno or repeated(found.program, node)
     )
 
 

@@ -11,8 +11,9 @@ import re
 from transplt.edits.edit import Beside
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
+from transplt.program.program import Program
 from transplt.syntax.asks import is_main_guard
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.tunings.reach import program_around
@@ -26,10 +27,10 @@ def write_below_imports(writer: Writer, line: str, already: tuple[bytes, ...], c
     """Put `torch.` and a line in, once for a program; nothing where one of its files has a word of `already`."""
     work = writer.work
     program = program_around(work)
-    if program is None or not is_entry(work) or not _uses_torch(work):
+    if program is None or not is_entry(work) or not _uses_torch(work, program):
         return
     texts = [file.source.utf8 for file in program.files]
-    if any(word in text for text in texts for word in already) or not puts_on_card(texts):
+    if any(word in text for text in texts for word in already) or not on_card(program):
         return
     last = _last_import(work.scan.tree)
     if last is None or not writer.fits(last):
@@ -70,14 +71,14 @@ def _only_launched(work: Work) -> bool:
     return not any(re.search(rb"^\s*(?:import|from) torch\b", file.source.utf8, re.MULTILINE) for file in importers)
 
 
-def _uses_torch(work: Work) -> bool:
+def _uses_torch(work: Work, program: Program) -> bool:
     """True when the file imports torch, or a file of the project that puts something on a card."""
     if b"torch" in work.source.utf8:
         return any(
             (b.target or "").split(".")[0] == "torch" for found in work.scan.root.bindings.values() for b in found
         )
     targets = imports_of(work.project).targets.get(work.scan.path, ())
-    return puts_on_card(work.project.sources[path] for path in targets)
+    return on_card(program, targets)
 
 
 def _trains(node: ast.stmt) -> bool:

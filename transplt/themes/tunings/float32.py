@@ -12,7 +12,7 @@ from transplt.edits.edit import Extent, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
-from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
+from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
 from transplt.themes.tunings.copies import is_device
@@ -221,7 +221,7 @@ def _early(writer: Writer) -> None:
 def _only_moves(work: Work, call: ast.Call) -> bool:
     """True for a copy to a device that says nothing of a dtype."""
     assert isinstance(call.func, ast.Attribute)
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords) or len(call.args) > 1:
         return False
     return call.func.attr != "to" or (bool(given) and is_device(work.names, given[0]))

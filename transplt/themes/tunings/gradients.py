@@ -6,9 +6,10 @@ import ast
 import re
 
 from transplt.program.frameworks import OPTIMIZER, taken_over
+from transplt.program.loops import loops_around
 from transplt.program.program import File, Program, Slot
-from transplt.syntax.asks import by_place, last_name, string_of
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.asks import arguments_of, by_place, last_name, string_of
+from transplt.syntax.scan import parent
 
 Hazard = tuple[str, str]
 _PACKED = "the fused optimizers pack gradients and parameters at their first step"
@@ -173,7 +174,7 @@ def _makes_one_of(call: ast.Call, models: set[str]) -> bool:
 
 def _leaves(call: ast.Call) -> bool:
     """True for `.to("cpu")`, `.to(torch.device("cpu"))` and `.to(torch.bfloat16)`."""
-    text = " ".join(ast.unparse(item) for item in [*call.args, *(keyword.value for keyword in call.keywords)])
+    text = " ".join(ast.unparse(item) for item in arguments_of(call))
     return "'cpu'" in text or "bfloat16" in text
 
 
@@ -232,11 +233,8 @@ def _handed_on(program: Program, file: File, optimizers: set[Slot]) -> tuple[str
 
 def _while_training(node: ast.AST) -> bool:
     """True inside of a loop with a backward pass."""
-    while not isinstance(node, (ast.Module, *FUNCTIONS)):
-        node = parent(node)
-        if isinstance(node, (ast.For, ast.While)):
-            return any(isinstance(item, ast.Attribute) and item.attr == "backward" for item in ast.walk(node))
-    return False
+    loop = next(iter(loops_around(node)), None)
+    return loop is not None and any(getattr(item, "attr", "") == "backward" for item in ast.walk(loop))
 
 
 def _on_several_cards(file: File) -> tuple[str, str, int] | None:
@@ -245,7 +243,7 @@ def _on_several_cards(file: File) -> tuple[str, str, int] | None:
     for call in by_place(file.scan.calls):
         if _last(call.func) not in ("to", "cuda", "npu"):
             continue
-        for item in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for item in arguments_of(call):
             if (found := _CARD.fullmatch(ast.unparse(item))) is not None:
                 number = found[1] or found[2]
                 if seen and number != seen:

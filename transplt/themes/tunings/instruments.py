@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import indent_unit
 from transplt.edits.writer import Writer
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
+from transplt.program.loops import LOOPS, Loop
 from transplt.program.program import enclosing_function
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.tunings.loops import Batches, batch_loops, statement_at
@@ -23,8 +24,8 @@ class MeasuredLoop:
     """
 
     batches: Batches
-    loop: ast.For | ast.AsyncFor | ast.While
-    around: list[ast.For | ast.AsyncFor | ast.While]
+    loop: Loop
+    around: list[Loop]
     apart: bool
 
     @property
@@ -40,7 +41,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
     """The loops to write at; a finding where no loop is in sight or the lines do not fit. None of a CPU's program."""
     work = writer.work
     program = program_around(work)
-    if program is None or not puts_on_card(file.source.utf8 for file in program.files):
+    if program is None or not on_card(program):
         return []
     found, lost = batch_loops(work)
     if lost is not None:
@@ -51,7 +52,7 @@ def measured_loops(writer: Writer, code: str, what: str) -> list[MeasuredLoop]:
             statement_at(work, key(work.scan.path, node))
             for node in (batches.loop, *batches.around, *(batches.calls or ()))
         ]
-        loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+        loops = [node for node in nodes if isinstance(node, LOOPS)]
         if len(loops) != len(nodes):
             continue
         if not writer.fits(*loops, *(loop.body[0] for loop in loops)):

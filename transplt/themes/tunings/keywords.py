@@ -6,7 +6,7 @@ import ast
 
 from transplt.edits.writer import Writer
 from transplt.finding import Level
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import arguments_of, by_place
 from transplt.themes.tunings.writer import rewrite_unless_gone, rewrites
 from transplt.trees.calls import with_new_keyword
 
@@ -36,7 +36,7 @@ def _below(ends: dict[int, int], call: ast.Call, width: int, before: int) -> int
 
     `before` is by how much other edits of the call may make it longer.
     """
-    given = by_place([*call.args, *(keyword.value for keyword in call.keywords)])
+    given = by_place(arguments_of(call))
     if not given or not call.end_lineno:
         return None
     last = given[-1]

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.edits.work import Work
+from transplt.program.loops import Loop, loops_around
+from transplt.program.optimizers import Step, find_steps
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.program.training import Loop, Training, find_training, loaders_of, loops_around
+from transplt.program.steps import runs_backward
+from transplt.program.training import Training, find_training, loaders_of
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import chain, statement
 from transplt.themes.tunings.reach import Key, key, program_around, reach_of
 
 _HANDS_ON = frozenset({"enumerate", "tqdm", "iter"})
-_STEPS = ("optim", "opt", "scaler", "engine", "solver")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,14 +69,13 @@ def statement_at(work: Work, place: Key) -> ast.stmt | None:
 
 
 def _find(program: Program) -> tuple[list[Batches], Training]:
-    training = find_training(program)
-    _scalers(program, training)
+    training, taken = find_training(program), find_steps(program)
     reading = {id(loop) for _, loop, _ in training.loops}
     regions = [(file, loop) for file, loop in training.regions]
     with_loops = {id(enclosing_function(loop)) for _, loop in regions if enclosing_function(loop) is not None}
     known = {id(loop) for _, loop in regions}
     above = {id(loop): [outer for outer in loops_around(loop) if id(outer) in known] for _, loop in regions}
-    steps = {id(loop): bool(_steps(loop)) for _, loop in regions}
+    steps = {id(loop): bool(_within(loop, taken)) for _, loop in regions}
     within: dict[int, list[Loop]] = {}
     for _, loop in regions:
         for outer in above[id(loop)]:
@@ -90,43 +91,22 @@ def _find(program: Program) -> tuple[list[Batches], Training]:
             inside = [inner for inner in inside if id(inner) in reading]
         elif any(id(outer) in reading for outer in above[id(loop)]):
             continue
-        if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, file, loop):
+        if inside or _calls_loops(training, file, loop, with_loops) or not _makes_steps(program, taken, file, loop):
             continue
-        found.append(_batches(program, training, file, loop))
+        found.append(_batches(program, training, taken, file, loop))
     return found, training
 
 
-def _scalers(program: Program, training: Training) -> None:
-    """Scalers that are called with the loss and the optimizer run the backward pass and the step."""
-    for file in program.files:
-        for call in file.scan.calls:
-            if (
-                "scaler" not in last_name(call.func)
-                or len(call.args) < 2
-                or file.names.qualified(call.func) is not None
-            ):
-                continue
-            known = {id(loop) for _, loop in training.regions}
-            here = loops_around(call)
-            function = enclosing_function(call)
-            if function is not None:
-                training.functions.add(function)
-            new = [(file, loop) for loop in here]
-            for at, site in program.call_sites.get(function, []) if function is not None else []:
-                new += [(at, loop) for loop in loops_around(site)]
-            training.regions += [(at, loop) for at, loop in new if id(loop) not in known]
-
-
-def _makes_steps(program: Program, file: File, loop: Loop) -> bool:
+def _makes_steps(program: Program, taken: list[Step], file: File, loop: Loop) -> bool:
     """True when an optimizer is stepped in a loop, or in a function of the program that it calls."""
-    if _steps(loop):
+    if _within(loop, taken):
         return True
     for node in ast.walk(loop):
         if isinstance(node, ast.Call):
-            if "scaler" in last_name(node.func) and len(node.args) > 1:
+            if runs_backward(file, node):
                 return True
             callee = program.callee(file, node)
-            if callee is not None and _steps(callee):
+            if callee is not None and _within(callee, taken):
                 return True
     return False
 
@@ -141,7 +121,7 @@ def _calls_loops(training: Training, file: File, loop: Loop, with_loops: set[int
     return False
 
 
-def _batches(program: Program, training: Training, file: File, loop: Loop) -> Batches:
+def _batches(program: Program, training: Training, taken: list[Step], file: File, loop: Loop) -> Batches:
     regions = {id(region) for at, region in training.regions if at is file}
     around = tuple(above for above in loops_around(loop) if id(above) in regions)
     function = enclosing_function(loop)
@@ -161,7 +141,7 @@ def _batches(program: Program, training: Training, file: File, loop: Loop) -> Ba
                 calls = None
         elif not _is_called_by_name(program, function.name):
             calls = None
-    return Batches(file, loop, around, calls, _loader(program, file, loop), _steps(loop))
+    return Batches(file, loop, around, calls, _loader(program, file, loop), _within(loop, taken))
 
 
 def _is_called_by_name(program: Program, name: str) -> bool:
@@ -187,15 +167,10 @@ def _loader(program: Program, file: File, loop: Loop) -> str:
     return text_of(file, source) if loaders and sized and given else ""
 
 
-def _steps(loop: ast.AST) -> tuple[ast.stmt, ...]:
-    """The statements in a loop that step an optimizer, by place."""
-    found = []
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_name(node.value.func) == "step":
-            text = ast.unparse(node.value).lower()
-            if any(word in text for word in _STEPS) and "sched" not in text.partition("(")[0]:
-                found.append(node)
-    return tuple(sorted(found, key=lambda node: node.lineno))
+def _within(node: ast.AST, taken: list[Step]) -> tuple[ast.stmt, ...]:
+    """The statements in a piece of code that step an optimizer, by place."""
+    found = [statement(step.call) for step in taken if node in chain(step.call)]
+    return tuple(sorted(found, key=lambda item: item.lineno))
 
 
 def _is_held(training: Training, found: list[Batches], call: ast.Call) -> bool:

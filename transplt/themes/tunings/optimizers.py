@@ -11,14 +11,15 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.edits.work import Work
-from transplt.program.cards import puts_on_card
+from transplt.program.cards import on_card
 from transplt.program.imports import imports_of
+from transplt.program.loops import loops_around
 from transplt.program.optimized import parameters_given
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
 from transplt.program.values import uses
 from transplt.settings import Settings
-from transplt.syntax.asks import by_place, keyword_of, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name
+from transplt.syntax.scan import parent
 from transplt.themes.tunings.facts import schemas
 from transplt.themes.tunings.gradients import hazards, modules_zeroed
 from transplt.themes.tunings.reach import Key, key, program_around, reach_of
@@ -107,7 +108,7 @@ def find_optimizers(program: Program, settings: Settings) -> Optimizers:
         if made.fused:
             made.why = ""
             continue
-        if _switched_off(made, settings) or _is_test(made.file.path) or not _on_card(program):
+        if _switched_off(made, settings) or _is_test(made.file.path) or not on_card(program):
             made.silent, made.why = True, "it is not asked for"
         if (hazard := next((what for path, what in every if path in alongside[made.file.path]), None)) is not None:
             made.why, made.help = hazard
@@ -155,10 +156,6 @@ def _is_test(path: str) -> bool:
     return name.startswith(("test_", "conftest.")) or "tests" in folders
 
 
-def _on_card(program: Program) -> bool:
-    return puts_on_card(file.source.utf8 for file in program.files)
-
-
 def _twice(program: Program, found: Optimizers) -> None:
     """Two that hold the same parameters at the same time would pack them in turn."""
     models = [
@@ -187,7 +184,7 @@ def _arguments(made: Made) -> None:
     signature = ast.parse(f"def {schemas(CLASSES[made.name])[0]}: pass").body[0]
     assert isinstance(signature, ast.FunctionDef)
     takes = [arg.arg for arg in signature.args.args]
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
+    if hides_arguments(call):
         made.refuse("its arguments come from a tuple or a dict", f"call {CLASSES[made.name]} with arguments it takes")
         return
     if len(call.args) > len(takes):
@@ -371,7 +368,7 @@ def _method(program: Program, made: Made, file: File, node: ast.Attribute) -> No
             made.zeroing.append((file, call))
     elif node.attr in ("state", "param_groups") and _is_rewritten(node):
         made.refuse(f"its {node.attr} is rewritten", "fused optimizers keep packed copies of what is in there")
-    elif node.attr == "load_state_dict" and _in_loop(node):
+    elif node.attr == "load_state_dict" and loops_around(node):
         made.refuse(
             "its state is loaded in a loop", "fused optimizers read a loaded state once, before their first step"
         )
@@ -388,11 +385,3 @@ def _is_rewritten(node: ast.Attribute) -> bool:
         return place is node or node.attr == "state" or "params" in keys
     changes = isinstance(above, ast.Attribute) and above.attr in _CHANGES
     return changes and (node.attr == "state" or place is node or "params" in keys)
-
-
-def _in_loop(node: ast.AST) -> bool:
-    while not isinstance(node, (ast.Module, *FUNCTIONS)):
-        node = parent(node)
-        if isinstance(node, (ast.For, ast.While)):
-            return True
-    return False

@@ -10,7 +10,6 @@ from transplt.program.files import own_file, read_file
 from transplt.program.imports import imports_of
 from transplt.program.program import (
     File,
-    Function,
     Program,
     Slot,
     enclosing_function,
@@ -19,13 +18,12 @@ from transplt.program.program import (
 from transplt.program.training import Loader, Training, find_training, loaders_of
 from transplt.program.values import uses
 from transplt.syntax.asks import by_place
-from transplt.syntax.scan import chain, parent
+from transplt.syntax.scan import parent
 from transplt.themes.tunings.reach import key, reach_of
 
 Loop = ast.For | ast.AsyncFor
 #: Calls that hand on what they iterate over.
 WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "zip", "iter", "list", "tuple", "islice", "progress_bar", "track"})
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: Where a value that no variable takes gets out of sight.
 _AWAY = (
     ast.Assign, ast.AnnAssign, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp,
@@ -115,23 +113,6 @@ class Reading:
                 found.append(each)
         return [(file, each) for each in by_place(found)]
 
-    def repeated(self, file: File, node: ast.AST) -> bool:
-        """True for code that runs more than once: in a loop, or in a function that is called in one."""
-        seen: set[ast.AST] = set()
-        pending = [(file, node)]
-        while pending:
-            _, inner = pending.pop()
-            function: Function | None = enclosing_function(inner)
-            for above in chain(inner):
-                if above is function:
-                    break
-                if isinstance(above, _LOOPS) and not _in_header(above, inner):
-                    return True
-            if function is not None and function not in seen:
-                seen.add(function)
-                pending += self.program.call_sites.get(function, [])
-        return False
-
 
 def reading(work: Work) -> Reading:
     """The program around the file on the bench; worked out once for all of its files."""
@@ -201,12 +182,3 @@ def _find_readers(found: Reading) -> None:
             for loader in loaders:
                 found.loaders.setdefault(id(loader.call), loader)
                 found.readers.setdefault(id(loader.call), []).append(reader)
-
-
-def _in_header(loop: ast.AST, node: ast.AST) -> bool:
-    """True for what a `for` evaluates once, before it runs."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
-        return False
-    while parent(node) is not loop:
-        node = parent(node)
-    return node is loop.iter

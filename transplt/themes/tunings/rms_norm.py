@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.lines import line_start
+from transplt.edits.lines import last_line, line_start
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.syntax.scan import FUNCTIONS, parent
@@ -259,7 +259,7 @@ def _rewrite(writer: Writer, cls: ast.ClassDef, forward: Function, found: _Term)
     assert isinstance(last, ast.Return) and last.value is not None
     first = _body(forward)[0]
     x = forward.args.args[1].arg
-    if any(forward.lineno < edit.node.lineno <= _last_line(forward) for edit in rewrites(writer)):
+    if any(forward.lineno < edit.node.lineno <= last_line(forward) for edit in rewrites(writer)):
         return
     if switched_off(work, last.value, fixer.code) or not work.take(last.value):
         return
@@ -279,10 +279,6 @@ def _rewrite(writer: Writer, cls: ast.ClassDef, forward: Function, found: _Term)
         writer.take_out(extent, fixer.code, f"{helper.name}, which nothing calls")
 
 
-def _last_line(function: Function) -> int:
-    return function.end_lineno or function.lineno
-
-
 def _above_comments(work: Work, node: ast.stmt) -> int:
     """Where the line of a statement begins, or the first comment of the block right above it."""
     line = node.lineno
@@ -293,7 +289,7 @@ def _above_comments(work: Work, node: ast.stmt) -> int:
 
 def _below_empty_lines(work: Work, function: Function) -> int:
     """Where the first line with something on it begins below a function."""
-    line = _last_line(function) + 1
+    line = last_line(function) + 1
     while line <= len(work.source.line_starts) and not work.source.line_text(line).strip():
         line += 1
     return line_start(work.source, line)

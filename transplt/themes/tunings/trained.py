@@ -25,8 +25,8 @@ def model_of(program: Program, file: File, node: ast.expr | None) -> Model | Non
         return None
     if node.func.attr != "parameters":
         return None
-    found = origins(program, file, _bare(node.func.value), _handed_on, set())
-    return found if len(found) == 1 else None
+    found = origins(program, program.slot(file, _bare(node.func.value)), _handed_on)
+    return frozenset(found) if len(found) == 1 else None
 
 
 def _bare(node: ast.expr) -> ast.expr:

@@ -9,13 +9,13 @@ import ast
 from dataclasses import dataclass
 
 from transplt.edits.work import Work
+from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
 from transplt.program.scripted import scripted_in
 from transplt.syntax.asks import block_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.tunings.reach import program_around, reach_of
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: Methods that give a tensor of the same shape; those of the second group may change its dtype.
 SAME_SHAPE = frozenset("contiguous clone detach".split())
 CASTS = frozenset("to half bfloat16 float type type_as".split())
@@ -75,8 +75,7 @@ def held(work: Work, name: ast.Name) -> Value | None:
     last = above[-1]
     if not runs_before(statement(last), name):
         return None
-    loops = [node for node in chain(name) if isinstance(node, _LOOPS)]
-    inner = [loop for loop in loops if loop not in chain(last)]
+    inner = [loop for loop in loops_around(name) if loop not in chain(last)]
     if any(loop in chain(node) for node in assigned if node not in above for loop in inner):
         return None
     return _value_of(last)

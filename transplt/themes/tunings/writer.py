@@ -11,7 +11,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.finding import Level
-from transplt.program.cards import puts_on_card, serves_another, tries_torch_npu
+from transplt.program.cards import on_card, serves_another, tries_torch_npu
 from transplt.program.program import read_file
 from transplt.themes.tunings.reach import program_around
 from transplt.trees.transform import New
@@ -47,9 +47,9 @@ def _runs_on_one(work: Work) -> bool:
         if any(file is not None and tries_torch_npu(file.scan) for file in files):
             return False
     program = program_around(work)
-    files_around = [file.source.utf8 for file in program.files] if program is not None else [work.source.utf8]
-    script = any(b"__main__" in text or b".backward(" in text for text in files_around)
-    return not script or puts_on_card(files_around)
+    around = [file.source.utf8 for file in program.files] if program is not None else []
+    script = any(b"__main__" in text or b".backward(" in text for text in around)
+    return program is None or not script or on_card(program)
 
 
 def value_of(work: Work, fixer: Fixer) -> str:

@@ -1,0 +1,100 @@
+"""Files that rank 0 writes and that all ranks read: the others wait until they are there, or have been asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from transplt.program.loops import excludes, loops_around
+from transplt.program.program import File, Program, enclosing_function
+from transplt.syntax.asks import arguments_of, begins, by_place, ends, last_name
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.once import opens_to_write, writes_file
+
+_CODE = "NPU343"
+_ASKS = frozenset("exists isfile is_file lexists getsize listdir glob".split())
+
+
+def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
+    """What is loaded behind training is what rank 0 has written; where the code asks for a file, all ask first."""
+    program = bench.program
+    saved = {path for file in program.files for call in file.scan.calls if (path := _path(file, call, "torch.save"))}
+    for call in by_place(bench.file.scan.calls):
+        path = _path(bench.file, call, "torch.load")
+        if path and after_start(call) and _behind_training(bench, bench.file, call, path in saved, set()):
+            _wait_for(bench, call)
+    for node in ast.walk(bench.file.scan.tree):
+        if isinstance(node, ast.If) and _asks_for_file(node.test) and after_start(node):
+            for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
+                reads = any("load" in last_name(call.func) for item in other for call in _calls(item))
+                if reads and any(_writes(program, bench.file, item, 0) for item in branch):
+                    _wait_in(bench, node, branch)
+
+
+def _path(file: File, call: ast.Call, name: str) -> str:
+    """The text of the path that a call saves or loads, empty for any other call."""
+    given = arguments_of(call)
+    if file.names.qualified(call.func) != name or not given:
+        return ""
+    return ast.unparse(given[1 if name == "torch.save" and len(given) > 1 else 0])
+
+
+def _behind_training(bench: Bench, file: File, node: ast.AST, saved: bool, seen: set[ast.AST]) -> bool:
+    """True for code that runs behind a training loop, or (for what the program has `saved`) in one behind a step."""
+    function = enclosing_function(node)
+    for at, loop in bench.training.regions:
+        here = at is file and enclosing_function(loop) is function
+        if here and (ends(loop) <= begins(node) or (saved and loop in loops_around(node))):
+            return True
+    for call in file.scan.calls:
+        before = enclosing_function(call) is function and ends(statement(call)) <= begins(node)
+        if before and not excludes(node, statement(call)):
+            made = isinstance(bench.program.callee(file, call), ast.ClassDef)
+            if not made and bench.training.trains(file, call):
+                return True
+    if function is None or function in seen:
+        return False
+    seen.add(function)
+    sites = bench.program.call_sites.get(function, [])
+    return any(_behind_training(bench, at, call, saved, seen) for at, call in sites)
+
+
+def _wait_for(bench: Bench, call: ast.Call) -> None:
+    node = statement(call)
+    while isinstance(above := parent(node), (ast.With, ast.Try)):
+        node = above
+    if not bench.verdict.varying.alike(bench.file, node) or not bench.fits(node):
+        why, do = "rank 0 may not have written this yet", "call dist.barrier() before it, on all ranks"
+        bench.left(call, why, do, code="NPU344")
+        return
+    lines = bench.together([f"{bench.dist}.barrier()  # rank 0 has written it"])
+    bench.before(node, lines, _CODE, "the others wait for rank 0")
+
+
+def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt]) -> None:
+    if not bench.verdict.varying.alike(bench.file, branch[0]) or not bench.fits(branch[0]):
+        why, do = "rank 0 may write this before another rank asks for it", "let all ranks ask first: dist.barrier()"
+        bench.left(node.test, why, do, code="NPU344")
+        return
+    lines = bench.together([f"{bench.dist}.barrier()  # all ranks have asked"])
+    bench.before(branch[0], lines, _CODE, "rank 0 writes when all ranks have asked")
+
+
+def _asks_for_file(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node.func) in _ASKS for node in ast.walk(test))
+
+
+def _writes(program: Program, file: File, node: ast.AST, depth: int) -> bool:
+    """True for code that writes a file, by itself or in a function of the program."""
+    for call in _calls(node):
+        if writes_file(file, call) or opens_to_write(call):
+            return True
+        callee = program.callee(file, call)
+        if isinstance(callee, FUNCTIONS) and depth < 3 and _writes(program, program.owner[callee], callee, depth + 1):
+            return True
+    return False
+
+
+def _calls(node: ast.AST) -> Iterable[ast.Call]:
+    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
