@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from transplt.errors import UsageError, reason
+from transplt.errors import UsageError
+from transplt.run.requirements import requirements
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
-from transplt.text.regular_file import REQUIREMENTS, read_regular
-
-_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "conda.yaml", "conda.yml")
-#: Lines that may hold a version of torch; the others are not worth a parser.
-_TORCH = re.compile(r"\s*(?:py)?torch\s*[\[(<>=!~]", re.IGNORECASE)
-#: What may follow a requirement: a marker, a comment, options of pip.
-_BEHIND = re.compile(r"[;#]|--")
-_CONDA = re.compile(r"^\s*-\s*[\"']?(?:[\w.-]+::)?(pytorch|torch)\s*([<>!~=]=|=|[<>])?\s*([^\"'#]*)")
 
 
 def choose_target(root: Path, asked: str | None, configured: str | None = None) -> TorchTarget:
@@ -30,7 +21,7 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
-    for path, requirement in _requirements(root, unread):
+    for path, _, requirement in requirements(root, ("torch", "pytorch"), unread):
         version = _highest(requirement)
         if version is not None:
             return _target(version, f"{path} asks for torch{requirement}")
@@ -60,121 +51,6 @@ def _releases() -> dict[str, dict[str, Any]]:
     except (OSError, ValueError):
         return {}
     return {key: value for key, value in table.get("torch", {}).items() if isinstance(value, dict)}
-
-
-def _requirements(root: Path, unread: list[str]) -> Iterator[tuple[str, str]]:
-    """(file name, specifier of torch) in the order of trust; the file is relative to `root`.
-
-    `unread` is told why a file is passed over.
-    """
-    folder = root if root.is_dir() else root.parent
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:
-        return
-    requirement_files = [name for name in names if re.fullmatch(r"requirements.*\.(txt|in)", name)]
-    if (folder / "requirements").is_dir():
-        try:
-            inner = sorted(entry.name for entry in (folder / "requirements").iterdir())
-        except OSError:
-            inner = []
-        requirement_files += [f"requirements/{name}" for name in inner if name.endswith((".txt", ".in"))]
-    requirement_files.sort(key=lambda name: (len(name), name))
-    for name in [*requirement_files, *_FILES]:
-        if "/" not in name and name not in names:
-            continue
-        try:
-            text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
-        except OSError as error:
-            unread.append(f"{name} is not read: {reason(error)}")
-            continue
-        for specifier in _in_file(name, text):
-            yield name, specifier
-
-
-def _in_file(name: str, text: str) -> Iterator[str]:
-    if name.endswith((".yml", ".yaml")):
-        yield from _in_conda(text)
-    else:
-        lines: Iterable[str]
-        if name == "setup.py":
-            lines = _strings_of_setup(text)
-        elif name == "pyproject.toml":
-            lines = _strings_of_pyproject(text)
-        else:
-            lines = text.splitlines()
-        yield from filter(None, map(_specifier, lines))
-
-
-def _specifier(line: str) -> str:
-    """The versions of torch that a requirement asks for, as they are written; empty where it asks for none."""
-    if not _TORCH.match(line):
-        return ""
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    text = _BEHIND.split(line, maxsplit=1)[0].strip()
-    try:
-        name = Requirement(text).name
-    except InvalidRequirement:
-        return ""
-    return "".join(text[len(name) :].rpartition("]")[2].split()).strip("()")
-
-
-def _in_conda(text: str) -> Iterator[str]:
-    """Dependencies of a conda environment, whose single `=` means `this version and its patches`."""
-    for line in text.splitlines():
-        match = _CONDA.match(line)
-        if match is None or match[2] is None:
-            continue
-        if match[2] == "=":
-            version = match[3].split("=")[0].strip().rstrip(".*")
-            yield f"=={version}.*" if version else ""
-        else:
-            yield match[2] + re.sub(r"\s+", "", match[3])
-
-
-def _strings_of_setup(text: str) -> Iterator[str]:
-    """The string literals of a setup.py, which is parsed and never run."""
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from node.value.splitlines()
-
-
-def _strings_of_pyproject(text: str) -> Iterator[str]:
-    from transplt.disk.toml import parse_toml
-
-    try:
-        table = parse_toml(text)
-    except ValueError:
-        return
-    project = table.get("project", {})
-    if isinstance(project, dict):
-        yield from (item for item in project.get("dependencies", []) if isinstance(item, str))
-    poetry: Any = table.get("tool", {})
-    for key in ("poetry", "dependencies"):
-        poetry = poetry.get(key, {}) if isinstance(poetry, dict) else {}
-    pin = poetry.get("torch") if isinstance(poetry, dict) else None
-    pin = pin.get("version") if isinstance(pin, dict) else pin
-    if isinstance(pin, str):
-        yield "torch" + _from_poetry(pin)
-
-
-def _from_poetry(pin: str) -> str:
-    """Poetry's caret as a PEP 440 specifier."""
-    if pin.startswith("^") and re.fullmatch(r"\^\d+(\.\d+)*", pin):
-        major = int(pin[1:].split(".")[0])
-        return f">={pin[1:]},<{major + 1}"
-    if pin.startswith("~") and not pin.startswith("~="):
-        return f"~={pin[1:]}" if pin.count(".") > 1 else f"=={pin[1:]}.*"
-    return pin if pin[:1] in "<>=!~" else f"=={pin}"
 
 
 def _highest(specifier: str) -> str | None:
