@@ -48,7 +48,7 @@ def test_the_rules_of_the_user_hold_in_a_copy() -> None:
     rules = '{"rules": {"FuncNameModifyRule": [{"old_name": "place", "new_name": "put"}]}}'
     check_rewrite(
         "from other import place\nplace(1)\n",
-        "from other import place\nput(1)\n",
+        "from other import put\nput(1)\n",
         path=f"{FOLDER}/a.py",
         files=version("4.46.0"),
         user_rules=(("mine.json", rules),),

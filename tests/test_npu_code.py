@@ -149,7 +149,7 @@ def test_the_help_of_a_flag_is_text_for_people() -> None:
 
 def test_the_uses_follow_an_import_that_a_rule_of_the_user_renames() -> None:
     rules = '{"rules": {"FuncNameModifyRule": [{"old_name": "other.place", "new_name": "other.put"}]}}'
-    head = 'import torch\n\nif torch.npu.is_available():\n    d = "npu"\nelif torch.cuda.is_available():\n    d = "cuda"\n'
+    head = 'import torch\n\nif torch.npu.is_available():\n    d = "npu"\nelse:\n    d = "cuda"\n'
     check_rewrite(
         f"from other import place\n{head}place(d)\n",
         f"from other import put\n{head}put(d)\n",
