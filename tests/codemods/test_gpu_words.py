@@ -129,6 +129,8 @@ QUIET = [
     'm = XGBClassifier(tree_method="hist")',
     'params = {"device": "gpu", "device_type": "gpu"}',
     'm = CatBoostClassifier(task_type="CPU")',
+    'import ray\nif kind == "gpu":\n    c["num_gpus"] = 1\nelif kind == "npu":\n    c["resources"] = {"NPU": 1}',
+    'import ray\nc = {"resources": {"GPU": 1} if kind == "gpu" else {"NPU": 1}}',
     "from project import require_gpu\nrequire_gpu()",
     'r = Reader(["en"], gpu=True)',
     "n = Pipeline(use_gpu=True)",
@@ -188,6 +190,17 @@ def test_up_to_torch_22_a_number_is_cuda(version: str) -> None:
 def test_the_pinned_version_decides(asked: str, level: Level) -> None:
     result = migrate('m = load("x", attn_implementation="flash_attention_2")\n', pins=(("transformers", asked),))
     assert [finding.level for finding in result.findings] == [level]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'import ray\nif __name__ == "__main__":\n    ray.init(num_gpus=2)\n    run("npu")\n',
+        'import ray\nif ready:\n    ray.init(num_gpus=2)\nelse:\n    run()\nkind = "npu"\n',
+    ],
+)
+def test_the_npu_elsewhere_in_the_file_is_no_other_arm(source: str) -> None:
+    check_noop(source, open_codes=["NPU147"])
 
 
 def test_one_call_is_one_finding_of_a_word() -> None:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.project.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, KeyPlace, Value, gpu_words, said_of
 from transplt.syntax.asks import keyword_of, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.commands import flags_of, logical_lines
 from transplt.trees.literals import words_in_literal
 
@@ -52,12 +53,26 @@ def _said(
     work: Work, node: ast.expr | ast.stmt | ast.keyword, word: GpuWord, api: str, value: str = "", text: str = ""
 ) -> Finds:
     """The note of a word; `text` is what stands there (the node's own by default), `value` its value."""
-    if work.settings.torch_version not in word.versions:
+    if work.settings.torch_version not in word.versions or _beside_the_npu(work, node):
         return
     level, help_ = said_of(word, work.settings.pins)
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
     yield work.note(node, word.code, message, level=level, api=api, help=help_, effort=word.effort)
+
+
+def _beside_the_npu(work: Work, node: ast.AST) -> bool:
+    """True in a condition of which another arm speaks of the NPU (`if kind == "gpu": ... elif kind == "npu": ...`)."""
+    if not mentions_npu(work.source.utf8):
+        return False
+    while not isinstance(node, (ast.Module, *FUNCTIONS)):
+        inner, node = node, parent(node)
+        if isinstance(node, (ast.If, ast.IfExp)):
+            body, orelse = ([each] if isinstance(each, ast.expr) else each for each in (node.body, node.orelse))
+            others = [node.test, *(orelse if inner in body else body)]
+            if any(NPU.search(work.source.utf8, *work.source.extent(each)) for each in others):
+                return True
+    return False
 
 
 # --- arguments of calls ----------------------------------------------------------------------------------------------
@@ -92,7 +107,7 @@ def _argument(
     if word.word in said or not _is(place.value, value):
         return
     full = work.names.qualified(call.func)
-    if not place.names(full, last_name(call.func)):
+    if not place.names(full, last_name(call.func), isinstance(call.func, ast.Name)):
         return
     said.add(word.word)
     if place.value.kind == "holds":

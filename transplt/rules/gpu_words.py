@@ -67,7 +67,8 @@ class CallPlace:
     """An argument of a call: `calls` are full names, `lasts` last names and `ends` their endings (of what
     one of `imports` may have given).
 
-    Without either it is an argument of any call but those of the last names in `but`. `whole`: the call is what is
+    Without either it is an argument of any call but those of the names in `but`, which are reported at
+    their import. `whole`: the call is what is
     found, and not its argument.
     """
 
@@ -86,13 +87,15 @@ class CallPlace:
         """True for an argument that is a word whoever gets it: also as a default, a field or an option."""
         return not (self.calls or self.lasts or self.ends or self.imports)
 
-    def names(self, full: str | None, last: str) -> bool:
-        """True for a callee of the full name `full` (None where it cannot be decided) and the last name `last`."""
+    def names(self, full: str | None, last: str, alone: bool) -> bool:
+        """True for a callee of the full name `full` (None where it cannot be decided) and the last name `last`; `alone`
+        where that is all that stands there.
+        """
         if full is not None and full in self.calls:
             return True
         if last in self.lasts or (self.ends and last.endswith(self.ends)):
             return full is None or not self.imports or full.partition(".")[0] in self.imports
-        return not (self.calls or self.lasts or self.ends) and last not in self.but
+        return not (self.calls or self.lasts or self.ends or (alone and last in self.but))
 
 
 @dataclass(frozen=True, slots=True)
