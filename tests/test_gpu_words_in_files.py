@@ -9,6 +9,7 @@ import pytest
 
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import kind_of
+from transplt.files.tokens import MAX_FINDINGS
 from transplt.finding import Finding, Level
 from transplt.rules.pages import load
 from transplt.rules.tables import rules_dir
@@ -188,6 +189,12 @@ def test_the_example_of_the_page_is_what_happens(code: str) -> None:
     ((language, text),) = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
     name = {"sh": "run.sh", "yaml": "acc.yaml", "json": "ds.json"}[language]
     assert {(each.code, each.level) for each in words(name, text)} == {(code, load(code).level)}
+
+
+def test_a_file_full_of_words_does_not_drown_the_report() -> None:
+    found = words("run.sh", "srun --gres=gpu:8 x\n" * (MAX_FINDINGS + 50))
+    assert len(found) == MAX_FINDINGS
+    assert found[-1].message.endswith("; 50 more lines of this file ask for GPUs")
 
 
 @pytest.mark.parametrize(

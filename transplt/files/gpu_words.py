@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.files.kind import FileKind
+from transplt.files.tokens import MAX_FINDINGS
 from transplt.finding import Finding, Level, Span
 from transplt.rules.gpu_words import GpuWord, PathPlace, gpu_words, said_of
 from transplt.text.commands import flags_of, logical_lines
@@ -22,14 +23,16 @@ _COMMANDS = frozenset(
 _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 #: What every file with such a word holds, in any case.
 _HINTS = re.compile(
-    "gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb|lion|accelerators|reduce-overhead|max-autotune|apex|amp|sparse_att|xformers"
-    "|device=|srun|sbatch|salloc",
+    r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerators|reduce-overhead|max-autotune|apex|\bamp\b"
+    r"|sparse_att|xformers|device=|srun|sbatch|salloc",
     re.IGNORECASE,
 )
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
 _WORD_END = re.compile(r"[^\s\"'\\;|&]*")
 _PARTS = re.compile(r"[\s=]+")
 _MAX_SHOWN = 120
+#: What is longer is data: no program is configured by it.
+_LONGEST_CONFIG = 1_000_000
 _MAKE = ("makefile", "gnumakefile")
 
 
@@ -52,6 +55,8 @@ def gpu_word_findings(
 ) -> list[Finding]:
     """One finding for each word in its place, in the order of the file."""
     makes = kind is FileKind.NATIVE and path.rpartition("/")[2].lower() in _MAKE
+    if kind in _KEYS and len(data) > _LONGEST_CONFIG:
+        return []
     if not (makes or kind in _COMMANDS) or not _HINTS.search(text := data.decode("utf-8", "surrogateescape")):
         return []
     lines = text.split("\n")
@@ -60,10 +65,12 @@ def gpu_word_findings(
     for line in data.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
     found = [_finding(path, lines, starts, hit, pins) for hit in hits.values()]
-    return sorted(
-        (_switched_off(each, lines[each.span.line - 1], ignored_codes) for each in found),
-        key=lambda each: each.sort_key(),
-    )
+    in_order = sorted(found, key=lambda each: each.sort_key())
+    kept = [_switched_off(each, lines[each.span.line - 1], ignored_codes) for each in in_order[:MAX_FINDINGS]]
+    if len(in_order) > len(kept):
+        more = f"{kept[-1].message}; {len(in_order) - len(kept)} more lines of this file ask for GPUs"
+        kept[-1] = replace(kept[-1], message=more)
+    return kept
 
 
 def _flags(lines: list[str]) -> Iterator[_Hit]:
