@@ -212,3 +212,13 @@ def test_what_needs_nothing_beside_it_is_quiet(body: str, reason: str) -> None:
 def test_real_faults_beside_them_are_said(body: str) -> None:
     result = migrate(f"{CHOICE}{body}\n")
     assert not result.changed and "NPU200" in codes(result, applied=False)
+
+
+def test_the_uses_follow_an_import_that_a_rule_of_the_user_renames() -> None:
+    rules = '{"rules": {"FuncNameModifyRule": [{"old_name": "other.place", "new_name": "other.put"}]}}'
+    head = 'import torch\n\nif torch.npu.is_available():\n    d = "npu"\nelse:\n    d = "cuda"\n'
+    check_rewrite(
+        f"from other import place\n{head}place(d)\n",
+        f"from other import put\n{head}put(d)\n",
+        user_rules=(("mine.json", rules),),
+    )

@@ -8,6 +8,7 @@ import pytest
 
 from tests.distributed.running import in_process as transplt
 from transplt.errors import UsageError
+from transplt.run.requirements import asked_versions
 from transplt.run.torch_version import check_version, choose_target
 from transplt.settings import TORCH_VERSIONS
 
@@ -225,3 +226,22 @@ def test_what_was_asked_for_wins_and_knows_its_releases(tmp_path: Path) -> None:
 def test_unknown_versions(text: str) -> None:
     with pytest.raises(UsageError, match=rf"is not known; choose one of {OLDEST} to {NEWEST}"):
         check_version(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "asked"),
+    [
+        ("requirements.txt", "transformers==4.46\naccelerate>=0.21  # x\n", ("accelerate>=0.21", "transformers==4.46")),
+        ("requirements.txt", "transformers[torch] == 4.46.0 ; python_version > '3.8'\n", ("transformers==4.46.0",)),
+        ("requirements.txt", "transformers\n-e .\n# accelerate==1.0\n", ()),
+        ("requirements.txt", "my-transformers==1.0\ntransformers-x==1\n", ()),
+        ("environment.yml", "dependencies:\n  - transformers=4.46\n", ("transformers==4.46.*",)),
+        ("setup.py", "setup(install_requires=['accelerate>=0.30'])\n", ("accelerate>=0.30",)),
+        ("pyproject.toml", '[project]\ndependencies = ["deepspeed<0.10"]\n', ("deepspeed<0.10",)),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ndeepspeed = "^0.9"\n', ("deepspeed>=0.9,<1",)),
+    ],
+)
+def test_what_is_asked_of_other_packages(tmp_path: Path, name: str, text: str, asked: tuple[str, ...]) -> None:
+    (tmp_path / name).write_text(text)
+    found = asked_versions(tmp_path, ("accelerate", "deepspeed", "transformers"))
+    assert tuple(f"{package}{version}" for package, version in found) == asked

@@ -47,7 +47,7 @@ class Settings:
     as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
-    comments which ignore nothing may go.
+    comments which ignore nothing may go. `pins`: packages with the versions that the project asks for (`==4.46.0`).
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -74,6 +74,7 @@ class Settings:
     tune: tuple[tuple[str, str], ...] = ()
     show: bool = False
     in_place: bool = False
+    pins: tuple[tuple[str, str], ...] = ()
 
     @property
     def adds_code(self) -> bool:

@@ -15,6 +15,7 @@ from importlib.util import decode_source
 from pathlib import Path
 
 from transplt.apply.engine import index_source, join_facts, migrate_source, survey_source
+from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.tokens import scan_other_file
 from transplt.finding import FileResult, Finding, Status
@@ -103,7 +104,8 @@ def hold_other(data: bytes, path: str) -> FileKind:
     """The account of a file that is not Python."""
     kind = kind_of(path, data)
     other = scan_other_file(data, path, kind, TARGET)
-    hold_findings(other.findings, len(data))
+    words = gpu_word_findings(data, path, kind, ())
+    hold_findings(beside_tokens(other.findings, words), len(data))
     tokens = other.tokens
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored, tokens
     if kind is not FileKind.BINARY:

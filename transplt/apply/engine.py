@@ -14,6 +14,7 @@ from transplt.edits.work import Work
 from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
 from transplt.program.files import read_file
 from transplt.project.facts import ModuleFacts, ProjectFacts
+from transplt.project.vendored import copy_of
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
 from transplt.syntax.asks import has_main_guard
@@ -41,6 +42,11 @@ __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "sur
 
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
+    facts, copy = _told(data, path, settings), copy_of(path, data)
+    return facts if copy is None else replace(facts, copy=copy)
+
+
+def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     mentions_cuda = worth_a_look(data, settings)
     if not mentions_cuda:
         _SILENT[path] = hash(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from transplt.apply import portable
+from transplt.apply.copies import leave_copies
 from transplt.apply.npu_side import leave_npu_code
 from transplt.edits.fixer import Fixer, fixers_of
 from transplt.edits.work import Work
@@ -28,6 +29,7 @@ def plan(
         fixer.look(work)
     if work.edits or work.notes:
         leave_npu_code(work)
+    leave_copies(work)
     for fixer in themes:
         if fixer.rank >= 0:
             fixer.look(work)

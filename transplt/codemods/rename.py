@@ -50,7 +50,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     matched = user or work.rules.builtin.resolve(full)
     if matched is None:
         if local != name.id:
-            yield from _rename_root(work, name, local)
+            yield from _rename_root(work, name, local, base)
         return
     rule, prefix = matched
     depth = prefix.count(".") - base.count(".")
@@ -61,7 +61,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         if not rule.imports_only and depth >= 0 and not told and id(links[depth]) not in work.taken:
             yield from work.note_rule(links[depth], rule, full)
         if local != name.id:
-            yield from _rename_root(work, name, local)
+            yield from _rename_root(work, name, local, base)
         return
     if depth == 0 and binding is not None and isinstance(binding.node, ast.Import) and name.id == base:
         # `import apex`: the import binds the module's own name, which the uses have to follow.
@@ -73,7 +73,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         if depth == 0:
             yield from carry_over(work, rule, links[0], full)
         if local != name.id:
-            yield from _rename_root(work, name, local)
+            yield from _rename_root(work, name, local, base)
         return
     if _unknown_member(rule, prefix, full):
         yield from _report_member(work, rule, links, full, prefix, base)
@@ -177,7 +177,8 @@ def _say(rule: Rule, old: str, new: str) -> str:
     return f"{old} -> {new}{note}"
 
 
-def _rename_root(work: Work, name: ast.Name, local: str) -> Finds:
+def _rename_root(work: Work, name: ast.Name, local: str, base: str) -> Finds:
+    user = work.rules.user
     if work.take(name):
         yield Edit(
             name,
@@ -185,6 +186,8 @@ def _rename_root(work: Work, name: ast.Name, local: str) -> Finds:
             f"{name.id} is imported as {local} now",
             local,
             api=name.id,
+            # It belongs to the rule that the import follows.
+            user=user.resolve(base) is not None or base.rpartition(".")[2] in user.last_names,
         )
 
 

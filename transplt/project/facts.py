@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from transplt.project.components import Components
 from transplt.project.marks import GENERIC, marks_by_name
+from transplt.project.vendored import Copy
 from transplt.syntax.names import SELF
 
 
@@ -47,6 +48,7 @@ class ModuleFacts:
     text: bytes = b""  # of the whole file, for those who read programs
     imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
     guarded: bool = False  # it has `if __name__ == "__main__":`
+    copy: Copy | None = None  # the copy of another package whose version it says
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class ProjectFacts:
     sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
     imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
+    copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -91,6 +94,7 @@ class ProjectFacts:
         joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.packages = _packages(joined.modules)
+        joined.copies = tuple(item.copy for item in every if item.copy is not None)
         used: set[str] = set()
         defined: set[str] = set()
         for item in every:

@@ -11,7 +11,9 @@ from typing import Any
 
 from transplt.disk.publish import output_folder
 from transplt.errors import UsageError, reason, shown
+from transplt.rules.gpu_words import gpu_words
 from transplt.run.config import Config, find_config
+from transplt.run.requirements import asked_versions
 from transplt.run.torch_version import choose_target
 from transplt.settings import STYLES, Settings, TorchTarget
 from transplt.themes.tunings.table import parse_tunings
@@ -118,6 +120,7 @@ def find_source(path: Path) -> Path:
 def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
     said = {**_said(config), **_said(options), "torch_version": version, "base": config.base(folder), "tune": ()}
+    said["pins"] = asked_versions(folder, gpu_words().packages)
     settings = Settings(**said)
     portable = settings.style == "portable"
     if options.style is not None and options.style not in STYLES:

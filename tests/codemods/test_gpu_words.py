@@ -1,0 +1,213 @@
+"""Words that bind to a GPU without naming CUDA, in Python: each in its place, and the same words elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, check_rewrite, migrate
+from transplt.finding import Level
+
+#: (row of the table, code, source): a finding with the code, and nothing changes.
+FOUND = [
+    ("flash_attention_2", "NPU141", 'm = load("x", attn_implementation="flash_attention_2")'),
+    ("flash_attention_2", "NPU141", 'def load(name, attn_implementation="flash_attention_2"): ...'),
+    ("flash_attention_2", "NPU141", 'def load(name, *, attn_implementation="flash_attention_2"): ...'),
+    ("flash_attention_2", "NPU141", 'p.add_argument("--attn_implementation", default="flash_attention_2")'),
+    ("flash_attention_2", "NPU141", 'p.add_argument("--ds.attn-implementation", default="flash_attention_2")'),
+    ("use_flash_attention_2", "NPU141", 'm = load("x", use_flash_attention_2=True)'),
+    ("load_in_8bit", "NPU142", 'm = load("x", load_in_8bit=True)'),
+    ("load_in_8bit", "NPU142", 'kwargs["load_in_4bit"] = quantise'),
+    ("load_in_8bit", "NPU142", 'model_kwargs = {"load_in_8bit": True}'),
+    ("load_in_8bit", "NPU142", "class Loader:\n    load_in_4bit: bool = True"),
+    ("load_in_8bit", "NPU142", "self.load_in_4bit = True"),
+    ("tf32", "NPU143", "a = SFTConfig(tf32=True)"),
+    ("optim of bitsandbytes", "NPU144", 'a = TrainingArguments("out", optim="paged_adamw_8bit")'),
+    ("optim of bitsandbytes", "NPU144", 'class A:\n    optim: str = field(default="paged_adamw_32bit")'),
+    ("optim of torchao", "NPU144", 'a = TrainingArguments("out", optim="adamw_torch_8bit")'),
+    ("optim of apex", "NPU144", 'a = TrainingArguments("out", optim="adamw_apex_fused")'),
+    ("half_precision_backend", "NPU144", 'a = TrainingArguments("out", half_precision_backend="apex")'),
+    ("attention of xformers", "NPU146", "pipe.enable_xformers_memory_efficient_attention()"),
+    ("accelerator of Lightning", "NPU145", 'import lightning\nt = {"accelerator": "gpu"}'),
+    ("accelerator of Lightning", "NPU145", 'import pytorch_lightning\ntrainer_config["gpus"] = 2'),
+    ("accelerator of Lightning", "NPU145", 'import pytorch_lightning\nfound = trainer_config["gpus"]'),
+    ("accelerator of Lightning", "NPU145", "import pytorch_lightning as pl\npl.Trainer.from_argparse_args(a, gpus=1)"),
+    ("num_gpus of ray", "NPU147", "import ray\nray.init(num_gpus=2)"),
+    ("num_gpus of ray", "NPU147", "from ray import remote\n\n@remote(num_gpus=1)\nclass Actor: ..."),
+    ("num_gpus of ray", "NPU147", "import ray\nActor.options(num_gpus=share).remote()"),
+    ("num_gpus of ray", "NPU147", "import ray\nds.map_batches(f, num_gpus=1)"),
+    ("num_gpus of ray", "NPU147", 'from ray import tune\ntune.run(t, config={"num_gpus": 1})'),
+    ("num_gpus of ray", "NPU147", "from ray.rllib import PPO\nc = PPO().resources(num_gpus=1, num_gpus_per_worker=1)"),
+    ("resource GPU of ray", "NPU147", 'import ray\n\n@ray.remote(resources={"GPU": 1})\ndef f(): ...'),
+    ("resource GPU of ray", "NPU147", 'from ray import tune\ntune.run(t, resources_per_trial={"cpu": 4, "gpu": 1})'),
+    ("resource GPU of ray", "NPU147", 'import ray\nbundles = [{"GPU": 1, "CPU": 1} for _ in range(4)]'),
+    ("resource GPU of ray", "NPU147", 'import ray\nhave = ray.cluster_resources().get("GPU", 0)'),
+    ("resource GPU of ray", "NPU147", 'import ray\nhave = ray.available_resources()["GPU"]'),
+    ("use_gpu of ray", "NPU147", "from ray.train import ScalingConfig\ns = ScalingConfig(num_workers=2, use_gpu=True)"),
+    ("use_gpu of ray", "NPU147", "from ray.air import ScalingConfig\ns = ScalingConfig(use_gpu=bool(gpus))"),
+    ("gpu ids of ray", "NPU147", "import ray\nmine = ray.get_gpu_ids()"),
+    ("GPUs of Slurm", "NPU280", "import submitit\nexecutor.update_parameters(gpus_per_node=n, nodes=2)"),
+    ("GPUs of Slurm", "NPU280", 'import submitit\nexecutor.update_parameters(slurm_gres="gpu:volta:8")'),
+    ("GPUs of Slurm", "NPU280", 'job = Slurm(gres="gpu:1")'),
+    ("GPUs of Slurm", "NPU280", 'JOB = """#!/bin/bash\n#SBATCH --gres=gpu:8\npython train.py\n"""'),
+    ("GPUs of Slurm", "NPU280", 'JOB = f"#!/bin/bash\\n#SBATCH --gpus-per-node={n}\\n"'),
+    ("GPUs of Slurm", "NPU280", 'os.system("srun --gres=gpu:8 python train.py")'),
+    ("GPUs of docker", "NPU280", 'subprocess.run(["docker", "run", "--gpus", "all", image])'),
+    ("mode reduce-overhead", "NPU281", 'import torch\nf = torch.compile(f, mode="reduce-overhead")'),
+    ("mode reduce-overhead", "NPU281", 'import torch\nmodel.compile(mode="max-autotune")'),
+    ("triton.cudagraphs", "NPU281", 'import torch\nf = torch.compile(f, options={"triton.cudagraphs": True})'),
+    ("triton.cudagraphs", "NPU281", "import torch\ntorch._inductor.config.triton.cudagraphs = True"),
+    ("device=0 of a pipeline", "NPU282", 'from transformers import pipeline\np = pipeline("x", device=0)'),
+    ("device_map to a number", "NPU282", "m = AutoModel.from_pretrained(name, device_map=0)"),
+    ("device=0 of torch", "NPU282", "import torch\nx = torch.zeros(2, device=0)"),
+    ("device=0 of torch", "NPU282", "import torch\nd = torch.device(0)"),
+    ("map_location=0", "NPU283", "import torch\ns = torch.load(path, map_location=0)"),
+    ("device=0 of Ultralytics", "NPU283", "from ultralytics import YOLO\nYOLO(name).train(data=data, device=0)"),
+    ("device=0 of Ultralytics", "NPU283", 'from ultralytics import YOLO\nYOLO(name).predict(x, device="0,1")'),
+    ("GPUs of faiss", "NPU287", "import faiss\nif faiss.get_num_gpus() > 1: ..."),
+    ("gpu of XGBoost", "NPU287", 'm = XGBClassifier(tree_method="gpu_hist")'),
+    ("gpu of XGBoost", "NPU287", 'params = {"tree_method": "gpu_hist"}'),
+    ("gpu of LightGBM", "NPU287", 'import lightgbm\nm = lightgbm.LGBMClassifier(device="gpu")'),
+    ("gpu of LightGBM", "NPU287", 'import lightgbm\nparams = {"device_type": "gpu"}'),
+    ("gpu of CatBoost", "NPU287", 'm = CatBoostClassifier(task_type="GPU")'),
+    ("gpu of spaCy", "NPU287", "import spacy\nspacy.require_gpu()"),
+    ("gpu of EasyOCR", "NPU287", 'import easyocr\nr = easyocr.Reader(["en"], gpu=True)'),
+    ("use_gpu of stanza", "NPU287", 'import stanza\nn = stanza.Pipeline("en", use_gpu=True)'),
+    ("MULTI_GPU of accelerate", "NPU140", ""),
+]  # fmt: skip
+#: Codes that the imports of these sources have besides.
+BESIDES = {"NPU510", "NPU511", "NPU512"}
+
+#: The same words in other places, and other values in the same: nothing is said.
+QUIET = [
+    "parser.add_argument('--gpus', type=int, default=1)",
+    "parser.add_argument('--num_gpus', default=8, help='GPUs of --gres=gpu:8')",
+    "gpus = 8\nnum_gpus = gpus\nuse_gpu = True\nrun(num_gpus=num_gpus, use_gpu=use_gpu, gpus=gpus)",
+    "net = Net(num_gpus=2)",
+    'message = "accelerator gpu, MULTI_GPU, flash_attention_2, paged_adamw_8bit"',
+    'def f():\n    """Use `num_gpus`, {"GPU": 1}, docker run --gpus all and reduce-overhead."""',
+    'table = {"GPU": 1, "gpu": 2, "num_gpus": 8}',
+    'import ray\ncolumns = ["CPU", "GPU"]',
+    'import ray\nprices = {"GPU": 3.5}',
+    'import ray\nray.init(num_gpus=0)\nf = ray.remote(num_gpus=None)(g)',
+    'import ray\nray.remote(resources={"NPU": 1})',
+    'import ray\noptions = {"num_gpus": 0}',
+    "import ray\ntrain(num_gpus=4)",
+    "from ray.train import ScalingConfig\ns = ScalingConfig(num_workers=2, use_gpu=False)",
+    "from project import ScalingConfig\ns = ScalingConfig(use_gpu=True)",
+    'class Trainer: ...\nt = Trainer(accelerator="gpu", gpus=2)',
+    'config = {"accelerator": "gpu", "gpus": 2}',
+    "m = load(name, load_in_8bit=False, use_flash_attention_2=False)",
+    "m = load(name, load_in_8bit=quantise)",
+    'found = kwargs["load_in_8bit"]',
+    'if "load_in_8bit" in kwargs: ...',
+    "def load(name, load_in_8bit=False): ...",
+    'a = SFTConfig(tf32=False, optim="adamw_torch")',
+    "set_precision(tf32=True)",
+    'a = TrainingArguments("out", optim=args.optim)',
+    'net = Net(mode="reduce-overhead")',
+    'import torch\nf = torch.compile(f, mode="default")',
+    'import torch\nf = torch.compile(f, mode="max-autotune-no-cudagraphs".replace("x", "y"))',
+    'import torch\nf = interpolate(x, mode="reduce-overhead")',
+    "import torch\nx = torch.zeros(2, device=rank)",
+    "import torch\ns = torch.load(path, map_location=device)",
+    'import torch\ns = torch.load(path, map_location="cpu")',
+    "import torch\ns = own.load(path, map_location=0)",
+    "writer = cv2.VideoWriter(path, device=0)",
+    'from transformers import pipeline\np = pipeline("x", device=-1)',
+    'from transformers import pipeline\np = pipeline("x", device=index)',
+    "model.train(device=0)",
+    'from ultralytics import YOLO\nYOLO(name).train(data=data, device="cpu")',
+    "executor.update_parameters(gpus_per_node=8)",
+    "import submitit\nexecutor.update_parameters(cpus_per_task=8)",
+    "import submitit\nexecutor.update_parameters(gpus_per_node=0)",
+    'job = Slurm(gres="npu:8")',
+    'JOB = """#SBATCH --gres=npu:8\n#SBATCH --nodes=2\n"""',
+    'HELP = "submit with srun --gres=gpu:8"',
+    'print("docker run --gpus all")',
+    'subprocess.run(["docker", "run", "--device", "/dev/davinci0", image, "python", "main.py", "--gpus", "2"])',
+    'subprocess.run(["python", "main.py", "--gpus", "2"])',
+    'm = XGBClassifier(tree_method="hist")',
+    'params = {"device": "gpu", "device_type": "gpu"}',
+    'm = CatBoostClassifier(task_type="CPU")',
+    'import ray\nif kind == "gpu":\n    c["num_gpus"] = 1\nelif kind == "npu":\n    c["resources"] = {"NPU": 1}',
+    'import ray\nc = {"resources": {"GPU": 1} if kind == "gpu" else {"NPU": 1}}',
+    "from project import require_gpu\nrequire_gpu()",
+    'r = Reader(["en"], gpu=True)',
+    "n = Pipeline(use_gpu=True)",
+    'if args.distributed_type == "DEEPSPEED": ...',
+    'if name == "MULTI_GPU": ...',
+    'if state.distributed_type in ("MULTI_NPU", "MULTI_GPU"): ...',
+]
+
+
+@pytest.mark.parametrize(("word", "code", "source"), [each for each in FOUND if each[2]])
+def test_a_word_in_its_place_is_found(word: str, code: str, source: str) -> None:
+    result = migrate(f"{source}\n")
+    assert not result.changed
+    codes = {finding.code for finding in result.findings}
+    assert code in codes <= {code, *BESIDES}
+    assert all(finding.help for finding in result.findings if finding.code == code)
+
+
+@pytest.mark.parametrize("source", QUIET)
+def test_the_word_elsewhere_is_none(source: str) -> None:
+    result = migrate(f"{source}\n")
+    assert not result.changed
+    assert [finding.code for finding in result.findings if finding.code not in BESIDES] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('many = state.distributed_type == "MULTI_GPU"', 'many = state.distributed_type == "MULTI_NPU"'),
+        (
+            'many = self.accelerator.distributed_type in ["MULTI_GPU", "DEEPSPEED"]',
+            'many = self.accelerator.distributed_type in ["MULTI_NPU", "DEEPSPEED"]',
+        ),
+        ("many = 'MULTI_GPU' != distributed_type", "many = 'MULTI_NPU' != distributed_type"),
+    ],
+)
+def test_the_kind_of_a_run_has_another_name(before: str, after: str) -> None:
+    check_rewrite(f"{before}\n", f"{after}\n", codes_applied=["NPU140"])
+
+
+def test_it_is_called_differently_in_the_portable_style() -> None:
+    check_noop('many = state.distributed_type == "MULTI_GPU"\n', open_codes=["NPU140"], style="portable")
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_up_to_torch_22_a_number_is_cuda(version: str) -> None:
+    check_rewrite(
+        "import torch\nx = torch.zeros(2, device=0)\n",
+        'import torch\nimport torch_npu  # noqa: F401\nx = torch.zeros(2, device="npu:0")\n',
+        torch_version=version,
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "level"), [("==4.30.0", Level.MANUAL), ("==4.51.3", Level.INFO), (">=4.30", Level.INFO)]
+)
+def test_the_pinned_version_decides(asked: str, level: Level) -> None:
+    result = migrate('m = load("x", attn_implementation="flash_attention_2")\n', pins=(("transformers", asked),))
+    assert [finding.level for finding in result.findings] == [level]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'import ray\nif __name__ == "__main__":\n    ray.init(num_gpus=2)\n    run("npu")\n',
+        'import ray\nif ready:\n    ray.init(num_gpus=2)\nelse:\n    run()\nkind = "npu"\n',
+    ],
+)
+def test_the_npu_elsewhere_in_the_file_is_no_other_arm(source: str) -> None:
+    check_noop(source, open_codes=["NPU147"])
+
+
+def test_one_call_is_one_finding_of_a_word() -> None:
+    result = migrate('import lightning as L\nt = L.Trainer(accelerator="gpu", gpus=2)\n')
+    assert [finding.code for finding in result.findings if finding.code == "NPU145"] == ["NPU145"]
+
+
+def test_a_comment_switches_it_off() -> None:
+    result = migrate("import ray\nray.init(num_gpus=2)  # transplt: ignore[NPU147]\n")
+    assert [bool(finding.ignored) for finding in result.findings] == [True]

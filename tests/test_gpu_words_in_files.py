@@ -1,0 +1,215 @@
+"""Words that bind to a GPU without naming CUDA, in scripts and configurations: in their places and elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from transplt.files.gpu_words import beside_tokens, gpu_word_findings
+from transplt.files.kind import kind_of
+from transplt.files.tokens import MAX_FINDINGS
+from transplt.finding import Finding, Level
+from transplt.rules.pages import load
+from transplt.rules.tables import rules_dir
+
+#: (row of the table, file, code, text with the word in the line that ends with `<`).
+FOUND = [
+    ("flash_attention_2", "run.sh", "NPU141", "python a.py --attn_implementation flash_attention_2<"),
+    ("flash_attention_2", "run.sh", "NPU141", "torchrun a.py \\\n --ds.attn_implementation=flash_attention_2 \\<\n"),
+    ("flash_attention_2", "c.yaml", "NPU141", "model:\n  attn_implementation: flash_attention_2<"),
+    ("use_flash_attention_2", "c.yaml", "NPU141", "use_flash_attention_2: true<"),
+    ("load_in_8bit", "c.yaml", "NPU142", "load_in_4bit: true<"),
+    ("load_in_8bit", "run.sh", "NPU142", "python a.py --load_in_4bit --x<"),
+    ("load_in_8bit", "run.sh", "NPU142", "python a.py --load_in_8bit True<"),
+    ("load_in_8bit", "config.json", "NPU142", '{\n  "quantization_config": {\n    "load_in_4bit": true<\n  }\n}'),
+    ("tf32", "run.sh", "NPU143", "torchrun a.py --bf16 True \\\n  --tf32 True \\<\n  --x"),
+    ("tf32", "c.yml", "NPU143", "bf16: auto\ntf32: true<"),
+    ("optim of bitsandbytes", "run.sh", "NPU144", "python a.py --optim paged_adamw_8bit<"),
+    ("optim of bitsandbytes", "c.yaml", "NPU144", "optimizer: adamw_bnb_8bit<"),
+    ("optim of torchao", "c.yaml", "NPU144", "optimizer: adamw_torch_8bit<"),
+    ("optim of apex", "run.sh", "NPU144", "python a.py --optim=adamw_apex_fused<"),
+    ("half_precision_backend", "run.sh", "NPU144", "python a.py --half_precision_backend apex<"),
+    ("attention of xformers", "run.sh", "NPU146", "python a.py --enable_xformers_memory_efficient_attention<"),
+    ("accelerator of Lightning", "c.yaml", "NPU145", "trainer:\n  accelerator: gpu<\n  devices: 8"),
+    ("accelerator of Lightning", "c.yaml", "NPU145", "trainer:\n  max_epochs: 1\n  gpus: 8<"),
+    ("accelerator of Lightning", "gpu.yaml", "NPU145", "defaults:\n  - default\n\naccelerator: gpu<\ndevices: 1"),
+    ("accelerator of Lightning", "run.sh", "NPU145", "python a.py fit --trainer.accelerator=gpu<"),
+    ("accelerator of Lightning", "run.sh", "NPU145", "python a.py trainer=gpu<"),
+    ("num_gpus of ray", "run.sh", "NPU147", "ray start --head --num-gpus=8<"),
+    ("resource GPU of ray", "run.sh", "NPU147", "ray start --head --resources='{\"GPU\": 8}'<"),
+    ("GPUs of Slurm", "run.sh", "NPU280", "#!/bin/bash\n#SBATCH --gres=gpu:8<"),
+    ("GPUs of Slurm", "run.slurm", "NPU280", "#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8<"),
+    ("GPUs of Slurm", "run.sh", "NPU280", "srun -p x --gres=gpu:a100:8 python a.py<"),
+    ("GPUs of Slurm", "run.sh", "NPU280", "srun -p x \\\n  --gres=gpu:${GPUS} \\<\n  python a.py"),
+    ("GPUs of Slurm", "run.sh", "NPU280", 'sbatch_args="$sbatch_args --gpus-per-node=1 --mem=0"<'),
+    ("GPUs of Slurm", "run.sh", "NPU280", "salloc -G 8<"),
+    ("GPUs of Slurm", "c.yaml", "NPU280", "hydra:\n  launcher:\n    gpus_per_node: 8<\n    timeout_min: 60"),
+    ("GPUs of Slurm", "c.yaml", "NPU280", "gres: gpu:8<"),
+    ("GPUs of a batch system", "run.pbs", "NPU280", "#PBS -l select=1:ncpus=8:ngpus=4<"),
+    ("GPUs of docker", "run.sh", "NPU280", "docker run --rm \\\n  --gpus all \\<\n  image python a.py"),
+    ("GPUs of docker", "run.sh", "NPU280", "sudo docker run --gpus '\"device=0,1\"' image<"),
+    ("GPUs of docker", "Makefile", "NPU280", "PARAMETERS := \\\n\t--gpus all \\<\n\t-v x:y"),
+    ("GPUs of docker", "ci.yml", "NPU280", "jobs:\n  a:\n    container:\n      image: x\n      options: --gpus all<"),
+    ("GPUs of docker", "docker-compose.yml", "NPU280", "services:\n  a:\n    gpus: all<"),
+    ("GPUs of docker", "docker-compose.yml", "NPU280",
+     "services:\n  a:\n    deploy:\n      resources:\n        reservations:\n          devices:\n"
+     "            - driver: x\n              capabilities: [gpu]<"),
+    ("GPUs of docker", "docker-compose.yml", "NPU280",
+     "services:\n  a:\n    devices:\n    - capabilities:\n      - gpu<"),
+    ("GPUs of Kubernetes", "pod.yaml", "NPU280",
+     "spec:\n  containers:\n    - name: a\n      resources:\n        limits:\n          amd.com/gpu: 8<"),
+    ("GPUs of Kubernetes", "sky.yaml", "NPU280", "resources:\n  accelerators: A100:8<"),
+    ("mode reduce-overhead", "c.yaml", "NPU281", "torch_compile_mode: reduce-overhead<"),
+    ("device=0 of Ultralytics", "run.sh", "NPU283", "yolo train data=x device=0,1<"),
+    ("multi_gpu of accelerate", "run.sh", "NPU284", "accelerate launch --multi_gpu --num_processes 8 a.py<"),
+    ("multi_gpu of accelerate", "acc.yaml", "NPU284", "compute_environment: LOCAL\ndistributed_type: MULTI_GPU<"),
+    ("multi_gpu of accelerate", "acc.yaml", "NPU284", "compute_environment: LOCAL_MACHINE\ngpu_ids: all<"),
+    ("num_gpus of deepspeed", "run.sh", "NPU284", "deepspeed --num_gpus=8 a.py --deepspeed ds.json<"),
+    ("one process for each GPU", "run.sh", "NPU285", "torchrun --standalone --nproc_per_node=gpu a.py<"),
+    ("one process for each GPU", "run.sh", "NPU285", "python -m torch.distributed.run --nproc-per-node gpu a.py<"),
+    ("one process for each GPU", "ci.yml", "NPU285", "steps:\n  - run: torchrun --nproc_per_node=gpu a.py<"),
+    ("optimizer of DeepSpeed", "ds.json", "NPU286",
+     '{\n  "train_batch_size": 8,\n  "optimizer": {\n    "type": "Lamb",<\n    "params": {}\n  }\n}'),
+    ("amp of DeepSpeed", "ds.json", "NPU286", '{\n  "train_batch_size": 8,\n  "amp": {\n    "enabled": true<\n  }\n}'),
+    ("sparse attention of DeepSpeed", "ds.json", "NPU286",
+     '{\n  "train_batch_size": 8,\n  "sparse_attention": {\n    "mode": "fixed"<\n  }\n}'),
+]  # fmt: skip
+
+#: The same words elsewhere, and other values in the same places.
+QUIET = [
+    ("README.md", "docker run --gpus all image\n#SBATCH --gres=gpu:8\n"),
+    ("notes.txt", "accelerate launch --multi_gpu a.py"),
+    ("run.sh", "python a.py --gpus 8 --num_gpus 8 --gpu_ids 0,1 --multi_gpu --use_gpu"),
+    ("run.sh", "# docker run --gpus all image\n# srun --gres=gpu:8 x"),
+    ("run.sh", 'echo "use: docker run --gpus 2 image"'),
+    ("run.sh", 'echo "python a.py --attn_implementation flash_attention_2"'),
+    ("run.sh", "torchrun --nproc_per_node=8 a.py --nproc_per_node gpu"),
+    ("run.sh", "torchrun --nproc_per_node=$GPUS a.py"),
+    ("run.sh", "accelerate launch a.py --multi_gpu --gpu_ids 0"),
+    ("run.sh", "deepspeed a.py --num_gpus 8"),
+    ("run.sh", "pip install deepspeed\npython a.py --num_gpus=8"),
+    ("run.sh", "srun -n 8 python a.py --gpus 8"),
+    ("run.sh", "srun --gres=npu:8 python a.py"),
+    ("run.sh", "#SBATCH --gres=npu:8\n#SBATCH --ntasks=8"),
+    ("run.sh", "docker run --device /dev/davinci0 image python a.py --gpus 2"),
+    ("run.sh", "docker build --build-arg gpus=all ."),
+    ("run.sh", "python a.py --tf32 False --load_in_8bit False --load_in_4bit=False --optim adamw_torch"),
+    ("run.sh", "python a.py --optimizer sgd --attn_implementation sdpa"),
+    ("run.sh", "python a.py --accelerator cpu trainer=ddp trainer.accelerator=auto"),
+    ("run.sh", "gpus=8\nNUM_GPUS=$gpus"),
+    ("run.sh", "yolo train data=x device=cpu"),
+    ("c.yaml", "gpus: 8\nnum_gpus: 8\nuse_gpu: true\ngpu_ids: [0, 1]"),
+    ("c.yaml", "accelerator: gpu"),
+    ("c.yaml", "trainer:\n  accelerator: auto\n  gpus: 0"),
+    ("c.yaml", "trainer:\n  # accelerator: gpu\n  devices: 1"),
+    ("c.yaml", "help: |\n  trainer:\n    accelerator: gpu\n  load_in_4bit: true\nx: 1"),
+    ("c.yaml", "gpus_per_node: 8"),
+    ("c.yaml", "hydra:\n  launcher:\n    gpus_per_node: 0"),
+    ("c.yaml", "optim: adamw_torch\ntf32: false\nload_in_8bit: false\nattn_implementation: sdpa"),
+    ("c.yaml", "name: paged_adamw_8bit\nnote: flash_attention_2"),
+    ("c.yaml", "optimizer:\n  type: Lamb"),
+    ("c.yaml", "amp:\n  enabled: true"),
+    ("c.yaml", "capabilities: [gpu]"),
+    ("c.yaml", "distributed_type: MULTI_NPU"),
+    ("ci.yml", "jobs:\n  gpu:\n    runs-on: [self-hosted, gpu]\n    env:\n      options: --gpus"),
+    ("ds.json", '{\n  "train_batch_size": 8,\n  "optimizer": {\n    "type": "AdamW"\n  }\n}'),
+    ("ds.json", '{\n  "train_batch_size": 8,\n  "amp": {\n    "enabled": false\n  }\n}'),
+    ("pod.yaml", "resources:\n  limits:\n    cpu: 8\n    huawei.com/Ascend910: 8"),
+    ("c.toml", "[tool.x]\ngpus = 8\naccelerator = 'gpu'"),
+    ("a.py.txt", "ray.init(num_gpus=8)"),
+]  # fmt: skip
+
+
+def words(name: str, text: str, pins: tuple[tuple[str, str], ...] = ()) -> list[Finding]:
+    data = text.encode()
+    return gpu_word_findings(data, name, kind_of(name, data), pins)
+
+
+@pytest.mark.parametrize(("word", "name", "code", "text"), FOUND)
+def test_a_word_in_its_place_is_found(word: str, name: str, code: str, text: str) -> None:
+    lines = text.split("\n")
+    (line,) = (number for number, each in enumerate(lines, 1) if each.endswith("<"))
+    source = text.replace("<\n", "\n").removesuffix("<")
+    (finding,) = words(name, f"{source}\n")
+    assert (finding.code, finding.span.line) == (code, line)
+    assert finding.help and finding.api
+    assert (finding.effort is None) is (finding.level is Level.INFO)
+    assert source.encode()[finding.span.start : finding.span.end].decode() in lines[line - 1]
+
+
+@pytest.mark.parametrize(("name", "text"), QUIET)
+def test_the_word_elsewhere_is_none(name: str, text: str) -> None:
+    assert words(name, f"{text}\n") == []
+
+
+def test_a_toml_section_is_part_of_the_way() -> None:
+    (finding,) = words("c.toml", "[trainer]\naccelerator = 'gpu'\n")
+    assert (finding.code, finding.span.line) == ("NPU145", 2)
+
+
+def test_a_line_with_windows_ends_and_umlauts() -> None:
+    (finding,) = words("run.sh", "größe=1; srun --gres=gpu:8 x\r\n")
+    assert (finding.span.column, finding.span.start) == (15, 16)
+    assert finding.message == "Slurm is asked for GPUs: --gres=gpu:8"
+
+
+def test_bytes_that_are_no_utf8() -> None:
+    data = b"x=\xff\xfe\nsrun --gres=gpu:8 \xff\n"
+    (finding,) = gpu_word_findings(data, "run.sh", kind_of("run.sh", data), ())
+    assert data[finding.span.start : finding.span.end] == b"--gres=gpu:8"
+
+
+def test_where_the_line_names_cuda_too_there_is_one_finding() -> None:
+    from tests.test_other_files import scan
+
+    text = "docker run --gpus all nvidia/cuda:12\nsrun --gres=gpu:8 x\n"
+    both = beside_tokens(scan("run.sh", text).findings, words("run.sh", text))
+    assert [(each.code, each.span.line) for each in both] == [("NPU801", 1), ("NPU280", 2)]
+    assert "/dev/davinci0" in both[0].help
+
+
+def test_a_comment_and_the_settings_switch_a_word_off() -> None:
+    text = "srun --gres=gpu:8 x  # transplt: ignore[NPU280]\n"
+    assert [each.ignored for each in words("run.sh", text)] == ["ignored by a comment"]
+    found = gpu_word_findings(b"srun --gres=gpu:8 x\n", "run.sh", kind_of("run.sh", b""), (), ("NPU28",))
+    assert [each.ignored for each in found] == ["ignored for this file by the settings"]
+
+
+def test_the_pinned_version_decides() -> None:
+    (finding,) = words("run.sh", "accelerate launch --multi_gpu a.py\n", (("accelerate", "==0.20.3"),))
+    assert finding.level is Level.MANUAL
+    assert "accelerate>=0.21.0" in finding.help
+
+
+@pytest.mark.parametrize("code", ["NPU284", "NPU285", "NPU286"])
+def test_the_example_of_the_page_is_what_happens(code: str) -> None:
+    page = (Path(rules_dir()) / "diagnostics" / f"{code}.md").read_text(encoding="utf-8")
+    ((language, text),) = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+    name = {"sh": "run.sh", "yaml": "acc.yaml", "json": "ds.json"}[language]
+    assert {(each.code, each.level) for each in words(name, text)} == {(code, load(code).level)}
+
+
+def test_a_file_full_of_words_does_not_drown_the_report() -> None:
+    found = words("run.sh", "srun --gres=gpu:8 x\n" * (MAX_FINDINGS + 50))
+    assert len(found) == MAX_FINDINGS
+    assert found[-1].message.endswith("; 50 more lines of this file ask for GPUs")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:\n" * 5000,
+        "- " * 5000 + "gpu: 1",
+        "".join(f"{' ' * depth}gpu{depth}:\n" for depth in range(800)),
+        "accelerator: gpu\n" * 20_000,
+        "srun " + "--gres=" * 2500 + "gpu",
+        "docker run \\\n" * 5000 + "--gpus all",
+        '{"gpu": ' * 5000,
+    ],
+    ids=["keys", "dashes", "deep", "alike", "flags", "continued", "json"],
+)
+def test_a_file_of_any_shape_is_read(text: str) -> None:
+    words("c.yaml", text)
+    words("run.sh", text)

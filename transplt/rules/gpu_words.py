@@ -1,0 +1,329 @@
+"""Words that bind a program to GPUs without naming CUDA, each with its places: rules/support/gpu_words.json.
+
+A place is what makes the word one: an argument of a call, a comparison, a name, a key of a dict or of a configuration
+file, a flag of a command. What a row says is the same wherever it is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from transplt.finding import Effort, Level
+from transplt.rules.tables import read_table
+from transplt.rules.versions import versions_of
+
+TABLE = "support/gpu_words.json"
+#: What a Python file holds that has commands of the table in its strings.
+_FLAGS = ["#sbatch", "--gres", "gpus-per-", "--gpus", "multi_gpu", "per_node=gpu", "per-node=gpu", "num_gpus"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What the value of an argument or a key has to be.
+
+    `kind`: `any`, `given` (not zero, None, False or empty), `true`, `integer`, `one_of` (`values`), `matches` (a string
+    that `pattern` matches whole, in any case) or `holds` (one of `values` anywhere in the expression).
+    """
+
+    kind: str = "any"
+    values: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+
+    def takes(self, constant: object) -> bool:
+        """True for a constant that is such a value."""
+        if self.kind == "given":
+            return bool(constant)
+        if self.kind == "true":
+            return constant is True
+        if self.kind == "integer":
+            return type(constant) is int
+        if self.kind in ("one_of", "holds"):
+            return constant in self.values
+        if self.pattern is not None:
+            return isinstance(constant, str) and self.pattern.fullmatch(constant) is not None
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWord:
+    """What is said of a word. `since` is the package and the first version that handles NPUs under this very word."""
+
+    word: str
+    code: str
+    level: Level
+    effort: Effort
+    message: str
+    help: str
+    since: tuple[str, str] | None
+    versions: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """An argument of a call: `calls` are full names, `lasts` last names and `ends` their endings (of what
+    one of `imports` may have given).
+
+    Without either it is an argument of any call but those of the names in `but`, which are reported at
+    their import. `whole`: the call is what is
+    found, and not its argument.
+    """
+
+    calls: frozenset[str]
+    lasts: frozenset[str]
+    ends: tuple[str, ...]
+    but: frozenset[str]
+    imports: tuple[str, ...]
+    argument: str
+    position: int
+    value: Value
+    whole: bool
+
+    @property
+    def anywhere(self) -> bool:
+        """True for an argument that is a word whoever gets it: also as a default, a field or an option."""
+        return not (self.calls or self.lasts or self.ends or self.imports)
+
+    def names(self, full: str | None, last: str, alone: bool) -> bool:
+        """True for a callee of the full name `full` (None where it cannot be decided) and the last name `last`; `alone`
+        where that is all that stands there.
+        """
+        if full is not None and full in self.calls:
+            return True
+        if last in self.lasts or (self.ends and last.endswith(self.ends)):
+            return full is None or not self.imports or full.partition(".")[0] in self.imports
+        return not (self.calls or self.lasts or self.ends or (alone and last in self.but))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePlace:
+    """A comparison of something called `compared` with a string that `becomes` another."""
+
+    compared: str
+    value: str
+    becomes: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """An assignment to the attribute of a full name."""
+
+    store: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class NamePlace:
+    """A use of a name: a full one, or with a dot in front the last part of any."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlace:
+    """A string that is a key, in a file that imports one of `imports`, where a name around it matches `within`.
+
+    It has to get a value there (`{"GPU": 1}`, `found["GPU"] = 1`); with `reads` it may also be looked up.
+    """
+
+    key: str
+    within: re.Pattern[str] | None
+    imports: tuple[str, ...]
+    value: Value
+    reads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PathPlace:
+    """A key of a configuration file by its way from the top (`trainer.accelerator`; `[]` is an item of a list).
+
+    `beside`: a key that one of its neighbours, or of those at the top, has to match.
+    """
+
+    path: re.Pattern[str]
+    value: re.Pattern[str] | None
+    beside: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlagPlace:
+    """A flag of a command, up to the script that it starts; without a command of any."""
+
+    command: str
+    pattern: re.Pattern[str]
+
+
+_P = TypeVar("_P")
+Place = CallPlace | ComparePlace | StorePlace | NamePlace | KeyPlace | PathPlace | FlagPlace
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWords:
+    """The table: every place with its word, by kind, and the flags by command.
+
+    `literals` make a Python file worth a look; `packages` are those whose versions decide what is said of a word.
+    """
+
+    calls: tuple[tuple[CallPlace, GpuWord], ...]
+    compares: tuple[tuple[ComparePlace, GpuWord], ...]
+    stores: tuple[tuple[StorePlace, GpuWord], ...]
+    names: tuple[tuple[NamePlace, GpuWord], ...]
+    keys: tuple[tuple[KeyPlace, GpuWord], ...]
+    paths: tuple[tuple[PathPlace, GpuWord], ...]
+    flags: tuple[tuple[FlagPlace, GpuWord], ...]
+    commands: tuple[tuple[str, tuple[tuple[FlagPlace, GpuWord], ...]], ...]
+    literals: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+@cache
+def gpu_words() -> GpuWords:
+    """The table, read once."""
+    rows: list[dict[str, Any]] = read_table(TABLE)["words"]
+    places = [(_place(place), _word(row)) for row in rows for place in row["places"]]
+    flags = _of(places, FlagPlace)
+    commands = sorted({place.command for place, _ in flags})
+    return GpuWords(
+        _of(places, CallPlace),
+        _of(places, ComparePlace),
+        _of(places, StorePlace),
+        _of(places, NamePlace),
+        _of(places, KeyPlace),
+        _of(places, PathPlace),
+        flags,
+        tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
+        tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
+        tuple(sorted({row["since"]["package"] for row in rows if "since" in row})),
+    )
+
+
+def _of(places: list[tuple[Place, GpuWord]], kind: type[_P]) -> tuple[tuple[_P, GpuWord], ...]:
+    return tuple((place, word) for place, word in places if isinstance(place, kind))
+
+
+def said_of(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Level, str]:
+    """The level and the help of a word, with what a project asks for of the package that handles NPUs under it.
+
+    `pins`: packages with the versions that the project asks for (`==4.46.0`).
+    """
+    if word.since is None:
+        return word.level, word.help
+    package, first = word.since
+    asked = dict(pins).get(package)
+    if asked is None:
+        return word.level, word.help
+    if _only_older(asked, first):
+        return Level.MANUAL, f"the project asks for {package}{asked}: ask for {package}>={first}; {word.help}"
+    if _only_newer(asked, first):
+        return Level.INFO, f"{package}{asked} of the project handles it; {word.help}"
+    return word.level, word.help
+
+
+def _only_older(asked: str, first: str) -> bool:
+    """True when every version that is asked for is older than `first`."""
+    from packaging.version import Version
+
+    wanted = Version(first)
+    return any(
+        version < wanted or (operator == "<" and version == wanted)
+        for operator, version in _parts(asked)
+        if operator in ("==", "===", "<=", "<")
+    )
+
+
+def _only_newer(asked: str, first: str) -> bool:
+    """True when every version that is asked for is `first` or newer."""
+    from packaging.version import Version
+
+    wanted = Version(first)
+    return any(
+        version >= wanted for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")
+    )
+
+
+def _parts(asked: str) -> list[tuple[str, Any]]:
+    """The clauses of a specifier, operator and version; nothing for what cannot be read."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return [(part.operator, Version(part.version.removesuffix(".*"))) for part in SpecifierSet(asked)]
+    except (InvalidSpecifier, InvalidVersion):
+        return []
+
+
+def _word(row: dict[str, Any]) -> GpuWord:
+    level = Level(row.get("level", "manual"))
+    since = row.get("since")
+    return GpuWord(
+        row["word"],
+        row["code"],
+        level,
+        Effort(row.get("effort", "low")),
+        row["message"],
+        row["help"],
+        (since["package"], since["version"]) if since else None,
+        versions_of(row.get("versions")),
+    )
+
+
+def _place(entry: dict[str, Any]) -> Place:
+    if "path" in entry:
+        return PathPlace(
+            re.compile(entry["path"]), _pattern(entry.get("value")), _pattern(entry.get("beside"))
+        )
+    if "flag" in entry:
+        value = entry.get("value", "")
+        follows = rf"(?:=|[ \t]+)[\"'\\]*(?i:{value})" if value else r"(?![\w-])"
+        return FlagPlace(entry.get("command", ""), re.compile(rf"(?<![\w.-])(?:{entry['flag']}){follows}"))
+    if "compared" in entry:
+        return ComparePlace(entry["compared"], entry["value"], entry.get("becomes", ""))
+    if "store" in entry:
+        return StorePlace(entry["store"], _value(entry.get("value")))
+    if "name" in entry:
+        return NamePlace(entry["name"])
+    if "key" in entry:
+        within, imports = _pattern(entry.get("within")), tuple(entry.get("imports", ()))
+        return KeyPlace(entry["key"], within, imports, _value(entry.get("value")), bool(entry.get("reads")))
+    names = entry.get("calls", ())
+    return CallPlace(
+        frozenset(name for name in names if not name.startswith(".")),
+        frozenset(name[1:] for name in names if name.startswith(".") and not name.startswith(".*")),
+        tuple(name[2:] for name in names if name.startswith(".*")),
+        frozenset(entry.get("but", ())),
+        tuple(entry.get("imports", ())),
+        entry["argument"],
+        entry.get("position", -1),
+        _value(entry.get("value")),
+        bool(entry.get("whole")),
+    )
+
+
+def _value(entry: Any) -> Value:
+    if entry is None or isinstance(entry, str):
+        return Value(entry or "any")
+    kind, given = next(iter(entry.items()))
+    if kind == "matches":
+        return Value(kind, pattern=re.compile(given, re.IGNORECASE))
+    return Value(kind, frozenset(given))
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    return None if text is None else re.compile(text, re.IGNORECASE)
+
+
+def _literals(entry: dict[str, Any]) -> list[str]:
+    """What a Python file has to hold for a place to be in it; configuration keys are in none."""
+    if "path" in entry:
+        return []
+    if "seen" in entry:
+        return list(entry["seen"])
+    for key in ("argument", "compared", "key"):
+        if key in entry:
+            return [entry[key]]
+    if "flag" in entry:
+        return _FLAGS
+    return [str(entry.get("store", entry.get("name"))).rpartition(".")[2]]
