@@ -12,6 +12,7 @@ from typing import Any
 from transplt.analysis import tables
 from transplt.analysis.advice import advice_on
 from transplt.analysis.affinity import form_of
+from transplt.rules.packages import packages, what_to_do
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import Table, builtin_rules, parse_rules
@@ -84,7 +85,7 @@ def known_names() -> tuple[str, ...]:
     found = {f"{owner}.{name}" for owner, names in documented for name in names}
     found |= {rule.old for _, table in _rule_tables() for rule in table}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
-    found |= {key for row in _packages() for key in _keys_of(row)}
+    found |= {key for row in packages() for key in _keys_of(row)}
     return tuple(sorted(found))
 
 
@@ -213,24 +214,21 @@ def _variable(name: str) -> Iterator[Fact]:
         yield Fact("Variable", f"takes the place of {', '.join(sorted(used))}", "rules/support/env_vars.json")
 
 
-@cache
-def _packages() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read_table("support/third_party.json")["packages"]
-    return rows
-
-
 def _keys_of(row: dict[str, Any]) -> set[str]:
-    return {*row["import"], *re.findall(r"[\w.-]+", row["pypi"].partition("(")[0])}
+    title = row["name"].partition(" (")[0]
+    return {*row["import"], *row["pip"], *([title] if " " not in title else [])}
 
 
 def _package(name: str) -> Iterator[Fact]:
     wanted = name.lower().replace("_", "-")
-    for row in _packages():
+    meanings = read_table("support/third_party.json")["_meta"]["status"]
+    for row in packages():
         if wanted in {key.lower().replace("_", "-") for key in _keys_of(row)}:
-            parts = [f"{row['pypi']} (import {', '.join(row['import'])}): {row['status'].replace('_', ' ')}"]
-            parts += [f"instead: {row['replacement']}"] if row.get("replacement") else []
-            parts += [row["note"]] if row.get("note") else []
-            yield Fact("Package", "; ".join(parts), row.get("source", "rules/support/third_party.json"))
+            imports = f" (import {', '.join(row['import'])})" if row["import"] else ""
+            parts = [f"{row['name']}{imports}: {row['status'].replace('_', ' ')}, {meanings[row['status']]}"]
+            parts += [f"since {row['since']}"] if row.get("since") else []
+            parts += [what_to_do(row)] if what_to_do(row) else []
+            yield Fact("Package", f"{'; '.join(parts)}; confidence: {row['confidence']}", row["source"])
 
 
 def _faster(name: str) -> Iterator[Fact]:
