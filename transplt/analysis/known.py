@@ -12,6 +12,7 @@ from typing import Any
 from transplt.analysis import tables
 from transplt.analysis.advice import advice_on
 from transplt.analysis.affinity import form_of
+from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.packages import packages, what_to_do
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
@@ -41,7 +42,7 @@ class Fact:
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        _rules, _support, _names, _codemods, _variable, _package, _faster, _advice, _tuning, _word, _module,
+        _rules, _support, _names, _codemods, _variable, _package, _kernel, _faster, _advice, _tuning, _word, _module,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -86,6 +87,7 @@ def known_names() -> tuple[str, ...]:
     found |= {rule.old for _, table in _rule_tables() for rule in table}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
     found |= {key for row in packages() for key in _keys_of(row)}
+    found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
 
 
@@ -229,6 +231,17 @@ def _package(name: str) -> Iterator[Fact]:
             parts += [f"since {row['since']}"] if row.get("since") else []
             parts += [what_to_do(row)] if what_to_do(row) else []
             yield Fact("Package", f"{'; '.join(parts)}; confidence: {row['confidence']}", row["source"])
+
+
+def _kernel(name: str) -> Iterator[Fact]:
+    row = kernel_called(name) or kernel_in_module(name)
+    if row is None:
+        return
+    source = f"{row['source']} (rules/support/kernels.json)"
+    yield Fact("Kernel", f"{row['name']}, on CUDA {row['cuda']}", source)
+    for call in row["npu"]:
+        yield Fact("Kernel", f"on NPU {call}")
+    yield Fact("Kernel", row["differs"] if row["npu"] else f"no kernel for NPUs is published; {row['differs']}")
 
 
 def _faster(name: str) -> Iterator[Fact]:

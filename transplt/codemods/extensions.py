@@ -13,6 +13,8 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.rules.kernels import kernel_called, kernel_in_module, replacement
+from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
@@ -56,13 +58,22 @@ def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
 
 def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
     if work.take(node):
-        api = what.rpartition(" ")[2]
-        yield work.note(node, "NPU553", _message(node, what), api=api, help=_REPLACE, effort=Effort.HIGH)
+        name = what.rpartition(" ")[2]
+        yield work.note(node, "NPU553", _message(node, what), api=name, help=_instead(name), effort=Effort.HIGH)
 
 
 def _message(node: ast.AST, what: str) -> str:
     message = _COMPILED.format(what)
     return f"{message}; {GOES_ON}" if can_fail(node) else message
+
+
+def _instead(name: str) -> str:
+    """What takes the place of a compiled module or operator, where the catalogue of kernels or packages knows it."""
+    row = kernel_in_module(name) or kernel_called(name)
+    if row is not None:
+        return replacement(row)
+    package = package_imported_as(name)
+    return what_to_do(package) if package is not None else _REPLACE
 
 
 # --- extension modules -----------------------------------------------------------------------------------------------
@@ -79,7 +90,8 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
         start = work.source.extent(node)[0]
         end = work.source.extent(alias)[1]
         if work.take(node):
-            note = Note((start, end), "NPU553", Level.MANUAL, _message(node, base), base, _REPLACE, Effort.HIGH)
+            message = _message(node, base)
+            note = Note((start, end), "NPU553", Level.MANUAL, message, base, _instead(base), Effort.HIGH)
             yield note
     elif node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}"):
         yield from _report(work, alias, alias.name)

@@ -54,6 +54,16 @@ def package_installed_as(name: str) -> dict[str, Any] | None:
     return rows.get(wanted) or rows.get(_CUDA_VERSION.sub("", wanted))
 
 
+def package_imported_as(module: str) -> dict[str, Any] | None:
+    """The row of a module by its whole name; None where nothing is known."""
+    return _by_import().get(module)
+
+
+@cache
+def _by_import() -> dict[str, dict[str, Any]]:
+    return {name: row for row in packages() for name in row["import"]}
+
+
 @cache
 def _by_distribution() -> dict[str, dict[str, Any]]:
     return {name: row for row in packages() for name in row["pip"]}
