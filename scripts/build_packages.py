@@ -24,7 +24,7 @@ from transplt.rules.packages import what_to_do  # noqa: E402
 Entry = dict[str, Any]
 
 #: Packages whose import alone says nothing: they work on NPU for most of what they do.
-QUIET_IMPORTS = {"torch", "torchvision", "onnxruntime", "faiss", "fairseq", "megatron", "cv2.cuda", "fla"}
+QUIET_IMPORTS = {"torch", "onnxruntime", "faiss", "fairseq", "megatron", "cv2.cuda", "fla"}
 #: Names of packages with mostly portable content that need something extra on NPU.
 EXTRA_RULES = [
     *(
@@ -79,7 +79,7 @@ def package_rules(packages: list[Entry]) -> Entry:
     by_hand = json.loads((ROOT / "rules" / "libraries.json").read_bytes())["rules"]["UnsupportedRule"]
     named = {rule["name"] for rule in by_hand}
     for fact in packages:
-        if fact["status"] not in _STATUS_CODES:
+        if fact["status"] not in _STATUS_CODES or fact.get("quiet"):
             continue
         code, effort = _STATUS_CODES[fact["status"]]
         for name in fact["import"]:

@@ -13,7 +13,7 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.rules.kernels import kernel_called, kernel_in_module, replacement
+from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
@@ -41,6 +41,20 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
 @fixer.on(ast.Call, name=_BUILDERS)
 def built(work: Work, call: ast.Call) -> Finds:
     yield from _build(work, call)
+
+
+@fixer.on(ast.Call, last="CUDAExtension")
+def holds_known_operators(work: Work, call: ast.Call) -> Finds:
+    """Say which operators of the extension have a counterpart, by its name and those of its sources."""
+    words = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    stems = [re.split(r"[/\\]", word)[-1].partition(".")[0] for word in words if not word.startswith("-")]
+    rows = [row for stem in stems if (row := kernel_in_module(stem)) is not None]
+    rows = list({row["name"]: row for row in [*rows, *kernels_among(stems)]}.values())
+    if rows:
+        names = ", ".join(row["name"] for row in rows)
+        message = f"this extension holds operators that have something in their place on NPU: {names}"
+        help_text = "; ".join(replacement(row) for row in rows)
+        yield work.note(call.func, "NPU292", message, level=Level.INFO, api=names, help=help_text)
 
 
 @fixer.on(ast.Constant)
