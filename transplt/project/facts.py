@@ -47,6 +47,7 @@ class ModuleFacts:
     text: bytes = b""  # of the whole file, for those who read programs
     imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
     guarded: bool = False  # it has `if __name__ == "__main__":`
+    saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
 
 
 @dataclass(slots=True)
@@ -78,6 +79,7 @@ class ProjectFacts:
     sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
     imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
+    saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -91,6 +93,7 @@ class ProjectFacts:
         joined.imports = {item.path: joined._imports(item) for item in every if item.imported}
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.packages = _packages(joined.modules)
+        joined.saved = tuple(sorted({each for item in every for each in item.saved}))
         used: set[str] = set()
         defined: set[str] = set()
         for item in every:
