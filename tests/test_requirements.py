@@ -85,7 +85,7 @@ SAID = [
         "NPU291",
         "the requirement transformers ==4.2.1 keeps it below 4.32.0, the first version that works with torch_npu",
     ),
-    ("torch", "<2", "NPU291", "the requirement torch <2 keeps it below 2.1.0, the first version that works with torch_npu"),
+    ("torch", "<2", "NPU291", None),
     ("torch", "=1.4", "NPU291", None),
     ("torch", "~=1.13.0", "NPU291", None),
     ("torch", "^1.8", "NPU291", None),

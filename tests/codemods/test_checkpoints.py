@@ -71,6 +71,7 @@ def test_a_file_from_elsewhere_is_work(line: str) -> None:
         "torch.save(net.state_dict(), 'last.pt')\ntorch.load('last.pt')",
         "torch.save(net.state_dict(), f'out/epoch_{n}.pt')\ntorch.load('out/epoch_10.pt')",
         "torch.save(net, name + '.pt')\ntorch.load('a.pt')",
+        "p = d / 'enc.pt'\ntorch.save(net, p)\ntorch.load(p)",
     ],
 )
 def test_a_file_of_its_own_is_a_remark(line: str) -> None:
@@ -103,6 +104,7 @@ def test_a_file_that_was_saved_from_the_cpu_is_silent(line: str, files: dict[str
         (b"a = a.to(device)\ntorch.save({'k': a}, f'{d}/e_{n:03d}.pt')", (("e_*.pt", False),)),
         (b"torch.save(a, 'm_%d.pt' % n)\ntorch.save(cuda, '.pth')", (("*.pth", False), ("m_*.pt", False))),
         (b"torch.save(a, path)", ()),
+        (b"p = d / 'enc.pt'\ntorch.save({'x': a}, p)\nq = 'a.txt'", (("enc.pt", True),)),
         (b"np.save('a.npy', a)", ()),
     ],
 )

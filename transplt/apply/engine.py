@@ -24,8 +24,8 @@ from transplt.syntax.scan import Scan, scan
 from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.text.token_rows import ledger_of
 from transplt.values.links import linked_slots
-from transplt.values.saved_files import saved_files
 from transplt.values.module_facts import empty_facts, facts_of, tells_others
+from transplt.values.saved_files import saved_files
 from transplt.values.slots import Slots
 
 #: A scanned file, with its slots where they were worked out.

@@ -25,10 +25,11 @@ _HELP = "add map_location='cpu' (or the device) where the file may come from a G
 
 #: What the names of files are called that come from somebody else.
 _FOREIGN = re.compile(
-    r"pre_?train|download|from_url|hf_hub|cached_(?:path|file)|imagenet|(?:^|_)vgg|lpips|inception|backbone|init_(?:ckpt|checkpoint|weight)",
+    r"pre_?train|download|from_url|hf_hub|cached_(?:path|file)|imagenet|(?:^|_)vgg|lpips|inception|backbone"
+    r"|init_(?:ckpt|checkpoint|weight)",
     re.IGNORECASE,
 )
-_FROM_ELSEWHERE = "torch.load without map_location: this file comes from elsewhere, and one saved on a GPU cannot be read"
+_FROM_ELSEWHERE = "torch.load without map_location: a file that comes from elsewhere may lie on a GPU"
 
 
 @fixer.on(ast.Call, name="torch.load")
@@ -66,8 +67,9 @@ def _name(path: ast.expr) -> str:
 
 
 def _is_foreign(path: ast.expr) -> bool:
-    names = [each.attr if isinstance(each, ast.Attribute) else each.id for each in ast.walk(path) if isinstance(each, (ast.Attribute, ast.Name))]
-    return any(_FOREIGN.search(name) for name in names)
+    return any(
+        _FOREIGN.search(last_name(each)) for each in ast.walk(path) if isinstance(each, (ast.Attribute, ast.Name))
+    )
 
 
 def _says_where(call: ast.Call) -> bool:

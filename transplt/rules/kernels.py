@@ -17,7 +17,7 @@ _ENDS = re.compile(
 _STARTS = re.compile(r"^(?:cuda|launch|gpu|stack|run|call)_")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 #: Names that say no more than that there is an operator.
-_NOTHING = frozenset({"forward", "backward", "fwd", "bwd", "kernel", "cuda", "op", "ext", "adam", "fused", "main", "test"})
+_NOTHING = frozenset("forward backward fwd bwd kernel cuda op ext adam fused main test".split())
 
 
 @cache

@@ -12,6 +12,7 @@ _SAVE = re.compile(rb"\btorch\.save\(")
 _STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']")
 _PLACE = re.compile(r"\{[^{}]*\}|%[-+.\d]*[a-z]")
 _ON_CPU = re.compile(rb"\.cpu\(\)|\.to\([\"']cpu[\"']\)|device=[\"']cpu[\"']")
+_CHECKPOINTS = (b".pt", b".pth", b".ckpt", b".bin", b".pkl", b".tar", b".t7", b".th", b".model", b".pickle")
 #: A call that is longer than this is not read to its end.
 _LONGEST = 600
 
@@ -24,7 +25,10 @@ def saved_files(data: bytes) -> tuple[tuple[str, bool], ...]:
     for match in _SAVE.finditer(data):
         call = _call(data, match.end())
         on_cpu = without_device or _ON_CPU.search(call) is not None
-        for string in _STRING.findall(call):
+        strings = _STRING.findall(call)
+        if not any(b"." in string for string in strings):  # the path has a name: any that is written out in the file
+            strings = [string for string in _STRING.findall(data) if string.lower().endswith(_CHECKPOINTS)]
+        for string in strings:
             name = _PLACE.sub("*", string.decode("utf-8", "replace").replace("\\", "/")).rpartition("/")[2]
             if "." in name:
                 name = f"*{name}" if name.startswith(".") else name
