@@ -30,7 +30,7 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
             continue
         said.add((advice.code, match[1].lower()))
         if work.take(node):
-            yield work.note(node, advice.code, advice.message, api=match[1], help=advice.help)
+            yield work.note(node, advice.code, advice.message, api=advice.package or match[1], help=advice.help)
 
 
 def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:

@@ -141,7 +141,9 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     start = len(before.encode("utf-8", "surrogateescape"))
     end = start + len(text[at.start : at.end].encode("utf-8", "surrogateescape"))
     span = Span(line, column, line, column + at.end - at.start, start, end)
-    return Finding(path, span, advice.code, Level.MANUAL, advice.message, at.name, effort=Effort.LOW, help=advice.help)
+    return Finding(
+        path, span, advice.code, Level.MANUAL, advice.message, advice.package or at.name, effort=Effort.LOW, help=advice.help
+    )
 
 
 # --- readers, one a format -------------------------------------------------------------------------------------------

@@ -29,11 +29,12 @@ _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*
 
 @dataclass(frozen=True, slots=True)
 class PackageAdvice:
-    """What to say about one requirement: code, message and what to do."""
+    """What to say about one requirement: code, message, what to do, and the name that the package is imported by."""
 
     code: str
     message: str
     help: str
+    package: str = ""
 
 
 @cache
@@ -86,13 +87,18 @@ def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
         return None
     says = _SAYS.get(row["status"])
     if says is not None and not row.get("quiet"):
-        return PackageAdvice(BOUND, says.format(name=name), what_to_do(row))
+        return PackageAdvice(BOUND, says.format(name=name), what_to_do(row), _imported(row))
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None
     shown = "".join(versions.split())
     message = f"the requirement {name} {shown} keeps it below {first}, the first version that works with torch_npu"
-    return PackageAdvice(TOO_OLD, message, f"raise the pin; {row['note']}" if row.get("note") else "raise the pin")
+    help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
+    return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
+
+
+def _imported(row: dict[str, Any]) -> str:
+    return row["import"][0].partition(".")[0] if row["import"] else ""
 
 
 def _numbers(version: str) -> tuple[int, ...]:
