@@ -2,7 +2,7 @@
 
     python scripts/build_tables.py FACTS_DIR
 
-FACTS_DIR holds cuda_to_npu.json, torch_npu_api.json, custom_ops.json, third_party.json and env_vars.json: what the
+FACTS_DIR holds cuda_to_npu.json, torch_npu_api.json, custom_ops.json and env_vars.json: what the
 published torch_npu wheels define (read with ast), the vendors' documentation, and package sources, each with a source.
 Decisions that no fact can make are in `table_decisions.py` and `similar_rules.py`. The output is the same for the same
 input; the facts are not part of the project.

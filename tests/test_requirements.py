@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from transplt.actions.actions import actions_of
+from transplt.apply.engine import migrate_source
 from transplt.files.kind import kind_of
 from transplt.files.requirements import requirement_findings, requirements_of
 from transplt.rules.packages import advice_on_requirement, package_installed_as
+from transplt.settings import Settings
 
 READ = [
     ("requirements.txt", "flash-attn==2.5.8\n", [("flash-attn", "==2.5.8")]),
@@ -135,3 +138,14 @@ def test_a_package_with_a_cuda_version_at_its_end() -> None:
     row = package_installed_as("cupy-cuda12x")
     assert row is not None and row["name"] == "cupy"
     assert package_installed_as("xcu12") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("flash-attn", "flash_attn"), ("vllm", "vllm"), ("torch-scatter", "torch_scatter")]
+)
+def test_a_requirement_and_the_import_of_its_package_are_one_action(name: str, module: str) -> None:
+    data = f"{name}\n".encode()
+    asked = requirement_findings(data, "requirements.txt", kind_of("requirements.txt", data))
+    imported = migrate_source(f"import {module}\nuse_cuda = True\n".encode(), "train.py", Settings()).findings
+    (action,) = actions_of([*asked, *imported])
+    assert {place.path for place in action.places} == {"requirements.txt", "train.py"}

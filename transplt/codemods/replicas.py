@@ -40,7 +40,7 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
         if name in _NORMS:
             message = f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
-            help_text = "with one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
+            help_text = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
         else:
             message = f"{name} runs replicas of a module on CUDA cards of one process"
             help_text = "DistributedDataParallel with one process a card"

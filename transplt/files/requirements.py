@@ -141,9 +141,8 @@ def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Fi
     start = len(before.encode("utf-8", "surrogateescape"))
     end = start + len(text[at.start : at.end].encode("utf-8", "surrogateescape"))
     span = Span(line, column, line, column + at.end - at.start, start, end)
-    return Finding(
-        path, span, advice.code, Level.MANUAL, advice.message, advice.package or at.name, effort=Effort.LOW, help=advice.help
-    )
+    api = advice.package or at.name
+    return Finding(path, span, advice.code, Level.MANUAL, advice.message, api, effort=Effort.LOW, help=advice.help)
 
 
 # --- readers, one a format -------------------------------------------------------------------------------------------
