@@ -16,6 +16,7 @@ from pathlib import Path
 
 from transplt.apply.engine import index_source, join_facts, migrate_source, survey_source
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.requirements import with_requirements
 from transplt.files.tokens import scan_other_file
 from transplt.finding import FileResult, Finding, Status
 from transplt.rules.pages import all_codes
@@ -103,7 +104,7 @@ def hold_other(data: bytes, path: str) -> FileKind:
     """The account of a file that is not Python."""
     kind = kind_of(path, data)
     other = scan_other_file(data, path, kind, TARGET)
-    hold_findings(other.findings, len(data))
+    hold_findings(with_requirements(other.findings, data, path, kind, ()), len(data))
     tokens = other.tokens
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored, tokens
     if kind is not FileKind.BINARY:

@@ -41,7 +41,9 @@ _ENDS = frozenset({"&&", "||", ";", "|", "&", "\n", "\\n", '\\"'})
 _LOCKS = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\..*)?\.toml|conda-lock\.ya?ml")
 _CONDA_FILES = re.compile(r".*\.ya?ml")
 _INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.NOTEBOOK})
-_LARGEST = 4_000_000
+_LARGEST = 2_000_000
+#: More requirements than this are not looked up: each is searched for in the text.
+_MOST = 1_000
 _MOST_SHOWN = 8
 #: So many characters say enough of one requirement.
 _LONGEST = 400
@@ -200,7 +202,8 @@ def _locked_json(text: str) -> Iterator[Requirement]:
     except (ValueError, RecursionError):
         return
     for section in ("default", "develop"):
-        for name in table.get(section) or () if isinstance(table, dict) else ():
+        held = table.get(section) if isinstance(table, dict) else None
+        for name in list(held)[:_MOST] if isinstance(held, dict) else ():
             at = text.find(f'"{name}"')
             if at >= 0:
                 yield Requirement(name, "", at + 1, at + 1 + len(name))
@@ -225,7 +228,7 @@ def _setup_cfg(text: str) -> Iterator[Requirement]:
                     else section == "options.extras_require"
                 )
                 value = at + len(key) + 1
-                value += len(text[value:]) - len(text[value:].lstrip(" \t"))
+                value += len(line[len(key) + 1 :]) - len(line[len(key) + 1 :].lstrip(" \t"))
             if inside and value < at + len(line.rstrip()):
                 yield from _at(text, value, at + len(line.rstrip()))
         at += len(line)
@@ -238,13 +241,13 @@ def _toml(text: str) -> Iterator[Requirement]:
     except (ValueError, RecursionError):
         return
     lists, tables = _tables(table)
-    for said in lists:
+    for said in lists[:_MOST]:
         for quote in ('"', "'"):
             at = text.find(f"{quote}{said}{quote}")
             if at >= 0:
                 yield from _at(text, at + 1, at + 1 + len(said))
                 break
-    for name, value in tables:
+    for name, value in tables[:_MOST]:
         match = re.search(rf"^[ \t]*[\"']?({re.escape(name)})[\"']?[ \t]*=", text, re.M)
         versions = value.get("version", "") if isinstance(value, dict) else value
         if match is not None and name != "python" and isinstance(versions, str):
@@ -277,13 +280,16 @@ def _tables(table: dict[str, Any]) -> tuple[list[str], list[tuple[str, Any]]]:
 
 def _installed(text: str) -> Iterator[Requirement]:
     """What `pip install`, `conda install` and `uv add` name, to the end of their command."""
+    done = 0
     for command in _INSTALL.finditer(text):
+        if command.start() < done:
+            continue  # a word of the command before
         line = text[text.rfind("\n", 0, command.start()) + 1 : command.start()]
         if re.search(r"(?:^|[\s\"])#(?!!)", line):
             continue
         skip = False
         for word in _WORD.finditer(text, command.end()):
-            said = word.group()
+            said, done = word.group(), word.end()
             if said in _ENDS or said.startswith("#"):
                 break
             if said.startswith("\\"):
