@@ -3,7 +3,7 @@
     python scripts/build_tables.py
 
 What the published torch_npu wheels define (read with ast), the vendors' documentation, and package sources, each with
-a source: cuda_to_npu, torch_npu_api, custom_ops, third_party, env_vars and versions. Decisions that no fact can make
+a source: cuda_to_npu, torch_npu_api, custom_ops, env_vars and versions. Decisions that no fact can make
 are in `table_decisions.py` and `similar_rules.py`. The output is the same for the same input.
 """
 

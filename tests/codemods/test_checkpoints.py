@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, pattern
+from transplt.finding import Level
+from transplt.values.saved_files import saved_files
 
 
 @pattern("P49", "T16")
@@ -32,3 +34,79 @@ def test_a_file_that_may_come_from_a_gpu(line: str) -> None:
 )
 def test_the_device_is_said_or_it_is_another_load(line: str) -> None:
     check_noop(f"import numpy as np\nimport torch\nuse_cuda = True\n{line}\n")
+
+
+def _levels(line: str, files: dict[str, str] | None = None) -> list[Level]:
+    source = f"import torch\nuse_cuda = True\n{line}\n"
+    result = check_noop(source, files={"other.py": "x = 1\n"} if files is None else files, open_codes=["NPU152"])
+    return [finding.level for finding in result.findings if finding.code == "NPU152"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.load('weights/resnet50.pth')",
+        "torch.load(os.path.join(root, 'vgg_conv.pth'))",
+        "torch.load(root + '/model.pt')",
+        "torch.load(Path(root) / 'model.pt')",
+        "torch.load(args.pretrained)",
+        "torch.load(cfg.MODEL.PRETRAINED_WEIGHTS)",
+        "torch.load(load_file_from_url(url))",
+        "path = hf_hub_download(repo, name)\ntorch.load(path)",
+        "torch.load(open('model.pt', 'rb'))",
+    ],
+)
+def test_a_file_from_elsewhere_is_work(line: str) -> None:
+    assert _levels(line) == [Level.MANUAL]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.load(args.resume)",
+        "torch.load(path)",
+        "torch.load(f'{name}.pth')",
+        "torch.load(sys.argv[1])",
+        "torch.load('model')",
+        "torch.save(net.state_dict(), 'last.pt')\ntorch.load('last.pt')",
+        "torch.save(net.state_dict(), f'out/epoch_{n}.pt')\ntorch.load('out/epoch_10.pt')",
+        "torch.save(net, name + '.pt')\ntorch.load('a.pt')",
+        "p = d / 'enc.pt'\ntorch.save(net, p)\ntorch.load(p)",
+    ],
+)
+def test_a_file_of_its_own_is_a_remark(line: str) -> None:
+    assert _levels(line) == [Level.INFO]
+
+
+def test_a_file_that_another_file_of_the_project_saves() -> None:
+    files = {"save.py": "import torch\ntorch.save(net.cuda().state_dict(), os.path.join(d, 'last.pt'))\n"}
+    assert _levels("torch.load('last.pt')", files) == [Level.INFO]
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("torch.save(net.cpu().state_dict(), 'last.pt')\ntorch.load('last.pt')", {}),
+        ("torch.load('data/train.pt')", {"prepare.py": "import torch\ntorch.save(rows, f'{root}/train.pt')\n"}),
+        ("torch.load(root + '/train.pt')", {"prepare.py": "import torch\ntorch.save(rows, 'train.pt')\n"}),
+    ],
+)
+def test_a_file_that_was_saved_from_the_cpu_is_silent(line: str, files: dict[str, str]) -> None:
+    check_noop(f"import torch\nuse_cuda = True\n{line}\n", files=files)
+
+
+@pytest.mark.parametrize(
+    ("source", "saved"),
+    [
+        (b"torch.save(a.cpu(), 'x/a.pt')", (("a.pt", True),)),
+        (b"torch.save(a, 'x/a.pt')", (("a.pt", True),)),
+        (b"a = a.cuda()\ntorch.save(a, 'x/a.pt')", (("a.pt", False),)),
+        (b"a = a.to(device)\ntorch.save({'k': a}, f'{d}/e_{n:03d}.pt')", (("e_*.pt", False),)),
+        (b"torch.save(a, 'm_%d.pt' % n)\ntorch.save(cuda, '.pth')", (("*.pth", False), ("m_*.pt", False))),
+        (b"torch.save(a, path)", ()),
+        (b"p = d / 'enc.pt'\ntorch.save({'x': a}, p)\nq = 'a.txt'", (("enc.pt", True),)),
+        (b"np.save('a.npy', a)", ()),
+    ],
+)
+def test_what_a_file_saves(source: bytes, saved: tuple[tuple[str, bool], ...]) -> None:
+    assert saved_files(source) == saved

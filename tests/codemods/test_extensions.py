@@ -63,3 +63,32 @@ def test_names_of_the_project_stay_silent(source: str) -> None:
         "pkg/moves.py": "def move_to_cuda(x):\n    return x\n",
     }
     check_noop(source, path="pkg/ops.py", files=files)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("e = CUDAExtension('MultiScaleDeformableAttention', [s])", "mx_driving.multi_scale_deformable_attn"),
+        ("e = CUDAExtension(name='x', sources=['ball_query_gpu.cu', 'group_points.cpp'])", "mx_driving.group_points"),
+    ],
+)
+def test_an_extension_with_known_operators_names_what_replaces_them(source: str, says: str) -> None:
+    text = f"from torch.utils.cpp_extension import CUDAExtension\n{source}\n"
+    result = check_noop(text, open_codes=["NPU292", "NPU550"])
+    (found,) = [finding for finding in result.findings if finding.code == "NPU292"]
+    assert says in found.help
+
+
+def test_an_extension_that_nobody_knows() -> None:
+    source = "from torch.utils.cpp_extension import CUDAExtension\ne = CUDAExtension('ops', ['a/ops.cu', 'main.cpp'])\n"
+    result = check_noop(source, open_codes=["NPU550"])
+    assert not [finding for finding in result.findings if finding.code == "NPU292"]
+
+
+def test_an_extension_that_is_imported_names_what_replaces_it() -> None:
+    (found,) = check_noop("import deform_conv_cuda\n", open_codes=["NPU553"]).findings
+    assert "mx_driving.deform_conv2d" in found.help
+    (found,) = check_noop("import iou3d_nms_cuda\n", open_codes=["NPU553"]).findings
+    assert "mx_driving.nms3d" in found.help
+    (found,) = check_noop("import mine_cuda\n", open_codes=["NPU553"]).findings
+    assert "triton-ascend" in found.help

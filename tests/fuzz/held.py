@@ -17,6 +17,7 @@ from pathlib import Path
 from transplt.apply.engine import index_source, join_facts, migrate_source, survey_source
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.requirements import with_requirements
 from transplt.files.tokens import scan_other_file
 from transplt.finding import FileResult, Finding, Status
 from transplt.rules.pages import all_codes
@@ -104,8 +105,8 @@ def hold_other(data: bytes, path: str) -> FileKind:
     """The account of a file that is not Python."""
     kind = kind_of(path, data)
     other = scan_other_file(data, path, kind, TARGET)
-    words = gpu_word_findings(data, path, kind, ())
-    hold_findings(beside_tokens(other.findings, words), len(data))
+    found = with_requirements(other.findings, data, path, kind, ())
+    hold_findings(beside_tokens(found, gpu_word_findings(data, path, kind, ())), len(data))
     tokens = other.tokens
     assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored, tokens
     if kind is not FileKind.BINARY:

@@ -174,6 +174,8 @@ def other_files(data: bytes) -> None:
 _REQUIREMENTS = (
     "requirements.txt",
     "requirements/gpu.in",
+    "Pipfile.lock",
+    "uv.lock",
     "pyproject.toml",
     "setup.cfg",
     "setup.py",

@@ -16,6 +16,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.work import Work, finding_of
 from transplt.finding import FileResult, FileSupport, Finding, Level
 from transplt.project.facts import ProjectFacts
+from transplt.rules.kernels import kernels_among, replacement
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
 from transplt.syntax.modules import module_name
@@ -24,6 +25,12 @@ from transplt.syntax.scan import Scan
 from transplt.text.source import Source
 
 FALLS = "NPU556"
+
+
+def _instead(names: list[str]) -> str:
+    """What takes the place of the operator that one of the names tells, the nearest first."""
+    rows = kernels_among(name.rpartition(".")[2] for name in names)
+    return replacement(rows[0]) if rows else "it runs on NPU once the extension has a replacement"
 
 
 def analyse(
@@ -95,7 +102,7 @@ def _falling(file: ScannedFile, support: SupportProject) -> list[Note]:
                 Level.INFO,
                 f"the {kind} {node.name} {verb} the compiled extension {why.extension}{way}",
                 name,
-                "it runs on NPU once the extension has a replacement",
+                _instead([node.name, *why.way, why.extension]),
             )
         )
     return notes

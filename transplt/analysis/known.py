@@ -12,6 +12,8 @@ from typing import Any
 from transplt.analysis import tables
 from transplt.analysis.advice import advice_on
 from transplt.analysis.affinity import form_of
+from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
+from transplt.rules.packages import packages, what_to_do
 from transplt.rules.pages import all_codes, load
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import Table, builtin_rules, parse_rules
@@ -41,7 +43,7 @@ class Fact:
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        _rules, _support, _names, _codemods, _variable, _package, _faster, _advice, _tuning, _word, _module,
+        _rules, _support, _names, _codemods, _variable, _package, _kernel, _faster, _advice, _tuning, _word, _module,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -85,7 +87,8 @@ def known_names() -> tuple[str, ...]:
     found = {f"{owner}.{name}" for owner, names in documented for name in names}
     found |= {rule.old for _, table in _rule_tables() for rule in table}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
-    found |= {key for row in _packages() for key in _keys_of(row)}
+    found |= {key for row in packages() for key in _keys_of(row)}
+    found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
     return tuple(sorted(found))
 
 
@@ -213,24 +216,32 @@ def _variable(name: str) -> Iterator[Fact]:
         yield Fact("Variable", f"takes the place of {', '.join(sorted(used))}", "rules/support/env_vars.json")
 
 
-@cache
-def _packages() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read_table("support/third_party.json")["packages"]
-    return rows
-
-
 def _keys_of(row: dict[str, Any]) -> set[str]:
-    return {*row["import"], *re.findall(r"[\w.-]+", row["pypi"].partition("(")[0])}
+    title = row["name"].partition(" (")[0]
+    return {*row["import"], *row["pip"], *([title] if " " not in title else [])}
 
 
 def _package(name: str) -> Iterator[Fact]:
     wanted = name.lower().replace("_", "-")
-    for row in _packages():
+    meanings = read_table("support/third_party.json")["_meta"]["status"]
+    for row in packages():
         if wanted in {key.lower().replace("_", "-") for key in _keys_of(row)}:
-            parts = [f"{row['pypi']} (import {', '.join(row['import'])}): {row['status'].replace('_', ' ')}"]
-            parts += [f"instead: {row['replacement']}"] if row.get("replacement") else []
-            parts += [row["note"]] if row.get("note") else []
-            yield Fact("Package", "; ".join(parts), row.get("source", "rules/support/third_party.json"))
+            imports = f" (import {', '.join(row['import'])})" if row["import"] else ""
+            parts = [f"{row['name']}{imports}: {row['status'].replace('_', ' ')}, {meanings[row['status']]}"]
+            parts += [f"since {row['since']}"] if row.get("since") else []
+            parts += [what_to_do(row)] if what_to_do(row) else []
+            yield Fact("Package", f"{'; '.join(parts)}; confidence: {row['confidence']}", row["source"])
+
+
+def _kernel(name: str) -> Iterator[Fact]:
+    row = kernel_called(name) or kernel_in_module(name)
+    if row is None:
+        return
+    source = f"{row['source']} (rules/support/kernels.json)"
+    yield Fact("Kernel", f"{row['name']}, on CUDA {row['cuda']}", source)
+    for call in row["npu"]:
+        yield Fact("Kernel", f"on NPU {call}")
+    yield Fact("Kernel", row["differs"] if row["npu"] else f"no kernel for NPUs is published; {row['differs']}")
 
 
 def _faster(name: str) -> Iterator[Fact]:

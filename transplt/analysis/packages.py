@@ -12,16 +12,19 @@ from typing import Any
 from transplt.analysis.scanned_file import ScannedFile
 from transplt.edits.edit import Note
 from transplt.finding import Level
-from transplt.rules.tables import read_table
+from transplt.rules.packages import packages
 
 CODE = "NPU513"
-_SAYS = {"native": "works on NPU", "works": "runs unchanged as far as is known"}
+_SAYS = {
+    "native": "works on NPU",
+    "works": "runs unchanged as far as is known",
+    "cpu": "computes on the CPU beside an NPU",
+}
 
 
 @cache
 def _packages() -> dict[str, Any]:
-    rows = read_table("support/third_party.json")["packages"]
-    return {name: row for row in rows if row["status"] in _SAYS for name in row["import"]}
+    return {name: row for row in packages() if row["status"] in _SAYS for name in row["import"]}
 
 
 def notes_of(file: ScannedFile) -> list[Note]:

@@ -26,6 +26,7 @@ from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.text.token_rows import ledger_of
 from transplt.values.links import linked_slots
 from transplt.values.module_facts import empty_facts, facts_of, tells_others
+from transplt.values.saved_files import saved_files
 from transplt.values.slots import Slots
 
 #: A scanned file, with its slots where they were worked out.
@@ -52,7 +53,7 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
         _SILENT[path] = hash(data)
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
     if not told and not analysed and not settings.adds_code:
-        return empty_facts(path)
+        return replace(empty_facts(path), saved=saved_files(data))
     try:
         source, found = _scanned(data, path, kept=settings.adds_code)
     except UnreadableSource:
@@ -66,6 +67,7 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if settings.adds_code:
         names, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
         facts = replace(facts, text=data, imported=names, guarded=guarded)
+    facts = replace(facts, saved=saved_files(data))
     return replace(facts, analysis=support_facts(found)) if analysed else facts
 
 

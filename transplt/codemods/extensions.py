@@ -13,6 +13,8 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
+from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
@@ -41,6 +43,20 @@ def built(work: Work, call: ast.Call) -> Finds:
     yield from _build(work, call)
 
 
+@fixer.on(ast.Call, last="CUDAExtension")
+def holds_known_operators(work: Work, call: ast.Call) -> Finds:
+    """Say which operators of the extension have a counterpart, by its name and those of its sources."""
+    words = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    stems = [re.split(r"[/\\]", word)[-1].partition(".")[0] for word in words if not word.startswith("-")]
+    rows = [row for stem in stems if (row := kernel_in_module(stem)) is not None]
+    rows = list({row["name"]: row for row in [*rows, *kernels_among(stems)]}.values())
+    if rows:
+        names = ", ".join(row["name"] for row in rows)
+        message = f"this extension holds operators that have something in their place on NPU: {names}"
+        help_text = "; ".join(replacement(row) for row in rows)
+        yield work.note(call.func, "NPU292", message, level=Level.INFO, api=names, help=help_text)
+
+
 @fixer.on(ast.Constant)
 def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
     yield from _string(work, node, str(node.value))
@@ -56,13 +72,22 @@ def called_as_an_operator(work: Work, tree: ast.Module) -> Finds:
 
 def _report(work: Work, node: ast.expr | ast.alias, what: str) -> Finds:
     if work.take(node):
-        api = what.rpartition(" ")[2]
-        yield work.note(node, "NPU553", _message(node, what), api=api, help=_REPLACE, effort=Effort.HIGH)
+        name = what.rpartition(" ")[2]
+        yield work.note(node, "NPU553", _message(node, what), api=name, help=_instead(name), effort=Effort.HIGH)
 
 
 def _message(node: ast.AST, what: str) -> str:
     message = _COMPILED.format(what)
     return f"{message}; {GOES_ON}" if can_fail(node) else message
+
+
+def _instead(name: str) -> str:
+    """What takes the place of a compiled module or operator, where the catalogue of kernels or packages knows it."""
+    row = kernel_in_module(name) or kernel_called(name)
+    if row is not None:
+        return replacement(row)
+    package = package_imported_as(name)
+    return what_to_do(package) if package is not None else _REPLACE
 
 
 # --- extension modules -----------------------------------------------------------------------------------------------
@@ -79,7 +104,8 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
         start = work.source.extent(node)[0]
         end = work.source.extent(alias)[1]
         if work.take(node):
-            note = Note((start, end), "NPU553", Level.MANUAL, _message(node, base), base, _REPLACE, Effort.HIGH)
+            message = _message(node, base)
+            note = Note((start, end), "NPU553", Level.MANUAL, message, base, _instead(base), Effort.HIGH)
             yield note
     elif node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}"):
         yield from _report(work, alias, alias.name)

@@ -39,7 +39,8 @@ _NAMES = {
 }
 _REQUIREMENTS = re.compile(
     r"(.*[-_.])?(requirements?|constraints?)([-_.].*)?\.(txt|in)"
-    r"|(conda|env|environment)([-_.].*)?\.ya?ml|(poetry|uv|conda)\.lock|pixi\.(toml|lock)"
+    r"|(conda|env|environment)([-_.].*)?\.ya?ml|(poetry|uv|pdm|pipfile|conda)\.lock|pixi\.(toml|lock)"
+    r"|pylock([-_.].*)?\.toml|conda-lock\.ya?ml"
 )
 _DOCKER = re.compile(r"(.*[-_.])?(docker|container)file([-_.].*)?|(docker-)?compose([-_.].*)?\.ya?ml")
 _SHELL_LINE = re.compile(rb"#!.*\b(ba|z|k|da|a|c)?sh\b")

@@ -49,6 +49,7 @@ class ModuleFacts:
     imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
     guarded: bool = False  # it has `if __name__ == "__main__":`
     copy: Copy | None = None  # the copy of another package whose version it says
+    saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ class ProjectFacts:
     imports: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path -> paths of the files it imports, by place
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
+    saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -95,6 +97,7 @@ class ProjectFacts:
         joined.guarded = frozenset(item.path for item in every if item.guarded)
         joined.packages = _packages(joined.modules)
         joined.copies = tuple(item.copy for item in every if item.copy is not None)
+        joined.saved = tuple(sorted({each for item in every for each in item.saved}))
         used: set[str] = set()
         defined: set[str] = set()
         for item in every:

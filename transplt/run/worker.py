@@ -138,11 +138,14 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     from transplt.files.gpu_words import beside_tokens, gpu_word_findings
     from transplt.files.ignore_lines import ignore_line_findings
     from transplt.files.npu_twin import has_npu_twin
+    from transplt.files.requirements import with_requirements
     from transplt.files.tokens import scan_other_file
 
     other = scan_other_file(data, path, kind, worker.target, ignored, lambda: has_npu_twin(worker.root, path, kind))
     if words := gpu_word_findings(data, path, kind, worker.settings.pins, ignored):
         other = replace(other, findings=tuple(beside_tokens(other.findings, words)))
+    if (joined := with_requirements(other.findings, data, path, kind, ignored)) is not other.findings:
+        other = replace(other, findings=tuple(sorted(joined, key=lambda each: each.sort_key())))
     if worker.settings.analysis and kind is FileKind.NATIVE:
         from transplt.analysis.native import findings_of
 

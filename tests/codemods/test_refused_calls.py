@@ -1,0 +1,64 @@
+"""Calls that newer torch refuses (rules/support/refused_calls.json)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop
+from transplt.rules.tables import read_table
+
+
+def test_every_row_is_whole() -> None:
+    for row in read_table("support/refused_calls.json")["calls"]:
+        assert len({"lacks", "keyword", "called"} & set(row)) == 1, row["name"]
+        assert row["message"] and row["help"] and row["source"] and row["since"], row["name"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = torch.stft(x, 512, 128, window=w)",
+        "s = torch.stft(x, n_fft=512)",
+        "s = torch.fft(x, 2)",
+        "s = torch.optim.lr_scheduler.StepLR(o, 3, verbose=True)",
+        "from torch.optim.lr_scheduler import ReduceLROnPlateau as R\ns = R(o, verbose=False)",
+        "torch.onnx.export(m, x, 'f', example_outputs=y)",
+        "class F(torch.autograd.Function):\n    def forward(self, x):\n        return x",
+        "from torch.autograd import Function\nclass F(Function):\n    def forward(self, x):\n        return x",
+        "total += loss.data[0]",
+        "print(self.g_loss.data[0])",
+    ],
+)
+def test_reported(source: str) -> None:
+    check_noop(f"import torch\n{source}\n", open_codes=["NPU293"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = torch.stft(x, 512, return_complex=True)",
+        "s = torch.stft(x, 512, return_complex=False)",
+        "s = torch.stft(x, 512, **options)",
+        "s = torch.stft(x, 512, 1, 2, w, True, 'reflect', False, True, False)",
+        "s = librosa.stft(x, 512)",
+        "s = torch.fft.fft(x)",
+        "s = torch.optim.lr_scheduler.StepLR(o, 3)",
+        "s = StepLR(o, 3, verbose=True)",
+        "torch.onnx.export(m, x, 'f', verbose=True)",
+        "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x",
+        "class F(torch.autograd.Function):\n    def forward(c):\n        return c\n    forward = staticmethod(forward)",
+        "class F(torch.nn.Module):\n    def forward(self, x):\n        return x",
+        "x = losses.data[0]",
+        "x = loss.data[i]",
+        "x = loss.data.item()",
+        "loss.data[0] = 1",
+    ],
+)
+def test_silent(source: str) -> None:
+    check_noop(f"import torch\n{source}\n")
+
+
+def test_the_version_decides() -> None:
+    source = "import torch\ns = torch.optim.lr_scheduler.StepLR(o, 3, verbose=True)\n"
+    check_noop(source, torch_version="2.6")
+    check_noop(source, torch_version="2.7", open_codes=["NPU293"])

@@ -1,0 +1,44 @@
+"""The parts of DataParallel, and batch norms that work over its replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop, migrate
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from torch.nn.parallel import replicate\nr = replicate(net, [0, 1])",
+        "import torch\nr = torch.nn.parallel.parallel_apply(nets, xs)",
+        "import torch.nn as nn\nr = nn.parallel.scatter(x, [0, 1])",
+        "from torch.nn.parallel._functions import ReduceAddCoalesced\nr = ReduceAddCoalesced.apply(0, 2, x)",
+        "from torch.nn.parallel.scatter_gather import scatter_kwargs\nr = scatter_kwargs(x, {}, [0])",
+        "from sync_batchnorm import SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
+        "from models import sync\nnorm = partial(sync.SynchronizedBatchNorm2d, eps=1)",
+        "from encoding.parallel import DataParallelModel\nnet = DataParallelModel(net)",
+        "from modules import InPlaceABNSync as Norm, InPlaceABNSync\nn = InPlaceABNSync(8)",
+    ],
+)
+def test_reported(source: str) -> None:
+    result = migrate(f"{source}\n", files={"other.py": "x = 1\n"})
+    assert not result.changed
+    assert {finding.code for finding in result.findings} <= {"NPU294", "NPU507"} and result.findings
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nn = torch.nn.SyncBatchNorm(8)",
+        "import torch\nn = torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)",
+        "from torch.nn.parallel import DistributedDataParallel\nm = DistributedDataParallel(net)",
+        "import torch\ntorch.distributed.all_gather(a, b)",
+        "class SynchronizedBatchNorm2d:\n    pass",
+        "'SynchronizedBatchNorm2d'",
+        "from sync_batchnorm import SynchronizedBatchNorm2d",
+        "def scatter(x):\n    return x\ny = scatter(1)",
+    ],
+)
+def test_silent(source: str) -> None:
+    check_noop(f"{source}\n", files={"other.py": "x = 1\n"})

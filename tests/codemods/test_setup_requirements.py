@@ -1,0 +1,38 @@
+"""What a setup.py asks for is looked up like the lines of a requirements file."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import check_noop
+
+
+@pytest.mark.parametrize(
+    ("source", "codes"),
+    [
+        ("setup(install_requires=['torch', 'xformers>=0.0.20'])", ["NPU290"]),
+        ("setup(install_requires=['torch==1.4.0'])", ["NPU291"]),
+        ("setup(extras_require={'gpu': ['gsplat'], 'old': ('transformers<4.20',)})", ["NPU290", "NPU291"]),
+        ("needs = ['apex'] + ['numpy']\nsetup(install_requires=needs)", ["NPU290"]),
+        ("setup(install_requires=['cupy-cuda12x'])", ["NPU290"]),
+        ("setup(install_requires=['dgl', 'dgl>=1'], setup_requires=['DGL'])", ["NPU290"]),
+    ],
+)
+def test_reported(source: str, codes: list[str]) -> None:
+    check_noop(f"from setuptools import setup\n{source}\n", path="setup.py", open_codes=codes)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "setup(install_requires=['torch', 'numpy>=1.2', 'kornia'])",
+        "setup(install_requires=['transformers>=4.40'])",
+        "setup(install_requires=open('requirements.txt').read().split())",
+        "setup(extras_require={'apex': ['numpy']})",
+        "setup(keywords=['xformers'], name='apex')",
+        "setup(install_requires=needs)",
+        "configure(install_requires=['xformers'])",
+    ],
+)
+def test_silent(source: str) -> None:
+    check_noop(f"from setuptools import setup\n{source}\n", path="setup.py")

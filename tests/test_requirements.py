@@ -1,0 +1,151 @@
+"""Packages that dependency files ask for: every format that projects use, and the lines that say nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from transplt.actions.actions import actions_of
+from transplt.apply.engine import migrate_source
+from transplt.files.kind import kind_of
+from transplt.files.requirements import requirement_findings, requirements_of
+from transplt.rules.packages import advice_on_requirement, package_installed_as
+from transplt.settings import Settings
+
+READ = [
+    ("requirements.txt", "flash-attn==2.5.8\n", [("flash-attn", "==2.5.8")]),
+    ("requirements.txt", "xformers >= 0.0.20 ; python_version < '3.9'\n", [("xformers", ">= 0.0.20")]),
+    ("requirements.txt", "ray[default]>=2,<3  # for tuning\n", [("ray", ">=2,<3")]),
+    ("requirements.txt", "# flash-attn\n-r base.txt\n--index-url https://x/flash-attn\n\n", []),
+    ("requirements.txt", "git+https://github.com/NVIDIA/apex.git@22.04\n", [("apex", "")]),
+    ("requirements.txt", "-e git+https://github.com/o/r.git#egg=spconv\n", [("spconv", "")]),
+    ("requirements.txt", "cupy_cuda12x @ https://x/y.whl\n", [("cupy_cuda12x", "")]),
+    ("requirements/gpu.in", "bitsandbytes\n", [("bitsandbytes", "")]),
+    (
+        "pyproject.toml",
+        '[project]\ndependencies = ["torch>=2", "xformers==0.0.22"]\n[project.optional-dependencies]\ngpu = ["cupy"]\n',
+        [("torch", ">=2"), ("xformers", "==0.0.22"), ("cupy", "")],
+    ),
+    ("pyproject.toml", '[dependency-groups]\ndev = ["triton"]\n', [("triton", "")]),
+    ("pyproject.toml", '[build-system]\nrequires = ["cumm-cu118"]\n', [("cumm-cu118", "")]),
+    (
+        "pyproject.toml",
+        '[tool.poetry.dependencies]\npython = "^3.8"\nspconv = { version = "^2.1" }\n'
+        '[tool.poetry.group.dev.dependencies]\ngsplat = "*"\n',
+        [("spconv", "^2.1"), ("gsplat", "*")],
+    ),
+    ("pyproject.toml", '[tool.pdm.dev-dependencies]\ngpu = ["dgl"]\n', [("dgl", "")]),
+    ("pyproject.toml", '[tool.uv]\ndev-dependencies = ["apex"]\n', [("apex", "")]),
+    ("pyproject.toml", "[project\n", []),
+    ("Pipfile", '[packages]\nfaiss-gpu = "==1.7.2"\n', [("faiss-gpu", "==1.7.2")]),
+    ("Pipfile.lock", '{"default": {"faiss-gpu": {"version": "==1.7.2"}}}', [("faiss-gpu", "")]),
+    (
+        "setup.cfg",
+        "[metadata]\nname = x\n[options]\ninstall_requires =\n    torch\n    flash-attn>=2\nzip_safe = no\n",
+        [("torch", ""), ("flash-attn", ">=2")],
+    ),
+    ("setup.cfg", "[options.extras_require]\ngpu = cupy\n    dgl\n", [("cupy", ""), ("dgl", "")]),
+    ("setup.cfg", "[flake8]\nignore =\n    cupy\n", []),
+    (
+        "environment.yml",
+        "name: cupy\ndependencies:\n  - pytorch::pytorch=1.4.0=py3.7_cuda10\n  - pip:\n    - xformers==0.0.1\n"
+        "prefix: /x\n",
+        [("pytorch", "=1.4.0"), ("pip", ""), ("xformers", "==0.0.1")],
+    ),
+    ("poetry.lock", '[[package]]\nname = "xformers"\nversion = "0.0.22"\n', [("xformers", "")]),
+    ("uv.lock", 'version = 1\n[[package]]\nname = "gsplat"\nversion = "1"\n', [("gsplat", "")]),
+    ("conda-lock.yml", "package:\n- name: cupy\n  version: 1\n", [("cupy", "")]),
+    (
+        "Dockerfile",
+        "FROM python\nRUN pip install -U --index-url https://x/y xformers==0.0.22 \\\n    flash-attn && echo cupy\n",
+        [("xformers", "==0.0.22"), ("flash-attn", "")],
+    ),
+    ("setup.sh", "conda install -c dglteam dgl -y; pip3 install 'spconv-cu118'\n", [("dgl", ""), ("spconv-cu118", "")]),
+    ("setup.sh", "# pip install cupy\npip install -r requirements.txt\n", []),
+    ("ci.yml", "steps:\n  - run: uv pip install --no-deps bitsandbytes\n", [("bitsandbytes", "")]),
+    ("nb.ipynb", '{"source": ["!pip install -q xformers\\n", "import cupy"]}', [("xformers", "")]),
+    ("README.md", "pip install xformers\n", []),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "asked"), READ)
+def test_what_a_file_asks_for(path: str, text: str, asked: list[tuple[str, str]]) -> None:
+    found = requirements_of(text, path, kind_of(path, text.encode()))
+    assert [(each.name, each.versions) for each in found] == asked
+    for each in found:
+        assert text[each.start : each.end] == each.name
+
+
+SAID = [
+    ("flash-attn", "==2.5", "NPU290", "the requirement flash-attn is bound to CUDA"),
+    ("Flash_Attn", "", "NPU290", "the requirement Flash_Attn is bound to CUDA"),
+    ("nvidia-cublas-cu12", "", "NPU290", "the requirement nvidia-cublas-cu12 is part of CUDA"),
+    ("spconv-cu126", "", "NPU290", "the requirement spconv-cu126 is bound to CUDA"),
+    ("vllm", ">=0.9", "NPU290", "the requirement vllm needs an extra package for Ascend"),
+    ("gsplat", "", "NPU290", "no NPU support is published for the requirement gsplat"),
+    (
+        "transformers",
+        "==4.2.1",
+        "NPU291",
+        "the requirement transformers ==4.2.1 keeps it below 4.32.0, the first version that works with torch_npu",
+    ),
+    ("torch", "<2", "NPU291", None),
+    ("torch", "=1.4", "NPU291", None),
+    ("torch", "~=1.13.0", "NPU291", None),
+    ("torch", "^1.8", "NPU291", None),
+    ("torch", "==1.*", "NPU291", None),
+    ("pytorch", ">=1.7,<=1.13.1", "NPU291", None),
+    ("torchvision", "==0.5.0", "NPU291", None),
+    ("timm", "==0.3.2", "NPU291", None),
+    ("torch", "", None, None),
+    ("torch", ">=1.7", None, None),
+    ("torch", "==2.*", None, None),
+    ("torch", "==2.1", None, None),
+    ("torch", "<3", None, None),
+    ("torch", "~=2.0", None, None),
+    ("torch", "^2.0", None, None),
+    ("torch", "!=1.9", None, None),
+    ("torch", "*", None, None),
+    ("torchvision", "", None, None),
+    ("transformers", "==4.40.0", None, None),
+    ("transformers", ">=4.2", None, None),
+    ("kornia", "", None, None),
+    ("xgboost", "==1.0", None, None),
+    ("numpy", "==1.0", None, None),
+    ("my-flash-attn", "", None, None),
+]
+
+
+@pytest.mark.parametrize(("name", "versions", "code", "message"), SAID)
+def test_what_is_said_of_a_requirement(name: str, versions: str, code: str | None, message: str | None) -> None:
+    advice = advice_on_requirement(name, versions)
+    assert (advice and advice.code) == code
+    assert message is None or (advice is not None and advice.message == message)
+
+
+def test_one_finding_a_package_and_file() -> None:
+    data = b"cupy\ntorch==1.4\nCUPY\n"
+    found = requirement_findings(data, "requirements.txt", kind_of("requirements.txt", data))
+    assert [(each.code, each.span.line, each.api) for each in found] == [("NPU290", 1, "cupy"), ("NPU291", 2, "torch")]
+
+
+def test_one_finding_a_lock_file() -> None:
+    data = b'[[package]]\nname = "cupy"\n\n[[package]]\nname = "numpy"\n\n[[package]]\nname = "xformers"\n'
+    (found,) = requirement_findings(data, "a/uv.lock", kind_of("a/uv.lock", data))
+    assert found.message == "this lock file holds packages that are bound to CUDA: cupy, xformers"
+
+
+def test_a_package_with_a_cuda_version_at_its_end() -> None:
+    row = package_installed_as("cupy-cuda12x")
+    assert row is not None and row["name"] == "cupy"
+    assert package_installed_as("xcu12") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("flash-attn", "flash_attn"), ("vllm", "vllm"), ("torch-scatter", "torch_scatter")]
+)
+def test_a_requirement_and_the_import_of_its_package_are_one_action(name: str, module: str) -> None:
+    data = f"{name}\n".encode()
+    asked = requirement_findings(data, "requirements.txt", kind_of("requirements.txt", data))
+    imported = migrate_source(f"import {module}\nuse_cuda = True\n".encode(), "train.py", Settings()).findings
+    (action,) = actions_of([*asked, *imported])
+    assert {place.path for place in action.places} == {"requirements.txt", "train.py"}

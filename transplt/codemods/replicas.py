@@ -1,0 +1,47 @@
+"""Batch norms and wrappers that work over the replicas of DataParallel, by the names of the copies that projects carry.
+
+A `SynchronizedBatchNorm2d` merges its statistics among the replicas of one process, and is a plain batch norm where
+there is one: with one process a card it runs and normalises each card alone, which nobody is told. Sources:
+github.com/vacancy/Synchronized-BatchNorm-PyTorch, github.com/zhanghang1989/PyTorch-Encoding (encoding/parallel.py).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.syntax.asks import last_name
+
+fixer = Fixer(
+    __name__,
+    code="NPU294",
+    rank=370,
+    words=("SynchronizedBatchNorm", "DataParallelModel", "DataParallelCriterion", "DataParallelWithCallback",
+           "BalancedDataParallel", "patch_replication_callback", "InPlaceABNSync"),
+)  # fmt: skip
+
+_NORMS = frozenset({*(f"SynchronizedBatchNorm{n}d" for n in (1, 2, 3)), "InPlaceABNSync"})
+_WRAPPERS = frozenset({
+    "DataParallelModel", "DataParallelCriterion", "DataParallelWithCallback", "BalancedDataParallel",
+    "patch_replication_callback",
+})  # fmt: skip
+
+
+@fixer.on(ast.Module)
+def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
+    """One finding for each of the names that a file calls or hands on, at its first use."""
+    for name in sorted(_NORMS | _WRAPPERS):
+        nodes: list[ast.expr] = [*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())]
+        used = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name]
+        if not used or (work.names.qualified(used[0]) or "").startswith("torch."):
+            continue
+        first = min(used, key=lambda node: (node.lineno, node.col_offset))
+        if name in _NORMS:
+            message = f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
+            help_text = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
+        else:
+            message = f"{name} runs replicas of a module on CUDA cards of one process"
+            help_text = "DistributedDataParallel with one process a card"
+        yield work.note(first, fixer.code, message, api=name, help=help_text)

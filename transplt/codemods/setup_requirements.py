@@ -1,0 +1,58 @@
+"""What a setup.py asks for: packages bound to CUDA, and pins that are too old for NPUs.
+
+Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
+Other dependency files are read by transplt/files/requirements.py. Facts: rules/support/third_party.json.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+from transplt.rules.packages import BOUND, REQUIREMENT, advice_on_requirement
+
+_LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
+
+fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
+
+
+@fixer.on(ast.Call, last="setup")
+def asks_for_packages(work: Work, call: ast.Call) -> Finds:
+    """One finding for each package of the call that needs something else on Ascend."""
+    said: set[tuple[str, str]] = set()
+    for node in _strings(work, call):
+        match = REQUIREMENT.match(str(node.value).strip())
+        advice = advice_on_requirement(match[1], match[2]) if match is not None else None
+        if match is None or advice is None or (advice.code, match[1].lower()) in said:
+            continue
+        said.add((advice.code, match[1].lower()))
+        if work.take(node):
+            yield work.note(node, advice.code, advice.message, api=advice.package or match[1], help=advice.help)
+
+
+def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:
+    """The string constants in the values of the four keywords; the keys of extras_require are no requirements."""
+    for keyword in call.keywords:
+        if keyword.arg not in _LISTS:
+            continue
+        waiting: list[ast.expr] = [keyword.value]
+        if isinstance(keyword.value, ast.Name):
+            waiting = [
+                each.value
+                for each in work.scan.tree.body
+                if isinstance(each, ast.Assign)
+                and any(isinstance(at, ast.Name) and at.id == keyword.value.id for at in each.targets)
+            ]
+        while waiting:
+            node = waiting.pop(0)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node
+            elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+                waiting.extend(node.elts)
+            elif isinstance(node, ast.Dict):
+                waiting.extend(node.values)
+            elif isinstance(node, ast.BinOp):
+                waiting.extend((node.left, node.right))

@@ -1,0 +1,136 @@
+"""What rules/support/third_party.json knows of a package, by the name it is installed or imported under."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from transplt.rules.tables import read_table
+
+#: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
+BOUND, TOO_OLD = "NPU290", "NPU291"
+#: What is said of a requirement, by the status of its row; of the others there is nothing to do.
+_SAYS = {
+    "unsupported": "no NPU support is published for the requirement {name}",
+    "replacement": "the requirement {name} is bound to CUDA",
+    "drop": "the requirement {name} is part of CUDA",
+    "ascend_fork": "the requirement {name} needs a version adapted to Ascend",
+    "plugin": "the requirement {name} needs an extra package for Ascend",
+}
+NAME = r"[A-Za-z0-9](?:[\w.-]{0,80}[A-Za-z0-9])?"
+#: A requirement as pip writes it: the name, and the clauses of its versions.
+REQUIREMENT = re.compile(rf"({NAME})[ \t]*(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?((?:[<>=!~^][^;#\n\"')@]{{0,200}})?)")
+#: Wheels of CUDA's runtime carry its version: nvidia-cublas-cu12.
+_CUDA_VERSION = re.compile(r"-cu(?:da)?\d+x?$")
+_CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class PackageAdvice:
+    """What to say about one requirement: code, message, what to do, and the name that the package is imported by."""
+
+    code: str
+    message: str
+    help: str
+    package: str = ""
+
+
+@cache
+def packages() -> tuple[dict[str, Any], ...]:
+    """The rows of the table."""
+    return tuple(read_table("support/third_party.json")["packages"])
+
+
+def normalised(name: str) -> str:
+    """The name of a distribution as package indexes compare it: `Flash_Attn` is `flash-attn`."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def package_installed_as(name: str) -> dict[str, Any] | None:
+    """The row of a distribution, with or without the CUDA version at its end; None where nothing is known."""
+    wanted = normalised(name)
+    rows = _by_distribution()
+    return rows.get(wanted) or rows.get(_CUDA_VERSION.sub("", wanted))
+
+
+def package_imported_as(module: str) -> dict[str, Any] | None:
+    """The row of a module by its whole name; None where nothing is known."""
+    return _by_import().get(module)
+
+
+@cache
+def _by_import() -> dict[str, dict[str, Any]]:
+    return {name: row for row in packages() for name in row["import"]}
+
+
+@cache
+def _by_distribution() -> dict[str, dict[str, Any]]:
+    return {name: row for row in packages() for name in row["pip"]}
+
+
+def what_to_do(row: dict[str, Any]) -> str:
+    """What Ascend offers for a package and what to know, in one line."""
+    instead = row.get("replacement")
+    parts = [f"instead: {instead}" if instead else "", row.get("note", "")]
+    return "; ".join(part.strip(" ;.") for part in parts if part)
+
+
+def advice_on_requirement(name: str, versions: str) -> PackageAdvice | None:
+    """What to say about a requirement such as `flash-attn` with the versions `==2.5`; None where it may stay.
+
+    `versions` are clauses of pip, Poetry or conda, or nothing.
+    """
+    row = package_installed_as(name)
+    if row is None:
+        return None
+    says = _SAYS.get(row["status"])
+    if says is not None and not row.get("quiet"):
+        return PackageAdvice(BOUND, says.format(name=name), what_to_do(row), _imported(row))
+    first = row.get("first")
+    if first is None or not _below(versions, _numbers(first)):
+        return None
+    shown = "".join(versions.split())
+    message = f"the requirement {name} {shown} keeps it below {first}, the first version that works with torch_npu"
+    help_text = f"raise the pin; {row['note']}" if row.get("note") else "raise the pin"
+    return PackageAdvice(TOO_OLD, message, help_text, normalised(name))
+
+
+def _imported(row: dict[str, Any]) -> str:
+    return row["import"][0].partition(".")[0] if row["import"] else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _below(versions: str, first: tuple[int, ...]) -> bool:
+    """True where no version from `first` on fits the clauses; `||` and markers are not judged."""
+    if "|" in versions:
+        return False
+    for clause in versions.split(","):
+        match = _CLAUSE.match(clause.strip())
+        if match is None:
+            continue
+        sign, numbers = match[1] or "==", _numbers(match[2])
+        if sign in ("==", "===", "=") and numbers < first[: len(numbers)] + (0,) * (len(numbers) - len(first)):
+            return True
+        if sign == "<=" and numbers < first[: len(numbers)]:
+            return True
+        if sign == "<" and numbers + (0,) * (len(first) - len(numbers)) <= first:
+            return True
+        if sign in ("~=", "~", "^") and _ceiling(sign, numbers) <= first:
+            return True
+    return False
+
+
+def _ceiling(sign: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """The version from which on `~=1.8`, `~1.8` or `^1.8` does not fit any more."""
+    if sign == "^":
+        keep = next((at for at, number in enumerate(numbers) if number), len(numbers) - 1) + 1
+    elif sign == "~":
+        keep = min(2, len(numbers))
+    else:
+        keep = max(1, len(numbers) - 1)
+    return (*numbers[: keep - 1], numbers[keep - 1] + 1)

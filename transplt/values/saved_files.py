@@ -1,0 +1,54 @@
+"""Names of the files that a program saves with `torch.save`, and whether what it saves lies on the CPU.
+
+Read from the bytes, so that a file without a CUDA word tells it too: data that a script prepares on the CPU.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+_SAVE = re.compile(rb"\btorch\.save\(")
+_STRING = re.compile(rb"[\"']([^\"'\n]{1,200})[\"']")
+_PLACE = re.compile(r"\{[^{}]*\}|%[-+.\d]*[a-z]")
+_ON_CPU = re.compile(rb"\.cpu\(\)|\.to\([\"']cpu[\"']\)|device=[\"']cpu[\"']")
+_CHECKPOINTS = (b".pt", b".pth", b".ckpt", b".bin", b".pkl", b".tar", b".t7", b".th", b".model", b".pickle")
+#: A call that is longer than this is not read to its end.
+_LONGEST = 600
+
+
+def saved_files(data: bytes) -> tuple[tuple[str, bool], ...]:
+    """(pattern of the last part of the path, it was saved from the CPU) for each string in a `torch.save(...)`."""
+    found: dict[str, bool] = {}
+    lowered = data.lower() if b"torch.save(" in data else b""
+    without_device = b"cuda" not in lowered and b"device" not in lowered
+    for match in _SAVE.finditer(data):
+        call = _call(data, match.end())
+        on_cpu = without_device or _ON_CPU.search(call) is not None
+        strings = _STRING.findall(call)
+        if not any(b"." in string for string in strings):  # the path has a name: any that is written out in the file
+            strings = [string for string in _STRING.findall(data) if string.lower().endswith(_CHECKPOINTS)]
+        for string in strings:
+            name = _PLACE.sub("*", string.decode("utf-8", "replace").replace("\\", "/")).rpartition("/")[2]
+            if "." in name:
+                name = f"*{name}" if name.startswith(".") else name
+                found[name] = found.get(name, True) and on_cpu
+    return tuple(sorted(found.items()))
+
+
+def saved_as(name: str, saved: tuple[tuple[str, bool], ...]) -> bool | None:
+    """Whether a file of this name was saved from the CPU; None for one that the program does not save."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    kinds = [on_cpu for pattern, on_cpu in saved if fnmatchcase(last, pattern)]
+    return all(kinds) if kinds else None
+
+
+def _call(data: bytes, start: int) -> bytes:
+    """The arguments of a call from its opening bracket to the closing one."""
+    depth = 1
+    for at in range(start, min(len(data), start + _LONGEST)):
+        byte = data[at : at + 1]
+        depth += (byte in b"([{") - (byte in b")]}")
+        if not depth:
+            return data[start:at]
+    return data[start : start + _LONGEST]
