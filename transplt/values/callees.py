@@ -6,10 +6,21 @@ names begin with.
 
 from __future__ import annotations
 
+import re
+
 #: Top-level packages with a `cuda` or a device notation of their own.
 FOREIGN = frozenset(
     "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
     "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss".split()
+)
+#: Physics engines, renderers and simulators, which compute on a card of NVIDIA by themselves.
+SIMULATORS = frozenset(
+    "isaacgym isaacgymenvs isaacsim isaaclab omni genesis sapien mani_skill habitat habitat_sim mujoco mujoco_warp "
+    "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin".split()
+)
+#: How the device of one is called beside that of torch: `sim_device`, `graphics_device_id`.
+SIMULATOR_DEVICE = re.compile(
+    r"(?:^|_|\b)(?:sim|physics|graphics|render|renderer|rendering|simulation)_device(?:_id)?$"
 )
 #: Calls whose text arguments are for people.
 PROSE_CALLS = frozenset(
