@@ -41,7 +41,8 @@ def is_without_torch(slots: Slots, node: ast.ClassDef) -> bool:
     if any(last_name(base) not in ("object", "ABC", "NamedTuple", "Enum", "str", "int") for base in node.bases):
         return False
     imported = (binding.target for found in slots.scan.root.bindings.values() for binding in found)
-    if any(target.partition(".")[0].startswith("torch") for target in imported):
+    roots = {target.partition(".")[0] for target in imported} - {"torch_npu"}  # which an edit may have brought
+    if any(root.startswith("torch") for root in roots):
         return False
     return not any(_moves(inner) for method in methods for inner in ast.walk(method))
 
