@@ -1,10 +1,12 @@
-"""Gates that lead to CUDA-only code stay."""
+"""Gates that lead to CUDA-only code stay, wherever in the project it is; gates of plain torch move."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, migrate, pattern
+from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
+from transplt.apply.engine import migrate_source
+from transplt.settings import Settings
 
 KERNELS = """
     import triton
@@ -134,13 +136,13 @@ def test_the_other_branch_may_need_cuda() -> None:
     )
 
 
-@pattern("P1")
-def test_a_long_branch_is_a_program() -> None:
+@pattern("T2")
+def test_a_kernel_at_the_end_of_a_long_branch() -> None:
     lines = "\n".join(f"    step{i}(x)" for i in range(40))
     result = migrate(
         f"import torch\nimport ops_cuda\nif torch.cuda.is_available():\n    x = 1\n{lines}\n    ops_cuda.run(x)\n"
     )
-    assert b"if torch.npu.is_available():" in result.data
+    assert b"if torch.cuda.is_available():" in result.data
 
 
 @pattern("T2", "T26")
@@ -215,7 +217,7 @@ def test_a_name_that_only_leads_to_other_peoples_cuda() -> None:
     )
 
 
-@pattern("P1")
+@pattern("P1", "T2")
 @pytest.mark.parametrize("use", ["return x.half() if gpu else x", "report(gpu)", "return gpu"])
 def test_a_name_that_leads_to_code_of_the_npu_too(use: str) -> None:
     result = migrate(
@@ -228,13 +230,12 @@ def test_a_name_that_leads_to_code_of_the_npu_too(use: str) -> None:
             {use}
         """
     )
-    assert b"gpu = torch.npu.is_available()" in result.data
+    assert b"gpu = torch.cuda.is_available()" in result.data
+    assert "NPU270" in {f.code for f in result.findings if f.open}
 
 
 @pattern("T2", "T9")
-@pytest.mark.parametrize(
-    "line", ["core.DeviceOption(caffe2_pb2.CUDA, 0)", "torch.ops._caffe2.CopyCPUToGPU(x)"]
-)
+@pytest.mark.parametrize("line", ["core.DeviceOption(caffe2_pb2.CUDA, 0)", "torch.ops._caffe2.CopyCPUToGPU(x)"])
 def test_a_branch_for_caffe2(line: str) -> None:
     check_noop(
         f"""
@@ -247,4 +248,444 @@ def test_a_branch_for_caffe2(line: str) -> None:
                 return {line}
         """,
         open_codes=["NPU270"],
+    )
+
+
+# --- what the CUDA side reaches, over the whole project ---------------------------------------------------------------
+
+
+@pattern("T2")
+def test_a_generated_wrapper_package() -> None:
+    check_noop(
+        """
+        import torch
+        from ops import nms
+
+        def suppress(features, boxes):
+            if features.is_cuda:
+                return nms.nms_cuda(boxes)
+            return nms.nms_cpu(boxes)
+        """,
+        open_codes=["NPU270"],
+        files={
+            "ops/__init__.py": "",
+            "ops/nms/__init__.py": """
+                from torch.utils.ffi import _wrap_function
+                from ._nms import lib as _lib, ffi as _ffi
+
+                __all__ = []
+
+                def _import_symbols(locals):
+                    for symbol in dir(_lib):
+                        locals[symbol] = _wrap_function(getattr(_lib, symbol), _ffi)
+                        __all__.append(symbol)
+
+                _import_symbols(locals())
+                """,
+        },
+    )
+
+
+@pattern("T2")
+def test_an_import_at_the_top_of_a_module() -> None:
+    check_noop(
+        """
+        import torch
+
+        if torch.cuda.is_available():
+            from pk.nms_gpu import nms_gpu
+        """,
+        open_codes=["NPU270"],
+        files={
+            "pk/__init__.py": "",
+            "pk/nms_gpu.py": "from pk._ext import nms\n\ndef nms_gpu(x):\n    return nms(x)\n",
+        },
+    )
+
+
+@pattern("T2", "P58")
+def test_a_builder_that_adds_cuda_sources() -> None:
+    result = migrate(
+        """
+        import torch
+        from torch.utils.ffi import create_extension
+
+        sources = ["src/nms.c"]
+        with_cuda = False
+
+        if torch.cuda.is_available():
+            sources += ["src/nms_cuda.c"]
+            with_cuda = True
+
+        ffi = create_extension("_ext.nms", sources=sources, with_cuda=with_cuda)
+        """,
+        path="build.py",
+    )
+    assert b"if torch.cuda.is_available():" in result.data
+    assert "NPU270" in {f.code for f in result.findings if f.open}
+
+
+APEX_NORM = """
+    from apex.normalization.fused_layer_norm import FusedLayerNormAffineFunction
+    from base import Base
+
+    class Norm(Base):
+        def __init__(self):
+            super().__init__()
+            self.norm_fn = FusedLayerNormAffineFunction
+    """
+
+
+@pattern("T2", "P53")
+def test_an_attribute_that_holds_a_class_of_apex() -> None:
+    check_noop(
+        """
+        import torch
+        import torch.nn.functional as F
+        from norms import Norm
+
+        class LayerNorm(Norm):
+            def forward(self, x):
+                if not x.is_cuda:
+                    return F.layer_norm(x, self.shape)
+                return self.norm_fn.apply(x, self.weight, self.bias)
+        """,
+        open_codes=["NPU270"],
+        files={"norms.py": APEX_NORM, "base.py": "import torch\n\nclass Base(torch.nn.Module):\n    pass\n"},
+    )
+
+
+@pattern("T2", "T12")
+def test_a_guard_before_a_comparison_of_the_capability() -> None:
+    result = migrate(
+        """
+        import torch
+
+        def is_ampere():
+            if not torch.cuda.is_available():
+                return False
+            major, minor = torch.cuda.get_device_capability()
+            return (major, minor) >= (8, 0)
+        """
+    )
+    assert b"if not torch.cuda.is_available():" in result.data
+    assert "NPU270" in {f.code for f in result.findings if f.open}
+
+
+@pattern("T2", "T12")
+def test_a_flag_that_is_switched_on_for_a_kernel_of_cuda() -> None:
+    result = migrate(
+        """
+        import torch
+
+        class Linear(torch.nn.Module):
+            def __init__(self, cfg):
+                super().__init__()
+                self.fp8 = False
+                if torch.cuda.is_available():
+                    self.fp8 = True
+
+            def forward(self, x):
+                if self.fp8:
+                    return torch._scaled_mm(x, self.weight)
+                return x @ self.weight
+        """
+    )
+    assert b"if torch.cuda.is_available():" in result.data
+    assert "NPU270" in {f.code for f in result.findings if f.open}
+
+
+PREDICATE = """
+    import torch
+
+    enabled = True
+
+    def should_use_custom_op(x):
+        if not enabled:
+            return False
+        if x.device.type != "cuda":
+            return False
+        return True
+    """
+
+
+def test_a_named_predicate_of_another_file() -> None:
+    user = """
+        import torch
+        from gate import should_use_custom_op
+        from ops import conv_cuda
+
+        def conv(x):
+            if should_use_custom_op(x):
+                return conv_cuda.forward(x)
+            return torch.conv2d(x)
+        """
+    check_noop(PREDICATE, path="gate.py", open_codes=["NPU270"], files={"use.py": user, "ops/__init__.py": ""})
+
+
+def test_a_named_predicate_of_plain_code() -> None:
+    result = migrate(
+        PREDICATE,
+        path="gate.py",
+        files={"use.py": "import torch\nfrom gate import should_use_custom_op\n\ndef f(x):\n"
+               "    return x.half() if should_use_custom_op(x) else x\n"},
+    )  # fmt: skip
+    assert b'!= "npu"' in result.data
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "torch.cuda.is_available()",
+        "bool(torch.cuda.is_available()) and cfg.FUSED",
+        "not (not torch.cuda.is_available())",
+    ],
+)
+def test_a_gate_that_is_stored_in_a_class(gate: str) -> None:
+    result = migrate(
+        f"""
+        import torch
+        import correlation_cuda
+
+        class Correlation(torch.nn.Module):
+            def __init__(self, cfg):
+                super().__init__()
+                self.fused = {gate}
+
+            def forward(self, x, y):
+                if not self.fused:
+                    return (x * y).sum(1)
+                return correlation_cuda.forward(x, y)
+        """
+    )
+    assert gate.encode() in result.data
+    assert "NPU270" in {f.code for f in result.findings if f.open}
+
+
+def test_a_flag_that_is_passed_on_to_another_file() -> None:
+    check_noop(
+        """
+        import torch
+        from layers import attend
+
+        def forward(x):
+            use_kernel = torch.cuda.is_available()
+            return attend(x, use_kernel)
+        """,
+        open_codes=["NPU270"],
+        files={
+            "layers.py": """
+                import torch
+                from attention_cuda import attention
+
+                def attend(x, use_kernel=False):
+                    if use_kernel:
+                        return attention(x)
+                    return torch.softmax(x, -1)
+                """
+        },
+    )
+
+
+def test_a_flag_that_also_says_where_the_program_computes() -> None:
+    result = migrate(
+        """
+        import torch
+        import lamb_cuda
+
+        class Trainer:
+            def __init__(self, model):
+                self.gpu = torch.cuda.is_available()
+                if self.gpu:
+                    model.cuda()
+                if self.gpu:
+                    self.optimizer = lamb_cuda.Lamb(model)
+        """
+    )
+    assert b"self.gpu = torch.npu.is_available()" in result.data
+    assert "NPU272" in {f.code for f in result.findings if f.open}
+
+
+@pytest.mark.parametrize("wrapper", ["from wrap import nms", "import wrap\nnms = wrap.nms", "from pk import nms"])
+def test_through_wrappers_and_imports(wrapper: str) -> None:
+    lines = "\n".join(f"    x = x + {number}" for number in range(60))
+    result = migrate(
+        f"import torch\n{wrapper}\n\ndef f(x):\n    if not x.is_cuda:\n        return x\n{lines}\n    return nms(x)\n",
+        files={
+            "pk/__init__.py": "from wrap import *\n",
+            "wrap.py": "from deeper import suppress\n\ndef nms(x):\n    return suppress(x)\n",
+            "deeper.py": "import nms_ext_cuda\n\ndef suppress(x):\n    return nms_ext_cuda.run(x)\n",
+        },
+    )
+    assert b"if not x.is_cuda:" in result.data
+    assert any("by way of" in f.message for f in result.findings if f.code == "NPU270")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "model.cuda()",
+        "torch.cuda.manual_seed(1)",
+        "torch.cuda.synchronize()",
+        "model = torch.nn.DataParallel(model)",
+        "with torch.cuda.amp.autocast():\n        model(1)",
+        "helper.place(model)",
+        "train(model)",
+        "print(torch.cuda.get_device_capability())",
+        "torch.backends.cudnn.benchmark = True",
+    ],
+)
+def test_plain_torch_moves(body: str) -> None:
+    result = migrate(
+        f"""
+import torch
+import helper
+from engine import train
+
+model = torch.nn.Linear(2, 2)
+if torch.cuda.is_available():
+    {body}
+""",
+        files={
+            "helper.py": "import torch\n\ndef place(model):\n    return model.cuda()\n",
+            "engine.py": "import torch\nimport kernel_cuda\n\ndef train(model):\n    x = torch.ones(2)\n"
+            "    if x.is_cuda:\n        kernel_cuda.run(x)\n    return model(x)\n",
+        },
+    )
+    assert b"if torch.npu.is_available():" in result.data
+    assert not {"NPU270", "NPU271"} & {f.code for f in result.findings}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if args.apex:\n            from apex.normalization import FusedLayerNorm",
+        "if HAVE_APEX:\n            fused_cuda()",
+    ],
+)
+def test_what_the_user_asks_for_in_a_program(body: str) -> None:
+    lines = "\n".join(f"        step{number}(model)" for number in range(40))
+    result = migrate(
+        f"""
+import torch
+try:
+    from fused import fused_cuda
+    HAVE_APEX = True
+except ImportError:
+    HAVE_APEX = False
+
+def main(args, model):
+    if torch.cuda.is_available():
+        {body}
+{lines}
+"""
+    )
+    assert b"if torch.npu.is_available():" in result.data
+
+
+def test_what_both_sides_reach() -> None:
+    result = migrate(
+        """
+        import torch
+        import roi_cuda
+
+        def align(x):
+            if x.is_cuda:
+                return roi_cuda.align(x)
+            return roi_cuda.align(x.cpu())
+        """
+    )
+    assert b"if x.is_npu:" in result.data
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sort_gpu", "nms_cuda", "cuda_rasterize", "self.render_gpu", "ops.warp_cuda"])
+def test_called_names_that_speak_of_cuda(name: str) -> None:
+    result = migrate(
+        f"import torch\nfrom things import ops\n\ndef f(self, x, **ways):\n    if x.is_cuda:\n"
+        f"        return {name}(x)\n    return x\n"
+    )
+    assert b"if x.is_cuda:" in result.data
+
+
+@pytest.mark.parametrize("name", ["to_gpu", "move_to_cuda", "use_cuda", "has_gpu", "num_gpu", "is_gpu", "x.to_cuda"])
+def test_called_names_of_movers_and_flags(name: str) -> None:
+    result = migrate(
+        f"import torch\nfrom lib import *\n\ndef f(x):\n    if x.is_cuda:\n        return {name}(x)\n    return x\n"
+    )
+    assert b"if x.is_npu:" in result.data
+
+
+def test_a_name_that_the_project_defines() -> None:
+    result = migrate(
+        "import torch\nfrom mine import *\n\ndef f(x):\n    if x.is_cuda:\n        return sort_gpu(x)\n    return x\n",
+        files={"mine.py": "import torch\n\ndef sort_gpu(x):\n    return x.sort()\n"},
+    )
+    assert b"if x.is_npu:" in result.data
+
+
+SETUP = """
+    from setuptools import setup
+    from torch.utils.cpp_extension import CUDAExtension
+
+    setup(ext_modules=[CUDAExtension("MultiScaleDeformableAttention", ["src/vision.cpp"])])
+    """
+
+
+def test_a_kernel_of_the_projects_own_setup() -> None:
+    check_noop(
+        """
+        import torch
+        import MultiScaleDeformableAttention as MSDA
+
+        def attend(x):
+            if x.is_cuda:
+                return MSDA.ms_deform_attn_forward(x)
+            return x
+        """,
+        open_codes=["NPU270", "NPU553"],
+        files={"setup.py": SETUP},
+    )
+
+
+def test_the_import_of_such_a_kernel_is_found_where_nothing_else_speaks_of_cuda() -> None:
+    check_noop(
+        "import torch\nimport MultiScaleDeformableAttention as MSDA\n\nMSDA.ms_deform_attn_forward(1)\n",
+        open_codes=["NPU553"],
+        files={"setup.py": SETUP},
+    )
+
+
+def test_a_file_alone_is_edited_less() -> None:
+    source = clean(
+        """
+        import torch
+        from .ops import attend
+
+        def forward(x):
+            if x.is_cuda:
+                return attend(x)
+            return x
+        """
+    ).encode()
+    result = migrate_source(source, "pk/a.py", Settings())
+    assert b"if x.is_cuda:" in result.data
+    assert "NPU271" in {f.code for f in result.findings if f.open}
+
+
+def test_a_module_of_the_project_that_is_none_of_its_files() -> None:
+    check_noop(
+        """
+        import torch
+        from pk.made import attend
+
+        def forward(x):
+            if x.is_cuda:
+                return attend(x)
+            return x
+        """,
+        open_codes=["NPU271"],
+        files={"pk/__init__.py": "", "pk/other.py": "import torch\n"},
     )

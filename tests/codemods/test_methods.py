@@ -392,3 +392,62 @@ def test_a_function_of_a_module_and_a_method_of_an_object_in_it() -> None:
     source = "import torch\n{}import net.layers\n\nnet.layers.cuda()\nnet.layers.thing.{}()\n"
     files = {"net/__init__.py": "", "net/layers.py": "thing = make()\n\n\ndef cuda():\n    pass\n"}
     check_rewrite(source.format("", "cuda"), source.format("import torch_npu  # noqa: F401\n", "npu"), files=files)
+
+
+FAKE = "class Fake:\n    def __init__(self):\n        self.is_cuda = True\n"
+
+
+def test_is_cuda_that_a_class_of_another_file_stores() -> None:
+    check_rewrite(
+        """
+        import torch
+
+        def f(x):
+            return x.is_cuda
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+        def f(x):
+            return x.is_npu
+        """,
+        files={"tests/fake.py": FAKE},
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("import torch\nfrom fake import Fake\n\ndef f(x):\n    return x.is_cuda\n", ["NPU217"]),
+        ("import torch\nfrom fake import Fake\n\nprint(Fake().is_cuda)\n", []),
+        ("import torch\nfrom fake import Fake\n\nmade = Fake()\nprint(made.is_cuda)\n", []),
+        ("import torch\nfrom fake import Fake\n\nclass Other(Fake):\n    def f(self):\n"
+         "        return self.is_cuda\n", []),
+    ],
+)
+def test_is_cuda_where_the_class_that_stores_it_is_known(source: str, left: list[str]) -> None:
+    check_noop(source, open_codes=left, files={"fake.py": FAKE})
+
+
+@pattern("P2")
+def test_one_of_two_methods_that_is_called() -> None:
+    check_rewrite(
+        """
+        import torch
+
+        def place(a, b, gpu):
+            return (a.cuda if gpu else b.cuda)()
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+        def place(a, b, gpu):
+            return (a.npu if gpu else b.npu)()
+        """,
+    )
+
+
+def test_one_of_two_methods_that_is_kept() -> None:
+    check_noop("import torch\n\ndef f(a, b, c):\n    return (a.cuda if c else b.cpu)\n", open_codes=["NPU212"])

@@ -165,3 +165,39 @@ def test_switched_off() -> None:
                 return self
         """
     )
+
+
+def test_a_class_without_torch_is_left_alone() -> None:
+    check_noop(
+        """
+        class Versions:
+            def cuda(self):
+                return "11.8"
+
+            def line(self):
+                return f"on {self.cuda()}"
+
+        print(Versions().cuda())
+        found = Versions()
+        print(found.cuda())
+        """
+    )
+
+
+def test_such_a_class_of_another_file() -> None:
+    check_noop(
+        """
+        import torch
+        from versions import Versions
+
+        print(Versions().cuda())
+        """,
+        files={"versions.py": "class Versions:\n    def cuda(self):\n        return '11.8'\n"},
+    )
+
+
+@pattern("P2")
+@pytest.mark.parametrize("body", ["self.x = self.x.cuda()", "return self", "return self.to(device)"])
+def test_a_class_that_moves_what_it_holds(body: str) -> None:
+    result = migrate(f"class Batch:\n    def cuda(self):\n        {body}\n")
+    assert b"npu = cuda" in result.data

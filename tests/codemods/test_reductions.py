@@ -78,3 +78,40 @@ def test_a_reduction_of_the_project() -> None:
         all_reduce(torch.zeros(2, dtype=torch.float64).to(device))
         """
     )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "DTYPE = torch.float64\ncount = torch.zeros(1, dtype=DTYPE).cuda()\ndist.all_reduce(count)",
+        "def f(dtype=torch.double):\n    x = torch.zeros(1, dtype=dtype).cuda()\n    dist.all_reduce(x)",
+        "class M:\n    def __init__(self):\n        self.dtype = torch.float64\n"
+        "        self.sum = torch.zeros(1, dtype=self.dtype, device='cuda')\n"
+        "    def sync(self):\n        dist.all_reduce(self.sum)",
+        "torch.set_default_dtype(torch.float64)\ndist.all_reduce(torch.zeros(1).cuda())",
+    ],
+)
+def test_a_type_that_is_set_elsewhere(lines: str) -> None:
+    result = migrate(f"import torch\nimport torch.distributed as dist\n{lines}\n")
+    assert "NPU314" in {f.code for f in result.findings}
+
+
+def test_a_default_type_that_another_file_sets() -> None:
+    source = "import torch\nimport torch.distributed as dist\n\ndef f():\n    dist.all_reduce(torch.zeros(1).cuda())\n"
+    files = {"main.py": "import torch\ntorch.set_default_dtype(torch.float64)\n"}
+    assert "NPU314" in {f.code for f in migrate(source, files=files).findings}
+    assert "NPU314" not in {f.code for f in migrate(source, files={"main.py": "import torch\n"}).findings}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "DTYPE = torch.float32\ndist.all_reduce(torch.zeros(1, dtype=DTYPE).cuda())",
+        "def f(dtype):\n    x = torch.zeros(1, dtype=dtype).cuda()\n    dist.all_reduce(x)\n\ny = torch.float64",
+        "torch.set_default_dtype(torch.float64)\ndist.all_reduce(torch.tensor([1, 2]).cuda())",
+        "torch.set_default_dtype(torch.float64)\ndist.all_reduce(torch.zeros(1).float().cuda())",
+    ],
+)
+def test_types_that_are_no_float64(lines: str) -> None:
+    result = migrate(f"import torch\nimport torch.distributed as dist\n{lines}\n")
+    assert "NPU314" not in {f.code for f in result.findings}

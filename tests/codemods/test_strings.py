@@ -611,3 +611,55 @@ def test_a_module_named_in_a_string_moves_and_a_key_stays() -> None:
         source.format("import torch\nimport torch_npu  # noqa: F401\n", name="torch.npu"),
         codes_applied=["NPU205", "NPU403"],
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'env = make(task="Ant", sim_device="cuda:0")',
+        'isaacgym.create_sim("cuda:0")',
+        'parser.add_argument("--sim_device", default="cuda:0")',
+        'cfg.physics_device = "cuda"',
+    ],
+)
+def test_the_device_of_a_simulator(line: str) -> None:
+    check_noop(f"import torch\nimport isaacgym\n\n{line}\n", open_codes=["NPU273"])
+
+
+@pattern("P5")
+def test_the_device_of_the_model_beside_a_simulator() -> None:
+    check_rewrite(
+        """
+        import torch
+
+        env = make(task="Ant", sim_device="cpu", rl_device="cuda:0")
+        """,
+        """
+        import torch
+        import torch_npu  # noqa: F401
+
+        env = make(task="Ant", sim_device="cpu", rl_device="npu:0")
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'torch.library.define("cuda_ops::b", "(Tensor x) -> Tensor")',
+        'torch.library.define("mine::nms_cuda", "(Tensor x) -> Tensor")',
+        'lib = torch.library.Library("cuda_ops", "DEF")',
+        'custom = torch.library.custom_op("cuda_ops::c", mutates_args=())',
+    ],
+)
+def test_the_name_of_an_operator_of_ones_own(line: str) -> None:
+    check_noop(f"import torch\n\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    "line", ['torch.library.register_kernel("mine::b", "cuda")', 'torch.library.impl("mine::b", "CUDA")']
+)
+def test_the_device_of_a_kernel_is_no_name(line: str) -> None:
+    result = migrate(f"import torch\n\n{line}\n")
+    assert result.data.endswith(f"{line}\n".encode())
+    assert {"NPU208", "NPU555"} & {f.code for f in result.findings if f.open}

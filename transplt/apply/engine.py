@@ -24,8 +24,8 @@ from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
 from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.text.token_rows import ledger_of
-from transplt.values.links import linked_slots
-from transplt.values.module_facts import empty_facts, facts_of, tells_others
+from transplt.values.links import linked_slots, unlinked_slots
+from transplt.values.module_facts import code_facts, empty_facts, facts_of, leads_to_code, tells_others
 from transplt.values.saved_files import saved_files
 from transplt.values.slots import Slots
 
@@ -52,7 +52,8 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     if not mentions_cuda:
         _SILENT[path] = hash(data)
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
-    if not told and not analysed and not settings.adds_code:
+    leads = told or leads_to_code(data, path)
+    if not leads and not analysed and not settings.adds_code:
         return replace(empty_facts(path), saved=saved_files(data))
     try:
         source, found = _scanned(data, path, kept=settings.adds_code)
@@ -61,7 +62,9 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     facts, slots = empty_facts(path), None
     if told:
         slots = linked_slots(found, Names(found), ProjectFacts(), alone=False)
-        facts = facts_of(slots)
+        facts = facts_of(slots, compile_rules(settings))
+    elif leads:
+        facts = code_facts(unlinked_slots(found, Names(found), ProjectFacts()), compile_rules(settings))
     if mentions_cuda or analysed or settings.adds_code:
         _remember(path, data, (source, found, slots))
     if settings.adds_code:
@@ -118,6 +121,7 @@ def _finished(
     rules = compile_rules(settings)
     recalled = _recall(path, data)
     silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not worth_a_look(data, settings))
+    silent = silent and not project.reach.names_built(data)
     if silent and not settings.adds_code:
         if (error := _readable(data, alone=not project.known)) is not None:
             return unreadable_result(data, path, error)

@@ -85,7 +85,7 @@ def explain(work: Work, node: ast.expr, value: str, found: list[Place]) -> Finds
         yield from _bound(work, node, "CUDA source code in a string", help_, Effort.HIGH)
     elif prose:
         yield work.keep(node, "text")
-    elif _OPERATOR.fullmatch(value):
+    elif _OPERATOR.fullmatch(value) and "operator" not in kinds:
         help_ = "call the operator of torch that does the same; the NPU has no kernel under this name"
         yield from _bound(work, node, f"the operator {value!r} runs on CUDA alone", help_, Effort.MEDIUM)
     elif _THROUGH_MODULE.fullmatch(value):

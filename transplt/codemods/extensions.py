@@ -13,6 +13,7 @@ from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.project.reach import CUDA_PART
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_among, replacement
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
@@ -20,13 +21,10 @@ from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
 from transplt.syntax.scan import parent
 from transplt.values.callees import FOREIGN
+from transplt.values.cuda_code import BUILDERS, KERNEL_TEXT, builds_for_cuda
 
 fixer = Fixer(__name__, code="NPU553", rank=130)
 
-_CUDA_PART = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)", re.I)
-_SOURCE = re.compile(r"\.cuh?$")
-_KERNEL = re.compile(r"\b__(?:global|device)__\b")
-_BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
 _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
 _COMPILED = "{} looks like an extension compiled for CUDA"
 _REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
@@ -38,7 +36,7 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
         yield from _import(work, node, alias)
 
 
-@fixer.on(ast.Call, name=_BUILDERS)
+@fixer.on(ast.Call, name=BUILDERS)
 def built(work: Work, call: ast.Call) -> Finds:
     yield from _build(work, call)
 
@@ -100,21 +98,27 @@ def _import(work: Work, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> 
             yield from _report(work, alias, module)
         return
     base = import_base(work.scan.path, node)
-    if _is_extension(work, base) and not node.level:
+    if _is_extension(work, base) and (not node.level or work.project.reach.builds(base)):
         start = work.source.extent(node)[0]
         end = work.source.extent(alias)[1]
         if work.take(node):
             message = _message(node, base)
             note = Note((start, end), "NPU553", Level.MANUAL, message, base, _instead(base), Effort.HIGH)
             yield note
-    elif node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}"):
+    elif work.project.reach.builds(f"{base}.{alias.name}") or (
+        node.level and node.module is None and work.project.known and _is_extension(work, f"{base}.{alias.name}")
+    ):
         yield from _report(work, alias, alias.name)
 
 
 def _is_extension(work: Work, module: str) -> bool:
-    """True for a module named for CUDA that is neither the project's Python code nor a library the rules know."""
+    """True for a module that the project builds, or one named for CUDA that is neither the project's Python code nor
+    a library the rules know.
+    """
     parts = module.split(".")
-    if not any(_CUDA_PART.search(part) and part.lower() != "cuda" for part in parts):
+    if work.project.reach.builds(module):
+        return True
+    if not any(CUDA_PART.search(part) and part.lower() != "cuda" for part in parts):
         return False
     if parts[0] == "torch" or parts[0] in FOREIGN or work.rules.resolve(module) is not None:
         return False
@@ -125,7 +129,7 @@ def _is_extension(work: Work, module: str) -> bool:
 def _string(work: Work, node: ast.Constant, value: str) -> Finds:
     call = _call_around(node)
     if call is None:
-        if _KERNEL.search(value) and work.take(node):
+        if KERNEL_TEXT.search(value) and work.take(node):
             yield from _kernel(work, node)
         return
     func = call.func
@@ -134,7 +138,7 @@ def _string(work: Work, node: ast.Constant, value: str) -> Finds:
         if not value.startswith(".") and _is_extension(work, value):
             yield from _report(work, node, value)
     elif last == "load_library":
-        if _CUDA_PART.search(value):
+        if CUDA_PART.search(value):
             yield from _report(work, node, value)
     elif last == "CUDAExtension":
         if work.take(node):
@@ -149,7 +153,7 @@ def _string(work: Work, node: ast.Constant, value: str) -> Finds:
                 help="register an implementation for the NPU: device type 'npu', dispatch key PrivateUse1",
                 effort=Effort.MEDIUM,
             )
-    elif _KERNEL.search(value) and work.take(node):
+    elif KERNEL_TEXT.search(value) and work.take(node):
         yield from _kernel(work, node)
 
 
@@ -178,13 +182,7 @@ def _registers(work: Work, func: ast.expr) -> bool:
 
 def _build(work: Work, call: ast.Call) -> Finds:
     """`load(...)` and `load_inline(...)` when they are given CUDA sources; the finding covers the whole call."""
-    for_cuda = any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and (_SOURCE.search(node.value) or _KERNEL.search(node.value))
-        for node in ast.walk(call)
-    )
-    if for_cuda and work.take(call):
+    if builds_for_cuda(call) and work.take(call):
         yield work.note(
             call,
             "NPU554",

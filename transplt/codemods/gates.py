@@ -13,10 +13,10 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.syntax.asks import call_of, last_name
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import module_named
-from transplt.values.callees import PROSE_CALLS
+from transplt.values.cuda_code import only_shown
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
 
@@ -78,7 +78,7 @@ def _capability(work: Work, node: ast.expr) -> Finds:
     call = call_of(node)
     if call is None or work.names.qualified(node) != _CAPABILITY:
         return
-    if not _only_shown(call):
+    if not only_shown(call):
         yield from _ampere(work, node, call)
     elif isinstance(node, ast.Attribute) and work.names.qualified(node.value) == "torch.cuda" and work.take(node):
         local = work.source.slice(*work.source.extent(node.value))
@@ -131,7 +131,7 @@ def _version(work: Work, node: ast.expr) -> Finds:
     before = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id
     if before != "version" or work.names.qualified(node) != "torch.version.cuda":
         return
-    if _only_shown(node) and work.take(node):
+    if only_shown(node) and work.take(node):
         yield work.note(
             node,
             "NPU240",
@@ -145,31 +145,11 @@ def _version(work: Work, node: ast.expr) -> Finds:
 def _cudnn(work: Work, node: ast.expr) -> Finds:
     """The version of cuDNN that is only printed."""
     call = call_of(node)
-    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version" or not _only_shown(call):
+    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version" or not only_shown(call):
         return
     if work.take(node):
         message = "the version of cuDNN is only shown: it is None on NPU"
         yield work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
-
-
-def _only_shown(node: ast.expr) -> bool:
-    """True where a value goes into text for people and nowhere else."""
-    current: ast.AST = node
-    above = parent(current)
-    while True:
-        if isinstance(above, ast.Call) and current is not above.func:
-            func = above.func
-            last = last_name(func)
-            if last in PROSE_CALLS or last.endswith(("Error", "Exception", "Warning")):
-                return True
-            if last not in ("str", "repr", "format"):
-                return False
-        elif not isinstance(above, (ast.FormattedValue, ast.JoinedStr, ast.Tuple)) and not (
-            isinstance(above, ast.BinOp)
-            and (isinstance(above.op, ast.Add) or (isinstance(above.op, ast.Mod) and above.right is current))
-        ):
-            return isinstance(above, (ast.Assert, ast.Raise)) and getattr(above, "msg", None) is current
-        current, above = above, parent(above)
 
 
 # --- properties and names of devices ---------------------------------------------------------------------------------
@@ -198,7 +178,7 @@ def _properties(work: Work, node: ast.expr) -> Finds:
         return
     for use in _uses(work, call):
         above = parent(use)
-        if isinstance(above, ast.Attribute) and above.attr in _MISSING and not _only_shown(above):
+        if isinstance(above, ast.Attribute) and above.attr in _MISSING and not only_shown(above):
             yield work.note(
                 above,
                 "NPU241",

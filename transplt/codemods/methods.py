@@ -14,6 +14,7 @@ from transplt.syntax.scan import parent
 from transplt.trees import names
 from transplt.trees.literals import words_in_literal
 from transplt.values.callees import FOREIGN
+from transplt.values.own_cuda import own_cuda
 
 fixer = Fixer(__name__, code="NPU210", rank=420)
 
@@ -66,18 +67,21 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
     if not isinstance(node.ctx, ast.Load):
         yield work.keep(node, _OWN_DATA)
         return
-    if old == "cuda" and call_of(node) is None:
+    if name := _own_class(work, node, old):
+        yield work.keep(node, "own-member")
+        return
+    if old == "cuda" and not _is_called(node):
         yield from _uncalled(work, node)
         return
     if _own_data(work, node, old):
         yield work.keep(node, _OWN_DATA)
         return
-    if old == "is_cuda" and _stored(work, old):
+    if old == "is_cuda" and _may_be_stored(work, node):
         if work.take(node):
             yield work.note(
                 node,
                 "NPU217",
-                "`.is_cuda` is an attribute of tensors, and the project stores one of that name too",
+                "`.is_cuda` is an attribute of tensors, and a class that this file knows stores one of that name too",
                 api="torch.Tensor.is_cuda",
                 help="write `.is_npu` if this is a tensor; if it is the project's own flag, leave it",
             )
@@ -179,12 +183,59 @@ def _foreign_base(work: Work, node: ast.Attribute) -> str:
     return ""
 
 
+def _own_class(work: Work, node: ast.Attribute, old: str) -> str:
+    """The class of the project whose own `cuda` or `is_cuda` is read, where the object is known to be one."""
+    value = node.value
+    if isinstance(value, ast.Call):
+        owner = work.slots.own.definition(value.func)
+    elif isinstance(value, ast.Name):
+        known = work.slots.own.class_named(value)
+        owner = work.slots.own.class_around(node) if value.id in SELF else known
+    else:
+        owner = None
+    if owner is None:
+        return ""
+    owner = work.project.canonical(owner)
+    found = next((each for each in (owner, *work.project.reach.above(owner)) if f"{each}.{old}" in _own_cuda(work)), "")
+    return found.rpartition(".")[2]
+
+
+def _own_cuda(work: Work) -> frozenset[str]:
+    key = "classes with a cuda of their own"
+    if key not in work.between_visits:
+        work.between_visits[key] = work.project.own_cuda | own_cuda(work.slots)
+    found: frozenset[str] = work.between_visits[key]
+    return found
+
+
+def _may_be_stored(work: Work, node: ast.Attribute) -> bool:
+    """True where an object may be of a class that stores `is_cuda`: the file defines or names such a class."""
+    if _stored_on(work, "is_cuda"):
+        return True
+    classes = {each.rpartition(".")[0] for each in _own_cuda(work) if each.endswith(".is_cuda")}
+    if not classes:
+        return False
+    bindings = (binding for found in work.scan.root.bindings.values() for binding in found if binding.kind == "import")
+    named = {work.project.canonical(binding.target) for binding in bindings}
+    return any(each in named or each.rpartition(".")[0] == work.slots.own.module for each in classes)
+
+
+def _is_called(node: ast.Attribute) -> bool:
+    """True for a method that is called, also as one of two: `(a.cuda if gpu else a.cpu)()`."""
+    current: ast.AST = node
+    above = parent(current)
+    while isinstance(above, ast.IfExp) and above.test is not current:
+        current, above = above, parent(above)
+    return isinstance(above, ast.Call) and above.func is current
+
+
 def _own_data(work: Work, node: ast.Attribute, old: str) -> bool:
     """`self.cuda(...)` or `self.is_cuda` where the class itself stores that attribute, or a flag of that name."""
     value = node.value
     own = isinstance(value, ast.Name) and value.id in SELF
     if old == "is_cuda":
-        return _stored(work, old) and (own or _receiver(node) in _SETTINGS)
+        flag = "is_cuda" in work.project.flags or bool(_stored_on(work, old))
+        return flag and (_receiver(node) in _SETTINGS or (own and bool(_stored_on(work, old))))
     return own and any(isinstance(target, ast.Name) and target.id in SELF for target in _stored_on(work, old))
 
 

@@ -1,7 +1,8 @@
 """Classes of the project with a `cuda` or `is_cuda` of their own: they gain the NPU name beside it.
 
 The definition keeps its name, so that nobody who calls it from outside breaks; `npu = cuda` behind it serves the calls
-that have moved. This also gives a class that overrides `nn.Module.cuda` its NPU path.
+that have moved. This also gives a class that overrides `nn.Module.cuda` its NPU path. A class without
+torch is left alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from transplt.edits.work import Work
 from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.syntax.scopes import Scope
+from transplt.values.own_cuda import is_without_torch
 
 fixer = Fixer(__name__, code="NPU214", rank=440)
 
@@ -25,6 +27,8 @@ def class_of_the_project(work: Work, node: ast.ClassDef) -> Finds:
     """Put the second name behind each definition; report those that stand under a condition."""
     scope = work.scan.scopes[node]
     for old, new in _NEW.items():
+        if old == "cuda" and is_without_torch(work.slots, node):
+            continue
         if old in scope.bindings and new not in scope.bindings:
             yield from _define(work, node, scope, old, new)
 

@@ -120,6 +120,15 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
                 f"the string {value!r} reaches {root} beside other code",
                 help=f"give {root} its own name of the device, and torch 'npu'",
             )
+    elif said == "simulator":
+        yield work.note(
+            node,
+            "NPU273",
+            f"{value!r} is the device of a simulator or a renderer, not one of torch",
+            help="a simulator that needs a card of NVIDIA has none beside an NPU: let it run on the CPU, and move what "
+            "it gives to the NPU",
+            effort=Effort.MEDIUM,
+        )
     elif said == "kernel":
         yield work.note(
             node,

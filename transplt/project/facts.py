@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from transplt.project.code import CodeFacts
 from transplt.project.components import Components
 from transplt.project.marks import GENERIC, marks_by_name
+from transplt.project.reach import Reach
 from transplt.project.vendored import Copy
 from transplt.syntax.names import SELF
 
@@ -19,11 +21,13 @@ class ModuleFacts:
     `defined`: its other module-level names. `used_from`: full names that it takes from other modules.
     `links`: groups of slots that share their values. `marks`: (slot of a group, or alone; what its values are).
     `parameters`: (function, its positional parameters) where a parameter holds a device or a backend.
-    `cuda_methods`: full names of its functions and methods called cuda or is_cuda. `cuda_data`: which of the two names
-    it gives to attributes that are data. `flags`: destinations of command line flags that mention cuda.
+    `own_cuda`: `Class.cuda` and `Class.is_cuda` that are something else than those of tensors (see own_cuda.py).
+    `cuda_data`: `cuda` where it gives that name to attributes that are data. `flags`: destinations of command line
+    flags that mention cuda.
     `bases`: (class, base) where the base may be the project's own. `instances`: (module-level name, its class).
-    `has_kernels`: it builds or imports CUDA kernels.
+    `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
     `uses_cuda`: it speaks of CUDA. `handles_npu`: it chooses between CUDA and the NPU (see npu_choices.py).
+    `code`: what its code reaches that runs on CUDA alone (see reach.py).
     `analysis`: what it says to the analysis, where that is asked for (transplt.analysis.project reads it).
     """
 
@@ -36,14 +40,16 @@ class ModuleFacts:
     links: tuple[tuple[str, ...], ...] = ()
     marks: tuple[tuple[str, str], ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    cuda_methods: tuple[str, ...] = ()
+    own_cuda: tuple[str, ...] = ()
     cuda_data: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     bases: tuple[tuple[str, str], ...] = ()
     instances: tuple[tuple[str, str], ...] = ()
     has_kernels: bool = False
+    sets_double: bool = False
     uses_cuda: bool = False
     handles_npu: bool = False
+    code: CodeFacts = field(default_factory=CodeFacts)
     analysis: object = None
     text: bytes = b""  # of the whole file, for those who read programs
     imported: tuple[str, ...] = ()  # full names in its imports, by place, `m.*` for all of m; collected with the text
@@ -57,7 +63,7 @@ class ProjectFacts:
     """The sum of all `ModuleFacts`. An empty one stands for a file seen without its project.
 
     `reexports`: full name -> what of torch it stands for. `used_names`: full names that some file takes from another.
-    `parameters`, `cuda_methods`, `cuda_data`, `flags` are those of all files, `defined` and `instances` by full name.
+    `parameters`, `own_cuda`, `cuda_data`, `flags` are those of all files, `defined` and `instances` by full name.
     `portable`: at least a tenth of the files that speak of CUDA choose between it and the NPU.
     """
 
@@ -69,13 +75,15 @@ class ProjectFacts:
     slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
     marks: dict[str, frozenset[str]] = field(default_factory=dict)  # representative -> marks
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    cuda_methods: frozenset[str] = frozenset()
+    own_cuda: frozenset[str] = frozenset()
     cuda_data: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     portable: bool = False
+    default_is_double: bool = False
     instances: dict[str, str] = field(default_factory=dict)
+    reach: Reach = field(default_factory=Reach)
     packages: frozenset[str] = frozenset()  # names under which the project itself is imported
     analysis: object = None  # the sum of what files say to the analysis
     sources: dict[str, bytes] = field(default_factory=dict)  # path -> text, for those who read programs
@@ -117,13 +125,17 @@ class ProjectFacts:
         joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
         joined.used_names = frozenset(used)
         joined.defined = frozenset(defined)
-        joined.cuda_methods = frozenset(name for item in every for name in item.cuda_methods)
+        joined.own_cuda = frozenset(name for item in every for name in item.own_cuda)
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
+        joined.default_is_double = any(item.sets_double for item in every)
         joined.flags = frozenset(name for item in every for name in item.flags)
         joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
         joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
+        joined.reach = Reach.join(
+            [item.code for item in every], joined.canonical, frozenset(joined.modules), joined.packages
+        )
         return joined
 
     def global_slot(self, known: str) -> str:

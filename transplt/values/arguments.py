@@ -24,6 +24,8 @@ from transplt.values.callees import (
     PROSE_CALLS,
     PROSE_KEYWORDS,
     REGEX_CALLS,
+    SIMULATOR_DEVICE,
+    SIMULATORS,
     TESTS,
     WRAPPERS,
 )
@@ -169,6 +171,28 @@ def _kernel(a: Argument) -> Ways:
     yield Place("kernel", a.last)
 
 
+def _names_an_operator(a: Argument) -> bool:
+    """Where an operator of one's own gets its name: `torch.library.define("cuda_ops::b", ...)`."""
+    if a.keyword is not None or a.path or a.position != 0:
+        return a.keyword in ("qualname", "op_name", "ns") and a.full.startswith("torch.library.")
+    return a.full.startswith("torch.library.") or (a.method and a.last == "impl" and len(a.call.args) > 1)
+
+
+def _operator(a: Argument) -> Ways:
+    yield Place("operator", a.last)
+
+
+def _is_for_a_simulator(a: Argument) -> bool:
+    """Where another program that computes on the card is told which one: the physics of a simulator, a renderer."""
+    if a.keyword is not None and SIMULATOR_DEVICE.search(a.keyword):
+        return True
+    return a.root in SIMULATORS and (a.keyword is None or names_a_mark(a.keyword))
+
+
+def _simulator(a: Argument) -> Ways:
+    yield Place("simulator", a.root if a.root in SIMULATORS else a.keyword or "")
+
+
 def _mark(a: Argument) -> Ways:
     yield Place(a.mark or "")
 
@@ -301,7 +325,9 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Ways]], ...]
     (lambda a: a.full.startswith("re.") and a.last in REGEX_CALLS and a.position == 0, _matched_text),
     (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, _prose),
     (lambda a: a.last.endswith(("Error", "Exception", "Warning")), _prose),
+    (_is_for_a_simulator, _simulator),
     # a device or a backend
+    (_names_an_operator, _operator),
     (_registers_a_kernel, _kernel),
     (lambda a: a.mark is not None, _mark),
     # a test of a string

@@ -6,6 +6,8 @@ names begin with.
 
 from __future__ import annotations
 
+import re
+
 #: Top-level packages with a `cuda` or a device notation of their own.
 FOREIGN = frozenset(
     "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
@@ -13,6 +15,15 @@ FOREIGN = frozenset(
 )
 #: Those of NVIDIA itself: what they give does not run elsewhere.
 NVIDIA = frozenset("numba cupy cupyx pycuda polygraphy tensorrt cudf cuml cugraph cuda warp wp nvidia".split())
+#: Physics engines, renderers and simulators, which compute on a card of NVIDIA by themselves.
+SIMULATORS = frozenset(
+    "isaacgym isaacgymenvs isaacsim isaaclab omni genesis sapien mani_skill habitat habitat_sim mujoco mujoco_warp "
+    "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin".split()
+)
+#: How the device of one is called beside that of torch: `sim_device`, `graphics_device_id`.
+SIMULATOR_DEVICE = re.compile(
+    r"(?:^|_|\b)(?:sim|physics|graphics|render|renderer|rendering|simulation)_device(?:_id)?$"
+)
 #: Calls whose text arguments are for people.
 PROSE_CALLS = frozenset(
     "print info debug warning warn error exception critical log write format_exc fail skip warning_once rank_zero_info "

@@ -11,6 +11,7 @@ from transplt.project.marks import BACKEND, DEVICE, GENERIC, WORDS
 from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import parent
+from transplt.values.callees import SIMULATOR_DEVICE
 from transplt.values.place import Place
 from transplt.values.slots import Slots
 
@@ -18,6 +19,10 @@ from transplt.values.slots import Slots
 def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
     """What the places of a string say together: `wanted`, or the kind of place that keeps the string, or ""."""
     kinds = {place.kind for place in found}
+    if "simulator" in kinds or any(
+        place.kind in ("slot", "named") and SIMULATOR_DEVICE.search(place.detail) for place in found
+    ):
+        return "simulator"
     if "foreign" in kinds:
         return "foreign"
     for place in found:

@@ -32,7 +32,7 @@ _HOLDERS = PARSER_CALLS | ABSL_CALLS | OBJECTS | {"Option", "parametrize", "appe
 
 def linked_slots(scan: Scan, names: Names, project: ProjectFacts, *, alone: bool = True) -> Slots:
     """The slots of one file. `alone`: without its project the file alone says which attributes are one."""
-    slots = Slots(scan, names, project, OwnNames(scan, names, project, module_name(scan.path)))
+    slots = unlinked_slots(scan, names, project)
     for scope in scan.scopes.values():
         for bindings in scope.bindings.values():
             for binding in bindings:
@@ -60,6 +60,11 @@ def linked_slots(scan: Scan, names: Names, project: ProjectFacts, *, alone: bool
             slots.link(a, b)
     slots.complete = True
     return slots
+
+
+def unlinked_slots(scan: Scan, names: Names, project: ProjectFacts) -> Slots:
+    """The slots of one file, each for itself."""
+    return Slots(scan, names, project, OwnNames(scan, names, project, module_name(scan.path)))
 
 
 def _literal(slots: Slots, node: ast.expr) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from transplt.project.facts import ModuleFacts
 from transplt.project.marks import BACKEND, DEVICE, marks_by_name
 from transplt.project.npu_choices import is_portable, mentions_npu
+from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.scan import Scan
 from transplt.values.arguments import destination
+from transplt.values.code_facts import FileCode
+from transplt.values.default_type import sets_double
 from transplt.values.links import bases_of
+from transplt.values.own_cuda import own_cuda
 from transplt.values.slots import Slots
 
 #: Values in device positions. A file without CUDA words matters to others only if such a value goes by a name that
@@ -32,11 +37,19 @@ _KERNELS = re.compile(
     rb"|load_inline",
     re.M,
 )
+#: What files say that wrap kernels, and how many bytes a file has that may be a wrapper whatever it says.
+_LEADS = re.compile(
+    rb"_gpu\b|kernel|fused|plugin|\b_C\b|_ext\b|\bffi\b|CDLL|torch\.ops\b|custom_op|_scaled_mm|\bapex\b|triton|cupy|numba"
+    rb"|flash_attn|xformers|\bnms|deform_conv|import_module"
+)
+_SHORT = 4000
 
 
 def tells_others(data: bytes, mentions_cuda: bool) -> bool:
     """False for a file that says nothing which another file's rewrite depends on: it need not be parsed."""
     if mentions_cuda:
+        return True
+    if b"set_default_dtype" in data or b"set_default_tensor_type" in data:
         return True
     if b"triton" in data and _KERNELS.search(data):
         return True
@@ -45,7 +58,7 @@ def tells_others(data: bytes, mentions_cuda: bool) -> bool:
     return any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
 
 
-def facts_of(slots: Slots) -> ModuleFacts:
+def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
     """The facts of a scanned file."""
     links, marks = _shared(slots)
     scan, root = slots.scan, slots.scan.root
@@ -67,12 +80,14 @@ def facts_of(slots: Slots) -> ModuleFacts:
         links=links,
         marks=marks,
         parameters=_parameters(slots),
-        cuda_methods=_cuda_methods(slots),
+        own_cuda=tuple(sorted(own_cuda(slots))),
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted(_flags(scan))),
         has_kernels=bool(_KERNELS.search(scan.source.utf8)),
         bases=tuple(sorted(bases_of(slots))),
         instances=tuple(sorted(_instances(slots))),
+        code=FileCode.of(slots, rules).facts(),
+        sets_double=sets_double(scan, slots.names),
         uses_cuda=b"cuda" in scan.source.utf8.lower(),
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
@@ -130,31 +145,13 @@ def _instances(slots: Slots) -> Iterator[tuple[str, str]]:
                 yield f"{slots.own.module}.{name}", known
 
 
-def _cuda_methods(slots: Slots) -> tuple[str, ...]:
-    return tuple(
-        sorted(
-            slots.own.full_name(slots.scan.scopes[node])
-            for node in slots.scan.functions
-            if node.name in ("cuda", "is_cuda")
-        )
-    )
-
-
 def _cuda_data(scan: Scan) -> set[str]:
-    """Attributes called cuda or is_cuda that the file stores into, and properties called cuda: data, no methods."""
-    stored = {
-        name
-        for name in ("cuda", "is_cuda")
-        if any(isinstance(node.ctx, ast.Store) for node in scan.attributes.get(name, ()))
-    }
+    """`cuda` where the file stores into an attribute of that name, or has a property: data, no method."""
+    found = any(isinstance(node.ctx, ast.Store) for node in scan.attributes.get("cuda", ()))
     for scope in scan.scopes.values():
-        if scope.kind == "class":
-            stored |= {
-                name for name in ("cuda", "is_cuda") if any(b.kind == "assign" for b in scope.bindings.get(name, ()))
-            }
-            if any(is_property(binding.node) for binding in scope.bindings.get("cuda", ())):
-                stored.add("cuda")
-    return stored
+        bindings = scope.bindings.get("cuda", ()) if scope.kind == "class" else ()
+        found = found or any(binding.kind == "assign" or is_property(binding.node) for binding in bindings)
+    return {"cuda"} if found else set()
 
 
 def _flags(scan: Scan) -> set[str]:
@@ -164,6 +161,21 @@ def _flags(scan: Scan) -> set[str]:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("add_argument", "add_option"):
             found.add(destination(call))
     return {name for name in found if "cuda" in name}
+
+
+def code_facts(slots: Slots, rules: RuleSet) -> ModuleFacts:
+    """The facts of a scanned file that tells others of its code alone."""
+    return replace(empty_facts(slots.scan.path), code=FileCode.of(slots, rules).facts())
+
+
+def leads_to_code(data: bytes, path: str) -> bool:
+    """True for a file without CUDA words that may lead to kernels, be it through others.
+
+    It speaks of kernels or of what wraps them, or it is short and imports something: wrappers are.
+    """
+    if _LEADS.search(data):
+        return True
+    return b"import" in data and (len(data) < _SHORT or path.endswith("__init__.py"))
 
 
 def empty_facts(path: str) -> ModuleFacts:

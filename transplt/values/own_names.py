@@ -6,18 +6,10 @@ import ast
 from dataclasses import dataclass, field
 
 from transplt.project.facts import ProjectFacts
+from transplt.project.libraries import LIBRARIES
 from transplt.syntax.names import SELF, Names, assigned_value
 from transplt.syntax.scan import Scan
 from transplt.syntax.scopes import Scope
-
-#: Top-level packages that are never the project's own.
-_LIBRARIES = frozenset(
-    "torch torchvision torchaudio numpy scipy pandas matplotlib os sys re math time json random logging argparse "
-    "typing collections functools itertools pathlib subprocess copy warnings inspect contextlib dataclasses abc "
-    "enum shutil glob pickle datetime io tempfile threading multiprocessing unittest pytest transformers "
-    "accelerate datasets einops tqdm yaml cv2 PIL sklearn absl wandb omegaconf hydra pytorch_lightning lightning "
-    "deepspeed apex triton jax flax".split()
-)
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +84,7 @@ class OwnNames:
 
     def own_name(self, full: str) -> str | None:
         """As `project_name`; as long as the project is not known, also what may turn out to be its own."""
-        if not self.project.known and full.partition(".")[0] in _LIBRARIES:
+        if not self.project.known and full.partition(".")[0] in LIBRARIES:
             return None
         if full not in self._own:
             known = self.project_name(full)

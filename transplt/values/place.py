@@ -19,11 +19,12 @@ class Place:
     """One place a value reaches.
 
     `kind`: device, backend (certain positions); slot (`detail` is its key); compare (`other` is what it is compared
-    with, `detail` how); named (an argument or entry, `detail` its name); key (subscript, `other` what is looked into);
-    row (key of a dict display, `other` is the dict); foreign (the call of another library, `detail` its name); prose;
-    help (of a flag, `other` is the call); flag (a command line flag); annotation; probe (a name given to getattr,
-    hasattr, `other` is the call); environment (`detail` is the variable); command; kernel (which device a custom
-    operator is for); exported (a name in `__all__`); other.
+    with, `detail` how); named (an argument or entry, `detail` its name); key (subscript, `other` what is looked
+    into); row (key of a dict display, `other` is the dict); simulator (a device of a physics engine or a renderer,
+    `detail` its name); operator (the name of an operator of the project's own); foreign (the call of another
+    library, `detail` its name); prose; help (of a flag, `other` is the call); flag (a command line flag);
+    annotation; probe (a name given to getattr, hasattr, `other` is the call); environment (`detail` is the
+    variable); command; kernel (which device a custom operator is for); exported (a name in `__all__`); other.
     """
 
     kind: str

@@ -1,0 +1,165 @@
+"""What a condition says of its parts, and what runs only if one of them holds."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from transplt.syntax.asks import last_name, place_in_block
+from transplt.syntax.scan import FUNCTIONS, parent
+
+_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+#: Calls that end the program.
+_EXITS = frozenset({"exit", "_exit", "quit", "skip", "fail", "importorskip"})
+
+
+class Atom(NamedTuple):
+    """A part of a condition that is no `and`, `or` or `not`, and the truth value that it has."""
+
+    node: ast.expr
+    truth: bool
+
+
+def implied(test: ast.expr, truth: bool, *, perhaps: bool = False) -> list[Atom]:
+    """The parts of a condition of which a truth value is certain when the condition has one.
+
+    `a.is_cuda or b.is_cuda` is taken for one question, which is asked of two values. `perhaps`: also the parts of any
+    other `or`, one of which made the condition true.
+    """
+    found: list[Atom] = []
+    stack = [(test, truth)]
+    while stack:
+        node, wanted = stack.pop()
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            stack.append((node.operand, not wanted))
+        elif isinstance(node, ast.BoolOp):
+            if isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node))):
+                stack += [(value, wanted) for value in reversed(node.values)]
+        elif isinstance(node, ast.NamedExpr):
+            found.append(Atom(node, wanted))
+            stack.append((node.value, wanted))
+        elif isinstance(node, ast.Call) and last_name(node.func) == "bool" and len(node.args) == 1:
+            stack.append((node.args[0], wanted))
+        elif (constant := _compared_with_truth(node)) is not None:
+            assert isinstance(node, ast.Compare)
+            stack.append((node.left, wanted == constant))
+        elif isinstance(node, ast.IfExp) and _truths(node) in ((True, False), (False, True)):
+            stack.append((node.test, wanted == _truths(node)[0]))
+        else:
+            found.append(Atom(node, wanted))
+    return found
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """True for a block behind whose last statement nothing of its own block runs."""
+    last = body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return last_name(last.value.func) in _EXITS
+    return isinstance(last, _LEAVES) or (
+        isinstance(last, ast.If) and bool(last.orelse) and leaves(last.body) and leaves(last.orelse)
+    )
+
+
+def following(node: ast.stmt) -> list[ast.stmt]:
+    """The statements after one, in its own block."""
+    block, index = place_in_block(node)
+    return block[index + 1 :]
+
+
+class Sides(NamedTuple):
+    """What runs only if a part of a condition is true or false, and what runs otherwise; `value`: the expression that
+    carries the answer on, where the condition is none of a statement.
+    """
+
+    this: list[ast.AST]
+    other: list[ast.AST]
+    value: ast.expr | None
+
+
+def sides_of(node: ast.expr, truth: bool = True) -> Sides:
+    """What runs only if an expression has a truth value, and what runs otherwise."""
+    this: list[ast.AST] = []
+    current, above = node, parent(node)
+    while _passes_on(above, current):
+        if isinstance(above, ast.BoolOp):
+            index = next(at for at, value in enumerate(above.values) if value is current)
+            # Of `not gpu or f(x)` the second part runs on a GPU only, of `gpu and f(x)` too.
+            if _has(current, node, truth, isinstance(above.op, ast.And)):
+                this += above.values[index + 1 :]
+        assert isinstance(above, ast.expr)
+        current, above = above, parent(above)
+    for way, other_way in ((True, False), (False, True)):
+        if not _has(current, node, truth, way):
+            continue
+        ran, not_run = _branches(above, current, way), _branches(above, current, other_way)
+        if ran is not None:
+            return Sides([*this, *ran], not_run or [], None)
+    if isinstance(above, (ast.If, ast.While, ast.IfExp, ast.Assert, ast.comprehension)):
+        return Sides(this, [], None)
+    return Sides(this, [], current)
+
+
+def _has(whole: ast.expr, part: ast.expr, truth: bool, way: bool) -> bool:
+    return any(atom.node is part and atom.truth == truth for atom in implied(whole, way, perhaps=True))
+
+
+def _passes_on(above: ast.AST, current: ast.AST) -> bool:
+    if isinstance(above, (ast.BoolOp, ast.NamedExpr)):
+        return True
+    if isinstance(above, ast.UnaryOp):
+        return isinstance(above.op, ast.Not)
+    if isinstance(above, ast.Call):
+        return last_name(above.func) == "bool" and above.args == [current]
+    if isinstance(above, ast.IfExp) and above.test is current:
+        return _truths(above) in ((True, False), (False, True))
+    return isinstance(above, ast.Compare) and above.left is current and _compared_with_truth(above) is not None
+
+
+def _branches(above: ast.AST, test: ast.expr, way: bool) -> list[ast.AST] | None:
+    """What runs when a test answers one way; None where it is no test."""
+    if isinstance(above, (ast.If, ast.While)) and above.test is test:
+        chosen, rest = (above.body, above.orelse) if way else (above.orelse, above.body)
+        behind = isinstance(above, ast.If) and bool(rest) and leaves(rest)
+        return [*chosen, *(following(above) if behind else [])]
+    if isinstance(above, ast.IfExp) and above.test is test:
+        return [above.body if way else above.orelse]
+    if isinstance(above, ast.Assert) and above.test is test:
+        return [*following(above)] if way else []
+    if isinstance(above, ast.comprehension) and way:
+        holder = parent(above)
+        return [part for name in ("elt", "key", "value") if isinstance(part := getattr(holder, name, None), ast.AST)]
+    if isinstance(above, ast.Call) and test in above.args and (skips := last_name(above.func)) in _SKIPPERS:
+        holder = parent(above)
+        if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and above in holder.decorator_list:
+            return [*holder.body] if way == (skips == "skipUnless") else []
+    return None
+
+
+_SKIPPERS = frozenset({"skipif", "skipIf", "skipUnless"})
+
+
+def _is_one_question(node: ast.BoolOp) -> bool:
+    """True where every part asks the same of another value: `a.is_cuda or b.is_cuda`."""
+    asked = {each.attr if isinstance(each, ast.Attribute) else "" for each in node.values}
+    return len(asked) == 1 and asked != {""} and isinstance(node.op, ast.Or)
+
+
+def _compared_with_truth(node: ast.AST) -> bool | None:
+    """`x is True`, `x == False`: the truth value that x has where it holds; None for anything else."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.comparators[0], ast.Constant):
+        return None
+    value, op = node.comparators[0].value, node.ops[0]
+    if not isinstance(value, bool):
+        return None
+    return value if isinstance(op, (ast.Is, ast.Eq)) else not value if isinstance(op, (ast.IsNot, ast.NotEq)) else None
+
+
+def _truths(node: ast.IfExp) -> tuple[bool | None, bool | None]:
+    """The truth values of both arms of an expression, where they are constants."""
+    return _truth(node.body), _truth(node.orelse)
+
+
+def _truth(node: ast.expr) -> bool | None:
+    if not isinstance(node, ast.Constant):
+        return None
+    return False if node.value is None else node.value if isinstance(node.value, bool) else None

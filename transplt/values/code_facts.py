@@ -1,0 +1,305 @@
+"""What the code of one file reaches, and where the answers of its gates go: `CodeFacts` for its project.
+
+The same object answers for the gates of the file when it is rewritten, so that both go by one reading.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from transplt.project.code import CodeFacts, Step, names_cuda_code
+from transplt.project.libraries import is_library
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.asks import is_property, last_name
+from transplt.syntax.conditions import implied
+from transplt.syntax.modules import import_base
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.values.code_pieces import Stored, Walk
+from transplt.values.cuda_code import CudaCode, built_modules
+from transplt.values.reached import places
+from transplt.values.slots import Slots
+from transplt.values.stores import store_slots
+
+#: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
+_KERNELS = re.compile(
+    rb"cpp_extension|load_inline|get_plugin|custom_ops|\b_C\b|\b_ext\b|\.cu\b|\btriton|\bcupy\b|numba"
+)
+_NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)triton(?:$|_)", re.I)
+#: What a file says that asks for CUDA.
+_ASKS = re.compile(rb"cuda|gpu", re.I)
+_DECORATORS = ("triton.jit", "triton.autotune", "numba.cuda.jit", "cupy.fuse")
+
+
+@dataclass(slots=True)
+class FileCode:
+    """The pieces of one file, and the values that it stores."""
+
+    code: CudaCode
+    pieces: dict[str, list[Step]] = field(default_factory=dict)
+    stored: list[Stored] = field(default_factory=list)
+    passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
+    _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, slots: Slots, rules: RuleSet) -> FileCode:
+        """The pieces of a scanned file."""
+        made = cls(CudaCode(slots, rules))
+        scan, own = slots.scan, slots.own
+        made._walk(own.module, scan.tree.body)
+        kernels = bool(_KERNELS.search(scan.source.utf8))
+        for node in scan.functions:
+            name = own.full_name(scan.scopes[node])
+            made._walk(name, node.body)
+            if _is_kernel(slots, node) or (kernels and _NAMED_KERNEL.search(node.name) and not _only_moves(node.name)):
+                made.pieces.setdefault(name, []).append(Step(f"@{node.name}"))
+        for each in scan.classes:
+            name = own.full_name(scan.scopes[each])
+            made._walk(name, each.body)
+            steps = [Step(ref) for base in each.bases for ref in made.code.held(base)]
+            methods = {item.name for item in each.body if isinstance(item, FUNCTIONS)}
+            steps += [
+                Step(f"{name}.{run}") for run in ("__init__", "forward", "backward", "__call__") if run in methods
+            ]
+            made.pieces.setdefault(name, []).extend(steps)
+        return made
+
+    def walk_over(self, nodes: Iterable[ast.AST]) -> list[Step]:
+        """What some code of the file reaches."""
+        walk = Walk(self.code, tries=False)
+        walk.block(nodes)
+        return walk.reached
+
+    def _walk(self, name: str, body: Iterable[ast.AST]) -> None:
+        walk = Walk(self.code)
+        walk.block(body)
+        self.pieces.setdefault(name, []).extend(walk.reached)
+        for held, steps in walk.holders.items():
+            self.pieces.setdefault(f"={held}", []).extend(steps)
+        for condition, steps in walk.behind.items():
+            self.pieces.setdefault(f"?{condition}", []).extend(steps)
+        self.stored += walk.stored
+        self.passed += walk.values
+
+    # --- where answers go --------------------------------------------------------------------------------------------
+
+    def guards_of(self, value: ast.expr, atom: ast.expr, truth: bool) -> Iterator[str]:
+        """The guards that hold only if a part of a value has a truth value: `T slot` for `slot = gate and x`."""
+        slots = self.code.slots
+        for way in (True, False):
+            if any(each.node is atom and each.truth == truth for each in implied(value, way)):
+                yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
+
+    def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
+        """The guards that hold only if some statements ran: of constants that only they return or store."""
+        ids = {id(node) for node in nodes}
+        for truth in (True, False):
+            for slot, found in self._constant_stores(truth).items():
+                if all(id(each.statement) in ids for each in found):
+                    yield self.code.guard(slot, truth)
+
+    def _constant_stores(self, truth: bool) -> dict[str, list[Stored]]:
+        """What gives a slot a truth value, or may: by slot. Slots that hold other things than truth are left out."""
+        if truth not in self._constants:
+            found: dict[str, list[Stored]] = {}
+            other: set[str] = set()
+            for each in self.stored:
+                said = _truth(each.value)
+                for slot in self._slots_of(each) if said is not None else ():
+                    if said == "data":
+                        other.add(slot)
+                    elif said == "?" or (said == "T") == truth:
+                        found.setdefault(slot, []).append(each)
+            self._constants[truth] = {slot: stores for slot, stores in found.items() if slot not in other}
+        return self._constants[truth]
+
+    def _slots_of(self, each: Stored) -> list[str]:
+        """The slots that a value is returned from, or stored in."""
+        slots = self.code.slots
+        if each.target is None:
+            function = function_around(each.statement)
+            if function is None:
+                return []
+            full = slots.own.full_name(slots.scan.scopes[function])
+            return [f"r:{full}", *([f"s:{full}"] if is_property(function) else [])]
+        if isinstance(each.target, (ast.Name, ast.Attribute)):
+            return store_slots(slots, each.target, ())
+        return []
+
+    # --- facts -------------------------------------------------------------------------------------------------------
+
+    def facts(self) -> CodeFacts:
+        """What the file says of its code to its project."""
+        scan, own = self.code.slots.scan, self.code.slots.own
+        modules = {alias.name for node in scan.imports if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {import_base(scan.path, node) for node in scan.imports if isinstance(node, ast.ImportFrom)}
+        aliases = {
+            (name, binding.target)
+            for name, bindings in scan.root.bindings.items()
+            for binding in bindings
+            if binding.kind == "import" and not is_library(binding.target)
+        }
+        gates = self._gates()
+        return CodeFacts(
+            module=own.module,
+            pieces=tuple(sorted(self._telling({left for left, _ in gates}).items())),
+            gates=tuple(sorted(gates)),
+            aliases=tuple(sorted(aliases)),
+            stars=tuple(sorted(set(scan.root.stars))),
+            modules=tuple(sorted(name for name in modules if name and not is_library(name))),
+            classes=tuple(sorted(self._classes())),
+            extensions=tuple(sorted(self._extensions())),
+            defined=tuple(sorted(name for name, found in scan.root.bindings.items() if found[0].kind != "import")),
+            parameters=tuple(sorted(self._parameters())),
+            cuda_named=tuple(sorted(name for name in self._defined() if names_cuda_code(name))),
+        )  # fmt: skip
+
+    def _telling(self, gates: set[str]) -> dict[str, tuple[Step, ...]]:
+        """The pieces without what leads nowhere: to functions of this file that reach nothing, to values of no code."""
+        own = f"{self.code.slots.own.module}."
+        defined = {name for name in self._full_names() if name not in self.pieces}
+        with_bases = {name for name, _ in self._classes()}
+        pieces = {
+            name: dict.fromkeys(steps)
+            for name, steps in self.pieces.items()
+            if not (name.startswith("?") and "|v:" in name and name[1:] not in gates)
+        }
+        while True:
+            empty = {name for name, steps in pieces.items() if not steps} | defined
+            gone = 0
+            for name, steps in pieces.items():
+                kept = {
+                    step: None for step in steps if not self._leads_nowhere(step.ref, own, pieces, empty, with_bases)
+                }
+                gone += len(steps) - len(kept)
+                pieces[name] = kept
+            if not gone:
+                return {name: tuple(steps) for name, steps in pieces.items() if steps}
+
+    def _leads_nowhere(
+        self, ref: str, own: str, pieces: dict[str, dict[Step, None]], empty: set[str], with_bases: set[str]
+    ) -> bool:
+        if not ref.startswith("="):
+            return ref in empty
+        if ref in pieces:
+            return not pieces[ref]
+        owner = ref[3:].rpartition(".")[0]
+        if ref[1:3] == "s:":
+            return owner not in with_bases and f"{ref[3:]}" not in pieces
+        return "|v:" in ref or ref[3:].startswith(own)
+
+    def _full_names(self) -> Iterator[str]:
+        scan, own = self.code.slots.scan, self.code.slots.own
+        return (own.full_name(scan.scopes[node]) for node in (*scan.functions, *scan.classes))
+
+    def _classes(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The classes with bases that may be the project's own."""
+        slots = self.code.slots
+        found = []
+        for node in slots.scan.classes:
+            bases = tuple(full for base in node.bases if (full := slots.own.definition(base)) is not None)
+            if bases:
+                found.append((slots.own.full_name(slots.scan.scopes[node]), bases))
+        return found
+
+    def _gates(self) -> set[tuple[str, str]]:
+        slots = self.code.slots
+        walk = Walk(self.code)
+        found: set[tuple[str, str]] = set()
+        copies: list[tuple[ast.expr, bool, str]] = []
+        asks = _ASKS.search(slots.scan.source.utf8) is not None
+        values = [each.value for each in self.stored if each.value is not None] + self.passed
+        for value in values if asks else ():
+            for way in (True, False):
+                for atom in implied(value, way):
+                    if walk.asks_for_cuda(atom):
+                        found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
+                    elif said := walk.guard_of(atom):
+                        copies.append((value, way, said))
+        behind: dict[str, list[ast.AST]] = {}
+        under = [each.statement for each in self.stored if each.state.cuda]
+        for each in self.stored:
+            for said, _, _ in each.state.guards:
+                behind.setdefault(said, []).append(each.statement)
+        found.update((each, "cuda") for each in (self.guards_set_in(under) if under else ()))
+        asked = {name[1:] for name in self.pieces if name.startswith("?")}
+        found.update((each, said) for said, nodes in behind.items() for each in self.guards_set_in(nodes))
+        said_here = {left for left, _ in found}
+        for value, way, said in copies:
+            if said in said_here or _is_telling(said):
+                found.update((self.code.guard(slot, way), said) for slot in _carried_to(slots, value))
+        for each in self.stored:
+            if asked and isinstance(each.value, (ast.Name, ast.Attribute, ast.BoolOp, ast.UnaryOp)):
+                for way, slot in ((way, slot) for slot in self._slots_of(each) for way in (True, False)):
+                    if (left := self.code.guard(slot, way)) in asked:
+                        found.update((left, walk.guard_of(atom)) for atom in implied(each.value, way))
+        return {(left, right) for left, right in found if right and left != right}
+
+    def _parameters(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        asked = {name[5:].rpartition(".")[0] for name in self.pieces if name[:1] == "?" and name[2:5] == " p:"}
+        return ((name, names) for name, names in self.code.slots.own.parameters().items() if name in asked)
+
+    def _extensions(self) -> set[str]:
+        scan = self.code.slots.scan
+        if b"ext" not in scan.source.utf8.lower():
+            return set()
+        held = {
+            last_name(each.target)
+            for each in self.stored
+            if each.target is not None and last_name(each.value).endswith("CUDAExtension")
+        }
+        return {name for call in scan.calls for name in built_modules(call, held)}
+
+    def _defined(self) -> Iterator[str]:
+        scan = self.code.slots.scan
+        for node in (*scan.functions, *scan.classes):
+            yield node.name
+        for scope in scan.scopes.values():
+            yield from (name for name, found in scope.bindings.items() if found[0].kind in ("assign", "param"))
+        yield from (node.attr for node in scan.stores)
+
+
+def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
+    """The slots in which a value lands; what a property returns is its attribute."""
+    for place in places(slots, value):
+        if place.kind == "slot":
+            yield place.detail
+            if place.detail.startswith("r:") and isinstance(parent(value), ast.Return):
+                function = function_around(value)
+                if function is not None and is_property(function):
+                    yield f"s:{place.detail[2:]}"
+
+
+def _truth(value: ast.expr | None) -> str | None:
+    """`T` or `F` for a constant truth value, `?` for an expression that may have either, `data` for other constants."""
+    if value is None:
+        return "F"
+    if not isinstance(value, ast.Constant):
+        return "?"
+    return "F" if value.value is None or value.value is False else "T" if value.value is True else "data"
+
+
+def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function in whose own statements a node stands."""
+    while not isinstance(node, ast.Module):
+        node = parent(node)
+        if isinstance(node, FUNCTIONS):
+            return node
+        if isinstance(node, (ast.ClassDef, ast.Lambda)):
+            return None
+    return None
+
+
+def _is_telling(said: str) -> bool:
+    return "cuda" in said.lower() or "gpu" in said.lower()
+
+
+def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    decorators = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    return any((slots.names.qualified(each) or last_name(each)) in _DECORATORS for each in decorators)
+
+
+def _only_moves(name: str) -> bool:
+    return name in ("cuda", "is_cuda", "_cuda")

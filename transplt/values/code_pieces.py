@@ -1,0 +1,278 @@
+"""The pieces of one file: what its functions, classes and variables reach, and under which conditions.
+
+One walk over the statements of each function. What only the CUDA side of a gate reaches belongs to nobody: the gate is
+asked about it by itself. transplt/project/reach.py puts the pieces of all files together.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from transplt.project.code import PLACED, Step
+from transplt.syntax.asks import last_name
+from transplt.syntax.conditions import Atom, implied, leaves
+from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.values.cuda_code import CudaCode
+from transplt.values.gates import denies_cuda, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
+from transplt.values.slots import Slots
+from transplt.values.stores import store_slots
+
+_VALUE_HOLDERS = (ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.NamedExpr)
+#: Calls that put a value on a device, or say which device it is.
+_PLACES = frozenset({"cuda", "npu", "to", "set_device", "device", "DataParallel", "DistributedDataParallel"})
+_CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
+_HOLDS_MODULE = ("plugin", "ext", "kernel", "module", "lib", "backend", "_C")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the walk is: on the CUDA side of a gate, behind an option, behind flags that are true or false.
+
+    `guards` have the line on which each is asked, and whether it is an option; `option` is for conditions without one.
+    """
+
+    cuda: bool = False
+    option: bool = False
+    guards: tuple[tuple[str, int, bool], ...] = ()
+
+    def step(self, ref: str) -> Step:
+        """A reference where the walk is."""
+        option = self.option or any(option for _, _, option in self.guards)
+        return Step(ref, option, tuple(name for name, _, _ in self.guards))
+
+
+class Stored(NamedTuple):
+    """A value that is returned, or assigned to a name or an attribute (`target`)."""
+
+    statement: ast.stmt
+    target: ast.expr | None
+    value: ast.expr | None
+    state: State
+
+
+@dataclass(slots=True)
+class Walk:
+    """What the walk over some code found; `reached` are the steps of the code itself."""
+
+    code: CudaCode
+    tries: bool = True  # what stands in a `try` that has another way is an option
+    reached: list[Step] = field(default_factory=list)
+    behind: dict[str, list[Step]] = field(default_factory=dict)  # by guard
+    holders: dict[str, list[Step]] = field(default_factory=dict)  # by slot
+    stored: list[Stored] = field(default_factory=list)
+    values: list[ast.expr] = field(default_factory=list)  # assigned, returned or passed on: they may carry a gate
+
+    @property
+    def slots(self) -> Slots:
+        return self.code.slots
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def block(self, statements: Iterable[ast.AST], state: State | None = None) -> None:
+        """Walk over the statements of a block, or over expressions, in their order."""
+        blocks: list[list[Any]] = [[iter(list(statements)), state or State()]]
+        while blocks:
+            nodes, here = blocks[-1]
+            node = next(nodes, None)
+            if node is None:
+                blocks.pop()
+                continue
+            inner: list[tuple[Iterable[ast.AST], State]] = []
+            blocks[-1][1] = self._statement(node, here, inner)
+            blocks += [[iter(each), there] for each, there in reversed(inner)]
+
+    def _statement(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> State:
+        """Walk over one statement, its blocks left to `inner`; the state in which those after it run."""
+        if isinstance(node, ast.expr):
+            self._expression(node, here)
+        elif isinstance(node, (ast.If, ast.While)):
+            self._expression(node.test, here)
+            inner.append((node.body, self.under(here, node.test, True)))
+            inner.append((node.orelse, self.under(here, node.test, False)))
+            if isinstance(node, ast.If):
+                if leaves(node.body) and not (node.orelse and leaves(node.orelse)):
+                    return self.under(here, node.test, False, behind=True)
+                if node.orelse and leaves(node.orelse):
+                    return self.under(here, node.test, True, behind=True)
+        elif isinstance(node, ast.Assert):
+            return self.under(here, node.test, True, behind=True)
+        elif isinstance(node, _TRIES):
+            caught = replace(here, option=True) if self.tries and _catches(node) else here
+            inner += [(node.body, caught), (node.orelse, caught)]
+            inner += [(handler.body, replace(here, option=True)) for handler in node.handlers]
+            inner.append((node.finalbody, here))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for ref in self.code.imported(node):
+                self._reach(ref, here)
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            for decorator in node.decorator_list:
+                self._expression(decorator, here)
+        else:
+            self._simple(node, here, inner)
+        return here
+
+    def _simple(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> None:
+        if isinstance(node, ast.Return):
+            self.stored.append(Stored(node, None, node.value, here))
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self.stored.append(Stored(node, target, node.value, here))
+                self._hold(target, node.value, here)
+        for name, value in ast.iter_fields(node):
+            if name in ("body", "orelse", "finalbody"):
+                inner.append((value, here))
+            elif name == "cases":
+                inner += [(case.body, here) for case in value]
+            elif name == "items":
+                for item in value:
+                    self._expression(item.context_expr, here)
+            else:
+                for each in value if isinstance(value, list) else (value,):
+                    if isinstance(each, ast.expr):
+                        self._expression(each, here)
+
+    # --- expressions -------------------------------------------------------------------------------------------------
+
+    def _expression(self, top: ast.expr, state: State) -> None:
+        stack: list[tuple[ast.AST, State]] = [(top, state)]
+        while stack:
+            node, here = stack.pop()
+            kind = type(node)
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    self._text(node, here)
+                continue
+            if isinstance(node, ast.BoolOp):
+                wanted = isinstance(node.op, ast.And)
+                parts = []
+                for value in node.values:
+                    parts.append((value, here))
+                    here = self.under(here, value, wanted)
+                stack += reversed(parts)
+                continue
+            if isinstance(node, ast.IfExp):
+                stack += [(node.orelse, self.under(here, node.test, False)),
+                          (node.body, self.under(here, node.test, True)), (node.test, here)]  # fmt: skip
+                continue
+            if isinstance(node, ast.Call):
+                self.values += [value for value in (*node.args, *(k.value for k in node.keywords)) if _may_carry(value)]
+                for ref in self.code.called(node):
+                    self._reach(ref, here)
+                if here.guards and last_name(node.func) in _PLACES:
+                    self._reach(PLACED, here)
+            elif isinstance(node, ast.Attribute):
+                for ref in self.code.read(node):
+                    self._reach(ref, here)
+            if isinstance(node, (ast.Name, ast.Attribute)) and _is_kept(node):
+                for ref in self.code.held(node):
+                    self._reach(ref, here)
+            if kind is not ast.Name:
+                stack += [(child, here) for child in reversed(_children(node))]
+
+    def _text(self, node: ast.Constant, here: State) -> None:
+        if here.guards and str(node.value).startswith(("cuda", "npu")):
+            self._reach(PLACED, here)
+        for ref in self.code.constant(node):
+            self._reach(ref, here)
+
+    def _hold(self, target: ast.expr, value: ast.expr, here: State) -> None:
+        """What a variable or an attribute holds that may be called."""
+        if here.cuda or not isinstance(target, (ast.Name, ast.Attribute)):
+            return
+        arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+        arms = value.values if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else arms
+        refs: list[str] = []
+        for arm in arms:
+            if isinstance(arm, ast.Call):
+                made = last_name(arm.func).lstrip("_")
+                if made[:1].isupper() or any(word in last_name(target) for word in _HOLDS_MODULE):
+                    refs += self.code.called(arm)
+            else:
+                refs += self.code.held(arm)
+        for slot in store_slots(self.slots, target, ()) if refs else ():
+            self.holders.setdefault(self.code.shared_name(slot), []).extend(here.step(ref) for ref in refs)
+
+    # --- conditions --------------------------------------------------------------------------------------------------
+
+    def under(self, here: State, test: ast.expr, truth: bool, *, behind: bool = False) -> State:
+        """The state on one side of a condition."""
+        cuda, option, guards = here.cuda, here.option, list(here.guards)
+        for atom in implied(test, truth):
+            if self.asks_for_cuda(atom):
+                cuda = True
+                continue
+            # Behind `if not available: return` all the rest would be an option.
+            chosen = speaks_of_cuda(atom.node) or (not behind and is_option(self.slots, atom.node))
+            if name := self.guard_of(atom):
+                if all(name != each for each, _, _ in guards):
+                    guards.append((name, atom.node.lineno, chosen))
+            else:
+                option = option or chosen
+        if (cuda, option, tuple(guards)) == (here.cuda, here.option, here.guards):
+            return here
+        return State(cuda, option, tuple(guards))
+
+    def asks_for_cuda(self, atom: Atom) -> bool:
+        """True where a part of a condition says that the device is one of CUDA."""
+        return is_gate(self.slots, atom.node) if atom.truth else denies_cuda(self.slots, atom.node)
+
+    def guard_of(self, atom: Atom) -> str:
+        """`T slot` or `F slot` for a part of a condition that reads a variable, or calls a function of the project."""
+        node = atom.node
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            return ""
+        slot = self.slots.of(node)
+        return "" if slot is None else self.code.guard(slot, atom.truth)
+
+    def _reach(self, ref: str, here: State) -> None:
+        if here.cuda:
+            return
+        if ref != PLACED:
+            self.reached.append(here.step(ref))
+        for name, line, _ in here.guards:
+            # A flag may be the option itself: what is behind it alone is behind no other.
+            option = here.option or any(chosen for other, _, chosen in here.guards if other != name)
+            self.behind.setdefault(name, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
+
+
+_INNER = (ast.expr, ast.keyword, ast.comprehension, ast.arguments, ast.Slice)
+_TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """The expressions, keywords and comprehensions right inside of an expression, in their order."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [each for each in value if isinstance(each, ast.AST) and not isinstance(each, ast.cmpop)]
+        elif isinstance(value, _INNER):
+            found.append(value)
+    return found
+
+
+def _may_carry(value: ast.expr) -> bool:
+    """True for an argument that may be the answer of a gate."""
+    if isinstance(value, (ast.Name, ast.Attribute)):
+        return sounds_like_a_flag(last_name(value))
+    return isinstance(value, (ast.Call, ast.BoolOp, ast.UnaryOp, ast.Compare))
+
+
+def _is_kept(node: ast.expr) -> bool:
+    above = parent(node)
+    if isinstance(above, ast.IfExp):
+        return above.test is not node
+    if isinstance(above, ast.Assign):
+        return above.value is node
+    return isinstance(above, _VALUE_HOLDERS)
+
+
+def _catches(node: ast.AST) -> bool:
+    for handler in getattr(node, "handlers", ()):
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if any(last_name(kind) in _CATCHES for kind in kinds) and not isinstance(handler.body[-1], ast.Raise):
+            return True
+    return False

@@ -1,0 +1,324 @@
+"""What a single expression or import needs that runs on CUDA alone, and which code it leads to.
+
+The answers are `Step`s in the notation of transplt/project/reach.py, which puts those of all files together.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from transplt.project.code import names_cuda_code
+from transplt.project.libraries import is_library
+from transplt.project.reach import COMPILED
+from transplt.rules.rule import Kind, Rule
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
+from transplt.syntax.modules import import_base
+from transplt.syntax.names import SELF, assigned_value
+from transplt.syntax.scan import parent
+from transplt.values.callees import FOREIGN, PROSE_CALLS
+from transplt.values.slots import Slots
+
+#: A CUDA source among files that are built, and CUDA code in a string.
+CUDA_SOURCE = re.compile(r"\.cuh?$")
+KERNEL_TEXT = re.compile(r"\b__(?:global|device)__\b")
+#: What builds and loads CUDA sources when the program runs.
+BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
+#: Attributes of device properties without a value on an NPU: transplt/codemods/gates.py says what to ask instead.
+_NO_PROPERTIES = frozenset(
+    "major minor multi_processor_count max_threads_per_multi_processor max_threads_per_block warp_size "
+    "regs_per_multiprocessor shared_memory_per_block shared_memory_per_block_optin "
+    "shared_memory_per_multiprocessor".split()
+)
+#: Packages that hold no kernels: what they do on a device is torch's.
+_NO_KERNELS = ("lightning", "pytorch_lightning")
+#: Packages and methods of other libraries that need a card of NVIDIA.
+_OF_OTHERS = re.compile(
+    r"(?:onnxruntime|paddlepaddle|tensorflow|faiss|mxnet)-gpu(?:[=<>~!\[].*)?|(?:CUDA|Tensorrt)ExecutionProvider"
+)
+#: What builds an extension, and what it is given for CUDA.
+_BUILDER = re.compile(rb"create_extension|CUDAExtension|CppExtension|cpp_extension|ext_modules|BuildExtension")
+_BUILT_FOR_CUDA = re.compile(r"\.cuh?$|cuda\w*\.(?:c|cc|cpp|cxx|h|o)$|^-?D?WITH_CUDA$")
+_CUDNN_OPERATOR = re.compile(r"aten::\w*(?:cudnn|cuda)\w*$")
+_GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
+#: Functions of torch itself without a kernel for NPUs that programs choose for new cards of NVIDIA.
+_TORCH = frozenset({"torch._scaled_mm", "torch._int_mm", "torch.ops.load_library"})
+#: Namespaces of operators that an NPU has kernels for.
+_TORCH_OPS = frozenset({"aten", "prims", "prim", "npu", "c10d", "c10d_functional", "_c10d_functional", "profiler"})
+#: Codes of rules whose names fail on an NPU when they are called; of a package, when it is imported.
+_FAILS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU550", "NPU552")
+_PACKAGES = ("NPU510", "NPU512")
+#: Calls that only ask about what they are given, or build what is called by name alone.
+_ONLY_ASK = frozenset("isinstance issubclass hasattr callable type id repr len".split())
+_EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
+
+
+def only_shown(node: ast.expr) -> bool:
+    """True where a value goes into text for people and nowhere else."""
+    current: ast.AST = node
+    above = parent(current)
+    while True:
+        if isinstance(above, ast.Call) and current is not above.func:
+            last = last_name(above.func)
+            if last in PROSE_CALLS or last.endswith(("Error", "Exception", "Warning")):
+                return True
+            if last not in ("str", "repr", "format"):
+                return False
+        elif not isinstance(above, (ast.FormattedValue, ast.JoinedStr, ast.Tuple)) and not (
+            isinstance(above, ast.BinOp)
+            and (isinstance(above.op, ast.Add) or (isinstance(above.op, ast.Mod) and above.right is current))
+        ):
+            return isinstance(above, (ast.Assert, ast.Raise)) and getattr(above, "msg", None) is current
+        current, above = above, parent(above)
+
+
+def builds_for_cuda(call: ast.Call) -> bool:
+    """True for a `load(...)` or `load_inline(...)` that is given CUDA sources."""
+    return any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (CUDA_SOURCE.search(node.value) or KERNEL_TEXT.search(node.value))
+        for node in ast.walk(call)
+    )
+
+
+def built_modules(call: ast.Call, makers: set[str]) -> Iterator[str]:
+    """The names of the modules that `CUDAExtension(name=...)` and its like build, as they are imported.
+
+    `makers`: variables that may hold such a builder.
+    """
+    if not _EXTENSION_MAKERS.search(last_name(call.func)) and last_name(call.func) not in makers:
+        return
+    given = keyword_of(call, "name") or (call.args[0] if call.args else None)
+    if isinstance(given, ast.Constant) and isinstance(given.value, str) and re.fullmatch(r"[\w.]+", given.value):
+        yield given.value
+        module = keyword_of(call, "module")
+        if isinstance(module, ast.Constant) and isinstance(module.value, str):
+            yield f"{module.value}.{given.value}"
+
+
+@dataclass(slots=True)
+class CudaCode:
+    """What the nodes of one file lead to."""
+
+    slots: Slots
+    rules: RuleSet
+    _scopes: dict[str, str] = field(default_factory=dict)
+
+    def guard(self, slot: str, truth: bool) -> str:
+        """The name under which the pieces are known that a truth value of a slot lets run."""
+        return f"{'T' if truth else 'F'} {self.shared_name(slot)}"
+
+    def shared_name(self, slot: str) -> str:
+        """The name of a slot over all files; a local variable is known by its function, which edits do not move."""
+        if not slot.startswith("v:"):
+            return slot
+        if not self._scopes:
+            own, scopes = self.slots.own, self.slots.scan.scopes
+            for node, scope in scopes.items():
+                place = f"{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+                self._scopes.setdefault(place, own.full_name(scope))
+        place, _, name = slot[2:].rpartition(":")
+        return f"{self._scopes.get(place, '')}|v:{name}"
+
+    # --- imports -----------------------------------------------------------------------------------------------------
+
+    def imported(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+        """The references of an import statement."""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from self._module(alias.name)
+            return
+        base = import_base(self.slots.scan.path, node)
+        yield from self._module(base)
+        for alias in node.names:
+            full = f"{base}.{alias.name}" if base else alias.name
+            if node.module is None or COMPILED.fullmatch(alias.name):
+                yield f"!{full}"  # `from . import nms_cuda` names a module
+            elif (rule := self._rule(full)) is not None and rule.imports_only and rule.code in _PACKAGES:
+                yield f"+{full}"
+
+    def _module(self, full: str) -> Iterator[str]:
+        rule = self._rule(full)
+        if rule is not None:
+            if rule.imports_only and rule.code in _PACKAGES and full.partition(".")[0] not in _NO_KERNELS:
+                yield f"+{full}"
+        elif full and not is_library(full):
+            yield f"!{full}"
+
+    # --- expressions -------------------------------------------------------------------------------------------------
+
+    def called(self, call: ast.Call) -> Iterator[str]:
+        """The references of a call: its callee, and the functions that it is given."""
+        func = call.func
+        yield from self._callee(func)
+        if last_name(func) in _ONLY_ASK or last_name(func) in PROSE_CALLS:
+            return
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            yield from self.held(value)
+        full = self.slots.names.qualified(func) or ""
+        if full in BUILDERS and builds_for_cuda(call):
+            yield "@CUDA sources compiled when the program runs"
+        elif last_name(func) == "create_extension" and keyword_of(call, "with_cuda") is not None:
+            yield "@create_extension(with_cuda=...)"
+        elif full == "ctypes.CDLL":
+            yield "@a library loaded by ctypes"
+        elif isinstance(func, ast.Attribute) and func.attr in _GPU_METHODS:
+            yield f"@{full or func.attr}"
+
+    def held(self, value: ast.expr) -> Iterator[str]:
+        """The references of a value that is kept, passed on or returned without being called: a function, a class."""
+        if isinstance(value, (ast.Name, ast.Attribute)) and isinstance(value.ctx, ast.Load):
+            if isinstance(value, ast.Name) and value.id in SELF:
+                return
+            full = self.slots.names.qualified(value)
+            if full is not None and (full.startswith("torch.") or self._rule(full) is not None):
+                yield from self._by_full_name(value, full)
+            elif (own := self.slots.own.definition(value)) is not None and full is not None:
+                yield own if self._is_code(value) else f"={self._slot(value)}"
+            elif full is None and (own := self._own(value)) is not None:
+                yield own
+
+    def read(self, node: ast.Attribute) -> Iterator[str]:
+        """What the read of an attribute needs: a property that an NPU lacks, a device of another framework."""
+        if node.attr == "CUDA":
+            full = self.slots.names.qualified(node) or ""
+            if full.partition(".")[0] in FOREIGN:
+                yield f"@{full}"
+        elif node.attr in _NO_PROPERTIES and not only_shown(node) and self._are_properties(node.value):
+            yield f"@the {node.attr} of a card"
+        elif node.attr == "cuda" and self.slots.names.qualified(node) == "torch.version.cuda" and _is_taken_apart(node):
+            yield "@torch.version.cuda"
+
+    def constant(self, node: ast.Constant) -> Iterator[str]:
+        """What a string needs: packages of other libraries, the source of a kernel, one that a builder is given."""
+        if isinstance(node.value, str):
+            if (
+                (_BUILT_FOR_CUDA.search(node.value) and _BUILDER.search(self.slots.scan.source.utf8))
+                or _OF_OTHERS.fullmatch(node.value)
+                or _CUDNN_OPERATOR.match(node.value)
+            ):
+                yield f"@{node.value}"
+            elif "__" in node.value and KERNEL_TEXT.search(node.value):
+                yield "@the source of a CUDA kernel"
+
+    # --- callees -----------------------------------------------------------------------------------------------------
+
+    def _callee(self, func: ast.expr) -> Iterator[str]:
+        while isinstance(func, ast.Subscript):  # `kernel[grid](x)`
+            func = func.value
+        if isinstance(func, ast.IfExp):  # `(a if c else b)(x)`
+            yield from self.held(func.body)
+            yield from self.held(func.orelse)
+        if not isinstance(func, (ast.Name, ast.Attribute)):
+            return
+        last = last_name(func)
+        full = self.slots.names.qualified(func)
+        if full is not None:
+            yield from self._by_full_name(func, full)
+            if names_cuda_code(last) and not full.startswith("torch.") and self._rule(full) is None:
+                yield f"~{last}"
+            return
+        yield from self._imported_among_others(func)
+        own = self._own(func)
+        if own is not None:
+            yield own
+        elif isinstance(func, ast.Name) and self.slots.names.lookup(func.id, self.slots.scan.scope_of(func)) is None:
+            yield from (f"{star}.{func.id}" for star in self.slots.scan.root.stars)
+        slot = self._slot(func)
+        if slot:
+            yield f"={slot}"
+        if isinstance(func, ast.Attribute) and (slot := self._slot(func.value)):
+            yield f"={slot}"
+        if names_cuda_code(last):
+            yield f"~{last}"
+
+    def _imported_among_others(self, func: ast.expr) -> Iterator[str]:
+        """The full names of what hangs on a name that an import binds, and other statements too: a build, a double."""
+        root = root_name(func)
+        found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
+        if root is None or found is None or root is func:
+            return
+        rest = ast.unparse(func)[len(root.id) :]
+        yield from (f"{binding.target}{rest}" for binding in found[1] if binding.kind == "import")
+
+    def _by_full_name(self, node: ast.expr, full: str) -> Iterator[str]:
+        root = full.partition(".")[0]
+        rule = self._rule(full)
+        if root == "torch":
+            yield from self._of_torch(node, full, rule)
+        elif rule is not None and rule.code in _PACKAGES:
+            if root not in (*_NO_KERNELS, "torchvision"):
+                yield f"+{full}"
+        elif full.startswith("torch.ops._caffe2.") or last_name(node) in _GPU_METHODS:
+            yield f"@{full}"
+        elif not is_library(full):
+            yield full
+
+    def _of_torch(self, node: ast.expr, full: str, rule: Rule | None) -> Iterator[str]:
+        if full in _TORCH:
+            yield f"@{full}"
+        elif full.startswith("torch.ops."):
+            space = full.split(".")[2]
+            if space not in _TORCH_OPS and call_of(node) is not None:
+                yield f"@{full}"
+        elif rule is not None and rule.kind is Kind.UNSUPPORTED and rule.code in _FAILS:
+            call = call_of(node)
+            if rule.code in ("NPU550", "NPU552") or (call is not None and not only_shown(call)):
+                yield f"@{full}"
+
+    def _own(self, node: ast.expr) -> str | None:
+        """Full name of the function or class of the project that an expression names; that of a local function too."""
+        if isinstance(node, ast.Name):
+            found = self.slots.names.lookup(node.id, self.slots.scan.scope_of(node))
+            if found is None:
+                return None
+            for binding in found[1]:
+                if binding.kind in ("def", "class"):
+                    return self.slots.own.full_name(self.slots.scan.scopes[binding.node])
+            return next((binding.target for binding in found[1] if binding.kind == "import"), None)
+        return self.slots.own.definition(node)
+
+    def _is_code(self, node: ast.expr) -> bool:
+        root = root_name(node)
+        found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
+        return found is not None and any(binding.kind in ("def", "class", "import") for binding in found[1])
+
+    def _slot(self, node: ast.expr) -> str:
+        """The slot that an expression reads; that of a local variable with its module."""
+        slot = self.slots.of(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        if slot is None or slot[:2] in ("p:", "k:", "r:", "n:"):
+            return ""
+        return self.shared_name(slot)
+
+    def _rule(self, full: str) -> Rule | None:
+        if full.partition(".")[0] not in self.rules.roots:
+            return None
+        found = self.rules.builtin.resolve(full)
+        return None if found is None else found[0]
+
+    def _are_properties(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            found = self.slots.names.lookup(node.id, self.slots.scan.scope_of(node))
+            value = assigned_value(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+            if value is None:
+                return False
+            node = value
+        return (
+            isinstance(node, ast.Call) and self.slots.names.qualified(node.func) == "torch.cuda.get_device_properties"
+        )
+
+
+def _is_taken_apart(node: ast.Attribute) -> bool:
+    """True for a version that something is done with which fails where there is none."""
+    above = parent(node)
+    if isinstance(above, ast.Attribute):
+        return isinstance(parent(above), ast.Call)
+    if isinstance(above, ast.Compare):
+        return any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in above.ops)
+    if isinstance(above, ast.Call):
+        return last_name(above.func) in ("parse", "Version", "LooseVersion", "StrictVersion", "int", "float")
+    return isinstance(above, ast.Subscript)

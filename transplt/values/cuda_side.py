@@ -1,0 +1,80 @@
+"""What only the CUDA side of a condition reaches, and whether all of it can run on an NPU: the one place that says so.
+
+The side is found by the form of the condition (transplt/syntax/conditions.py), or by the variable, the function or the
+attribute that carries its answer on. What it reaches is read in its file (code_facts.py) and followed over all files
+(transplt/project/reach.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from transplt.project.code import Step
+from transplt.project.facts import ProjectFacts
+from transplt.project.reach import MISSING, Reach
+from transplt.rules.rule_set import RuleSet
+from transplt.syntax.conditions import sides_of
+from transplt.values.code_facts import FileCode
+from transplt.values.slots import Slots
+
+#: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
+#: of one tensor guards no program.
+_LINES = 30
+_LINES_OF_A_TENSOR = 100
+
+
+class Answer(NamedTuple):
+    """Why a gate stays: what its CUDA side needs, or where it leads that nobody can follow (`followed` is False).
+
+    `everywhere` is False where a variable holds the answer, and other places ask it that lead to code of the NPU too.
+    """
+
+    why: str
+    followed: bool = True
+    everywhere: bool = True
+
+
+class CudaSide:
+    """The answers for the gates of one file."""
+
+    def __init__(self, slots: Slots, rules: RuleSet, project: ProjectFacts) -> None:
+        self.file = FileCode.of(slots, rules)
+        self.reach = project.reach if project.known else Reach.alone(self.file.facts())
+
+    def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
+        """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
+        this, other, value = sides_of(question, truth)
+        why = self._needs(this, other, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if this else None
+        if why is not None:
+            return why
+        guards = list(self.file.guards_of(value, question, truth)) if value is not None else []
+        if this:
+            guards += self.file.guards_set_in(inner for node in this for inner in ast.walk(node))
+        needed, everywhere = self.reach.behind(guards)
+        return Answer(needed, MISSING not in needed, everywhere) if needed else None
+
+    def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
+        shared = {step.ref for step in self.file.walk_over(other)} if other else set()
+        short = _lines(this) <= limit
+        unfollowed = ""
+        for step in self._counted(self.file.walk_over(this), shared):
+            direct = step.ref[:1] in "@+~" or not self.reach.leads_on(step.ref)
+            if step.option and not (short and direct):
+                continue
+            if why := self.reach.why(step):
+                return Answer(why, followed=MISSING not in why)
+            unfollowed = unfollowed or self.reach.leads_out(step)
+        return Answer(unfollowed, followed=False) if unfollowed else None
+
+    def _counted(self, steps: Iterable[Step], shared: set[str]) -> list[Step]:
+        return [
+            step
+            for step in steps
+            if step.ref not in shared and not any(self.reach.is_gate(guard) for guard in step.guards)
+        ]
+
+
+def _lines(nodes: list[ast.AST]) -> int:
+    return int(getattr(nodes[-1], "end_lineno", 0)) - int(getattr(nodes[0], "lineno", 0))
