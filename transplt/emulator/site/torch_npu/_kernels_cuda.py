@@ -42,9 +42,36 @@ def install_composed() -> None:
         aten.impl("scaled_dot_product_attention", attention, key)
 
 
+def _widening(op: Any) -> Callable[..., Any]:
+    """softmax of half tensors that gives float32, which CUDA does in one kernel: the CPU's takes two."""
+
+    def forward(self: Any, dim: int, half_to_float: bool) -> Any:
+        return boxed(op, self.float() if half_to_float else self, dim, False)
+
+    return forward
+
+
+def _narrowing(op: Any) -> Callable[..., Any]:
+    def backward(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+        return boxed(op, grad_output, output, dim, grad_output.dtype).to(input_dtype)
+
+    return backward
+
+
+def _no(*args: Any) -> bool:
+    """There is no cuDNN, and no MIOpen, here."""
+    return False
+
+
 def kernels() -> dict[str, Callable[..., Any]]:
     """Operator name (without aten::) -> kernel."""
     return {
         "convolution": functools.partial(boxed, _aten.convolution.default),
         "convolution_backward": functools.partial(boxed, _aten.convolution_backward.default),
+        "_softmax": _widening(_aten._softmax.default),
+        "_log_softmax": _widening(_aten._log_softmax.default),
+        "_softmax_backward_data": _narrowing(_aten._softmax_backward_data.default),
+        "_log_softmax_backward_data": _narrowing(_aten._log_softmax_backward_data.default),
+        **dict.fromkeys(("_use_cudnn_ctc_loss", "_use_cudnn_ctc_loss.Tensor"), _no),
+        **dict.fromkeys(("_use_miopen_ctc_loss", "_use_miopen_ctc_loss.Tensor"), _no),
     }

@@ -99,7 +99,7 @@ class EventBase:
         pass
 
     def record(self, stream: Any = None) -> None:
-        self._at = time.perf_counter()
+        self._at: Any = time.perf_counter()
 
     def wait(self, stream: Any = None) -> None:
         pass
