@@ -261,4 +261,4 @@ def _shown(node: ast.AST) -> bool:
                 return False
         current, above = above, parent(above)
     docstring = isinstance(above, ast.Expr) and isinstance(node, ast.Constant)
-    return docstring or isinstance(above, (ast.Assert, ast.Raise))
+    return docstring or isinstance(above, ast.Raise) or (isinstance(above, ast.Assert) and above.msg is current)
