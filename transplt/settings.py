@@ -10,6 +10,8 @@ TORCH_VERSIONS = ("2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9",
 DEFAULT_TORCH_VERSION = "2.13"
 #: What edits are for: NPUs alone, or NPUs and what the program ran on before.
 STYLES = ("npu", "portable")
+#: Where `import torch_npu` goes: what the version of torch needs, each file that uses torch, or where programs begin.
+IMPORTS = ("auto", "each-file", "entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Settings:
     unsafe_fixes: bool = False
     annotate: bool = False
     style: str = "npu"  # one of STYLES
+    torch_npu_import: str = "auto"  # one of IMPORTS
     user_rules: tuple[tuple[str, str], ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str = ""
