@@ -43,7 +43,8 @@ class Settings:
     as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
-    comments which ignore nothing may go.
+    comments which ignore nothing may go. `only_lines` maps paths to the lines (first, last) that are looked at, None
+    for all.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -71,6 +72,7 @@ class Settings:
     tune: tuple[tuple[str, str], ...] = ()
     show: bool = False
     in_place: bool = False
+    only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
 
     @property
     def adds_code(self) -> bool:

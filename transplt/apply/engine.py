@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from transplt.analysis.project import add_support, concerns, support_facts
 from transplt.apply.carry_out import carry_out
+from transplt.apply.changed_lines import leave_other_lines
 from transplt.apply.old_code import readable, told_of_the_old
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
@@ -126,6 +127,8 @@ def _finished(
             return unreadable_result(data, path, error)
         return told_of_the_old(*old[1:], _finished(old[0], path, settings, project, finish))
     work = plan(source, found, rules, settings, project, slots)
+    if settings.only_lines is not None:
+        leave_other_lines(work, dict(settings.only_lines).get(path, ()))
     return _analysed(finish(data, work), data, (source, found, slots), settings, project)
 
 
