@@ -107,6 +107,9 @@ def run_on(host: str, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         driver = Path(folder) / "driver.py"
         driver.write_text(_DRIVER, encoding="utf-8")
+        config = Path(folder) / "config.json"
+        config.write_text('{"cuda": "off"}', encoding="utf-8")  # as on hardware: nobody stops a use of CUDA
+        environment["TRANSPLT_EMULATOR"] = str(config)
         done = subprocess.run(
             [sys.executable, "-W", "ignore", str(driver)],
             input="".join(json.dumps(pair) + "\n" for pair in pairs),
