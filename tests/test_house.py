@@ -32,7 +32,7 @@ def imported(path: Path) -> set[str]:
 
 
 def modules() -> dict[str, Path]:
-    files = [path for path in PACKAGE.rglob("*.py") if "site" not in path.parts]
+    files = [path for path in PACKAGE.rglob("*.py") if not {"site", "site_cuda"} & {*path.parts}]
     return {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in files}
 
 

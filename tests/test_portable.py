@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
 
 CHOICE = 'torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"'
 
@@ -12,21 +14,151 @@ CHOICE = 'torch.accelerator.current_accelerator().type if torch.accelerator.is_a
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("torch.cuda.is_available()", "torch.accelerator.is_available()"),
-        ("torch.cuda.device_count()", "torch.accelerator.device_count()"),
         ("torch.cuda.current_device()", "torch.accelerator.current_device_index()"),
         ("torch.cuda.set_device(rank)", "torch.accelerator.set_device_index(rank)"),
         ("torch.cuda.synchronize()", "torch.accelerator.synchronize()"),
-        ("torch.cuda.max_memory_allocated()", "torch.accelerator.max_memory_allocated()"),
+        ("rank % torch.cuda.device_count()", "rank % torch.accelerator.device_count()"),
+        ("torch.cuda.current_stream().synchronize()", "torch.accelerator.current_stream().synchronize()"),
     ],
 )
-@pattern("P1", "P2", "P3", "P4", "P7", "P8")
+@pattern("P3", "P4", "P7", "P8")
 def test_names_that_torch_has_for_every_accelerator(old: str, new: str) -> None:
     check_rewrite(
         f"import torch\ndef f(rank):\n    return {old}\n",
         f"import torch\ndef f(rank):\n    return {new}\n",
         style="portable",
     )
+
+
+# --- a gate and what it guards are one edit, or none ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            'd = "cuda:0" if torch.cuda.is_available() else "cpu"',
+            'd = f"{torch.accelerator.current_accelerator().type}:0" if torch.accelerator.is_available() else "cpu"',
+        ),
+        (
+            'd = "cpu" if not torch.cuda.is_available() else "cuda"',
+            'd = "cpu" if not torch.accelerator.is_available() else torch.accelerator.current_accelerator().type',
+        ),
+        (
+            'd = "cuda" if torch.cuda.is_available() and not args.no_gpu else "cpu"',
+            "d = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() and not args.no_gpu "
+            'else "cpu"',
+        ),
+        (
+            """
+            if torch.cuda.is_available():
+                device = torch.device("cuda")
+                torch.cuda.empty_cache()
+            else:
+                device = torch.device("cpu")
+            """,
+            """
+            if torch.accelerator.is_available():
+                device = torch.device(torch.accelerator.current_accelerator().type)
+                torch.accelerator.empty_cache()
+            else:
+                device = torch.device("cpu")
+            """,
+        ),
+        (
+            """
+            def pick():
+                if not torch.cuda.is_available():
+                    return "cpu"
+                return "cuda"
+            x = x.to(pick())
+            """,
+            """
+            def pick():
+                if not torch.accelerator.is_available():
+                    return "cpu"
+                return torch.accelerator.current_accelerator().type
+            x = x.to(pick())
+            """,
+        ),
+        (
+            """
+            def main():
+                use_cuda = not args.cpu and torch.cuda.is_available()
+                device = torch.device("cuda" if use_cuda else "cpu")
+                if use_cuda:
+                    print("on", torch.cuda.current_device(), "of CUDA")
+                loader = DataLoader(data, pin_memory=use_cuda)
+            """,
+            """
+            def main():
+                use_cuda = not args.cpu and torch.accelerator.is_available()
+                device = torch.device(torch.accelerator.current_accelerator().type if use_cuda else "cpu")
+                if use_cuda:
+                    print("on", torch.accelerator.current_device_index(), "of CUDA")
+                loader = DataLoader(data, pin_memory=use_cuda)
+            """,
+        ),
+        (
+            "if torch.cuda.device_count() > 0:\n    used = torch.cuda.memory_allocated()",
+            "if torch.accelerator.device_count() > 0:\n    used = torch.accelerator.memory_allocated()",
+        ),
+    ],
+)
+@pattern("P1", "P2", "P8")
+def test_a_gate_moves_with_what_it_guards(before: str, after: str) -> None:
+    tail = "\nx.to(d)\n" if before.startswith("d =") else "\n"
+    result = migrate("import torch\n" + clean(textwrap.dedent(before)) + tail, style="portable")
+    assert result.data.decode() == "import torch\n" + clean(textwrap.dedent(after)) + tail
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if torch.cuda.is_available():\n    torch.cuda.manual_seed(1)\n    torch.cuda.synchronize()",
+        "if torch.cuda.is_available():\n    model.cuda()",
+        "if torch.cuda.is_available():\n    model = torch.nn.DataParallel(model)",
+        "if torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(model)",
+        "if torch.cuda.is_available():\n    scaler = torch.cuda.amp.GradScaler()",
+        "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
+        "if not torch.cuda.is_available():\n    raise SystemExit('no GPU')\nmodel.cuda()",
+        "assert torch.cuda.is_available()\nmodel.cuda()",
+        "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    model.cuda()",
+        "args.cuda = torch.cuda.is_available()",
+        "def has_gpu():\n    return torch.cuda.is_available()",
+        "n = torch.cuda.device_count()\nspawn(main, nprocs=n)",
+        "pytest.mark.skipif(not torch.cuda.is_available())",
+        "if torch.cuda.is_available():\n    prepare()\ndef prepare():\n    model.cuda()",
+        "if torch.cuda.is_available():\n    from kernels_cuda import fast",
+        "if torch.cuda.is_available():\n    options['backend'] = 'cudnn'",
+        "if device.type == 'cuda':\n    model.half().cuda()",
+        "used = torch.cuda.memory_allocated()",
+        "torch.cuda.empty_cache()",
+        "torch.cuda.synchronize(device='cuda:0')",
+        "side.wait_stream(torch.cuda.current_stream())",
+        "text = f\"{'cuda:0' if torch.cuda.is_available() else 'cpu'}\"\nx.to(text)",
+    ],
+)
+def test_a_gate_stays_with_what_stays(source: str) -> None:
+    before = "import torch\ndevice = torch.device(name)\n" + source + "\n"
+    result = migrate(before, style="portable")
+    assert result.data.decode() == before
+    assert [each for each in result.findings if not each.applied]
+
+
+def test_why_a_gate_stays() -> None:
+    guarded = "    torch.cuda.manual_seed(1)\n    torch.cuda.synchronize()\n"
+    source = "import torch\nif torch.cuda.is_available():\n" + guarded
+    messages = [each.message for each in migrate(source, style="portable").findings]
+    assert any("on an NPU host it would lead to what stays with CUDA: torch.cuda.manual_seed" in m for m in messages)
+    assert any("the question in front of it stays" in m for m in messages)
+
+
+def test_another_file_may_ask_for_the_answer() -> None:
+    source = "import torch\nuse_gpu = torch.cuda.is_available()\n"
+    other = {"other.py": "from train import use_gpu\nif use_gpu:\n    x.cuda()\n"}
+    check_noop(source, files=other, open_codes=["NPU101"], style="portable")
+    check_rewrite(source, source.replace("cuda", "accelerator"), style="portable")
 
 
 @pattern("P29", "T2")

@@ -12,6 +12,8 @@ TORCH_VERSIONS = (
 DEFAULT_TORCH_VERSION = "2.14"
 #: What edits are for: NPUs alone, or NPUs and what the program ran on before.
 STYLES = ("npu", "portable")
+#: Where `import torch_npu` goes: what the version of torch needs, each file that uses torch, or where programs begin.
+IMPORTS = ("auto", "each-file", "entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Settings:
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
     comments which ignore nothing may go. `pins`: packages with the versions that the project asks for (`==4.46.0`).
+    `only_lines` maps paths to the lines (first, last) that are looked at, None
+    for all.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -56,6 +60,7 @@ class Settings:
     unsafe_fixes: bool = False
     annotate: bool = False
     style: str = "npu"  # one of STYLES
+    torch_npu_import: str = "auto"  # one of IMPORTS
     user_rules: tuple[tuple[str, str], ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str = ""
@@ -75,6 +80,7 @@ class Settings:
     show: bool = False
     in_place: bool = False
     pins: tuple[tuple[str, str], ...] = ()
+    only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
 
     @property
     def adds_code(self) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from transplt.analysis.project import add_support, concerns, support_facts
 from transplt.apply.carry_out import carry_out
+from transplt.apply.changed_lines import leave_other_lines
+from transplt.apply.old_code import readable, told_of_the_old
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.apply.survey import survey
@@ -22,6 +24,7 @@ from transplt.syntax.modules import imported_names
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import Scan, scan
+from transplt.text.old_names import may_hold_old_names
 from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.text.token_rows import ledger_of
 from transplt.values.links import linked_slots, unlinked_slots
@@ -58,7 +61,8 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     try:
         source, found = _scanned(data, path, kept=settings.adds_code)
     except UnreadableSource:
-        return empty_facts(path)
+        old = readable(data)
+        return empty_facts(path) if old is None else index_source(old[0], path, settings)
     facts, slots = empty_facts(path), None
     if told:
         slots = linked_slots(found, Names(found), ProjectFacts(), alone=False)
@@ -122,7 +126,7 @@ def _finished(
     recalled = _recall(path, data)
     silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not worth_a_look(data, settings))
     silent = silent and not project.reach.names_built(data)
-    if silent and not settings.adds_code:
+    if silent and not settings.adds_code and not may_hold_old_names(data):
         if (error := _readable(data, alone=not project.known)) is not None:
             return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
@@ -130,8 +134,13 @@ def _finished(
         kept = settings.adds_code and project.sources.get(path) == data
         source, found, slots = recalled or (*_scanned(data, path, kept=kept), None)
     except UnreadableSource as error:
-        return unreadable_result(data, path, error)
+        old = readable(data)
+        if old is None:
+            return unreadable_result(data, path, error)
+        return told_of_the_old(*old[1:], _finished(old[0], path, settings, project, finish))
     work = plan(source, found, rules, settings, project, slots)
+    if settings.only_lines is not None:
+        leave_other_lines(work, dict(settings.only_lines).get(path, ()))
     return _analysed(finish(data, work), data, (source, found, slots), settings, project)
 
 
@@ -186,7 +195,7 @@ def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileRe
         Level.MANUAL,
         error.reason,
         effort=Effort.MEDIUM,
-        help="the file was copied as it is; mend it and run transplt again",
+        help=error.help or "the file was copied as it is; mend it and run transplt again",
     )
     ledger, count = ledger_of(data, Cause(Verdict.MANUAL, error.code))
     return FileResult(path, data, (finding,), count, Status.UNREADABLE, ledger=ledger)

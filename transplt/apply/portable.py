@@ -1,21 +1,24 @@
 """The portable style: an edit is made only if the program does on CUDA and on the CPU what it did before.
 
 The fixers plan as for NPUs alone; then each edit is either replaced by one that holds everywhere, or becomes a
-finding. `torch.accelerator` names exist since torch 2.6 (memory statistics since 2.11, native API lists of
-Ascend/pytorch); from 2.5 on torch loads torch_npu by itself, so no import is added.
+finding. A question about CUDA and what it guards are one edit, or none (`portable_gates`). From torch 2.5 on torch
+loads torch_npu by itself, so no import is added.
 """
 
 from __future__ import annotations
 
 import ast
 
+from transplt.apply.portable_gates import QUESTIONS, Gate, follow, stays_behind
 from transplt.edits.edit import Edit
 from transplt.edits.work import Work
 from transplt.rules.versions import version_key
+from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import left_side
 
-#: torch.cuda name -> (torch.accelerator name, first torch version).
+#: torch.cuda name -> (torch.accelerator name, first torch version). Source: torch/accelerator of PyTorch's releases,
+#: and for the versions of memory figures the native API lists of Ascend/pytorch.
 ACCELERATOR = {
     "torch.cuda.is_available": ("is_available", "2.6"),
     "torch.cuda.device_count": ("device_count", "2.6"),
@@ -32,6 +35,9 @@ ACCELERATOR = {
     "torch.cuda.memory_stats": ("memory_stats", "2.11"),
     "torch.cuda.reset_peak_memory_stats": ("reset_peak_memory_stats", "2.11"),
 }
+#: Names that answer on a host without any accelerator in torch.cuda (0, None), and raise there in torch.accelerator:
+#: they move only behind a gate. Run on torch 2.13.
+_QUIET_ON_CPU = ("empty_cache", "memory_allocated", "memory_reserved", "memory_stats", "set_stream")
 #: Changes that keep what is there beside what they add: the text of both memory errors.
 _EVERYWHERE = ("NPU230",)
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
@@ -39,20 +45,73 @@ _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
 _HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
 _BOTH = "both"
+_LEFT = "on an NPU host it would lead to what stays with CUDA"
 
 
 def adapt(work: Work) -> None:
     """Turn planned changes into portable ones or into findings; lines and edits apart of a theme stay."""
     planned = [edit for edit in work.rewrites if not edit.apart]
     work.edits = [edit for edit in work.edits if edit.group and (edit.apart or not edit.rewrites)]
+    portable = {id(edit): new for edit in planned if (new := _portable(work, edit)) is not None}
+    gates = [follow(work, edit) for edit in planned if id(edit) in portable and _asks(edit)]
+    why = _settle(work, planned, portable, gates)
     for edit in planned:
-        portable = _portable(work, edit)
-        if portable is not None:
-            work.add(portable)
-            work.add(work.keep(portable.node, _BOTH))
+        if (new := portable.get(id(edit))) is not None:
+            work.add(new)
+            work.add(work.keep(new.node, _BOTH))
         else:
             message = f"not portable: {edit.message} would change what the program does on CUDA"
+            if id(edit) in why:
+                message = f"not portable: {edit.message}: {why[id(edit)]}"
             work.add(work.note(edit.node, edit.code, message, api=edit.api, help=_HELP))
+
+
+def _asks(edit: Edit) -> bool:
+    return edit.api in QUESTIONS or isinstance(parent(edit.node), ast.Compare)
+
+
+def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: list[Gate]) -> dict[int, str]:
+    """Take out of `portable` what a gate that stays would part; why, by edit."""
+    why: dict[int, str] = {}
+    moving = {id(gate): gate for gate in gates}
+    settled = False
+    while not settled:
+        settled = True
+        for gate in list(moving.values()):
+            lost = [edit for edit in planned if id(edit) not in portable]
+            if not gate.why:
+                behind = stays_behind(work, gate, lost, [edit for edit in planned if id(edit) in portable])
+                gate.why = f"{_LEFT}: {behind}" if behind else ""
+            if gate.why:
+                settled = False
+                del moving[id(gate)]
+                _drop(portable, gate.edit, why, gate.why)
+                for edit in planned:  # what it guards goes with it: one edit, or none
+                    if id(edit) in portable and gate.guards(edit.node):
+                        _drop(portable, edit, why, "the question in front of it stays")
+        for edit in planned:
+            if id(edit) in portable and _needs_gate(edit) and not any(g.guards(edit.node) for g in moving.values()):
+                settled = False
+                _drop(portable, edit, why, "without any accelerator torch.accelerator raises, and this ran")
+    for number, gate in enumerate(moving.values()):
+        members = [gate.edit, *(edit for edit in planned if id(edit) in portable and gate.guards(edit.node))]
+        together = [portable[id(edit)] for edit in members]
+        name = next((new.group for new in together if new.group), f"gate {number}")
+        for new in together:
+            new.group = name
+    return why
+
+
+def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: str) -> None:
+    if portable.pop(id(edit), None) is not None:
+        why[id(edit)] = reason
+
+
+def _needs_gate(edit: Edit) -> bool:
+    """True for a name, or a device string, that is right only where there is an accelerator."""
+    if edit.api in ACCELERATOR:
+        return ACCELERATOR[edit.api][0].endswith(_QUIET_ON_CPU)
+    return edit.code == "NPU201" and not isinstance(parent(edit.node), ast.Compare)
 
 
 def _portable(work: Work, edit: Edit) -> Edit | None:
@@ -72,10 +131,19 @@ def _accelerator(work: Work, edit: Edit) -> Edit | None:
     text = work.source.slice(*work.source.extent(node))
     if version_key(work.settings.torch_version) < version_key(since) or not text.startswith("torch.cuda."):
         return None
-    if _beside_other_accelerators(work, node):
+    call = call_of(node)
+    if _beside_other_accelerators(work, node) or (call is not None and call.keywords):  # arguments are by position
+        return None
+    if name == "current_stream" and not _only_waited_for(call):
         return None
     new = f"torch.accelerator.{name}"
     return Edit(node, "NPU260", f"{edit.api} -> {new}", new, api=edit.api)
+
+
+def _only_waited_for(call: ast.Call | None) -> bool:
+    """`torch.cuda.current_stream().synchronize()`: a torch.Stream lacks what else is asked of one of torch.cuda."""
+    above = parent(call) if call is not None else None
+    return isinstance(above, ast.Attribute) and above.attr == "synchronize"
 
 
 def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:
@@ -94,12 +162,24 @@ def _device_string(work: Work, edit: Edit, node: ast.Constant) -> Edit | None:
     above = parent(node)
     if isinstance(above, ast.Compare):
         return _comparison(work, above, node)
-    if node.value == "cuda" and _guarded(work, node) and version_key(work.settings.torch_version) >= (2, 6):
-        if work.names.resolve("torch", work.scan.scope_of(node)) != "torch":
-            return None
-        new = f"{CURRENT}.type"
-        return Edit(node, "NPU261", f"device string 'cuda' -> {new}", new, api=edit.api)
-    return None
+    kind, colon, index = str(node.value).partition(":")
+    if kind != "cuda" or (colon and not index.isdigit()) or isinstance(above, (ast.JoinedStr, ast.FormattedValue)):
+        return None
+    if version_key(work.settings.torch_version) < (2, 6) or _beside_other_accelerators(work, node):
+        return None
+    if work.names.resolve("torch", work.scan.scope_of(node)) != "torch" or _in_format(node):
+        return None
+    new = f'f"{{{CURRENT}.type}}:{index}"' if colon else f"{CURRENT}.type"
+    return Edit(node, "NPU261", f"device string {node.value!r} -> {new}", new, api=edit.api)
+
+
+def _in_format(node: ast.AST) -> bool:
+    """True inside an f-string, where another one cannot stand before Python 3.12."""
+    while not isinstance(node, ast.stmt):
+        if isinstance(node, ast.JoinedStr):
+            return True
+        node = parent(node)
+    return False
 
 
 def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Edit | None:
@@ -115,15 +195,3 @@ def _comparison(work: Work, compare: ast.Compare, node: ast.Constant) -> Edit | 
 
     message = f"{left} == 'cuda' -> {left}{tail}"
     return Edit(compare, "NPU262", message, left_side(tail), api=f"device string {node.value!r}")
-
-
-def _guarded(work: Work, node: ast.AST) -> bool:
-    """True for the value of `X if torch.cuda.is_available() else Y`: it is evaluated only with an accelerator."""
-    above = parent(node)
-    if not isinstance(above, ast.IfExp) or above.body is not node:
-        return False
-    test = above.test
-    calls = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    return any(
-        isinstance(call, ast.Call) and work.names.qualified(call.func) == "torch.cuda.is_available" for call in calls
-    ) and not _beside_other_accelerators(work, node)

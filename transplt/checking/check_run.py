@@ -11,8 +11,11 @@ from pathlib import Path
 
 from transplt.checking.checked_file import CheckedFile, checked
 from transplt.checking.inputs import CheckedProject, find_inputs, open_project
+from transplt.disk.git_changes import changed_lines
+from transplt.disk.git_index import find_repository
 from transplt.disk.records import Progress
 from transplt.disk.walk import Entry
+from transplt.errors import UsageError, shown
 from transplt.finding import Finding
 from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
 from transplt.run.kept_back import kept_back
@@ -29,13 +32,18 @@ def check_paths(
     ignores: tuple[tuple[str, tuple[str, ...]], ...] = (),
     fix: bool = False,
     diff: bool = False,
+    since: str | None = None,
     progress: Progress = lambda done, total: None,
 ) -> CheckResult:
-    """Looks at files and folders; nothing is written. `ignores` come on top of the settings' own.
+    """Looks at files and folders; nothing is written. `ignores` come on top of the settings' own. With `since`, a
+    commit, only at the lines that changed from there to the working tree.
 
-    UsageError for a path that is not there and for settings that are wrong.
+    UsageError for a path that is not there, for settings that are wrong, and for a commit that git does not know.
     """
     projects = find_inputs(paths, options)
+    if since is not None:
+        for project in projects:
+            _only_changed(project, since)
     told = [entry for project in projects for entry in project.every or ()]
     step = steps(progress, told, [entry for project in projects for entry in project.wanted])
     result = CheckResult()
@@ -51,6 +59,26 @@ def check_paths(
         notes = kept_back(project.config, project.settings, wanted, project.excluded)
         result = replace(result, notes=(*result.notes, *notes))
     return result
+
+
+def _only_changed(project: CheckedProject, since: str) -> None:
+    """Look at the lines of a project that changed since a commit, and at no file without such."""
+    top = find_repository(project.root)
+    if top is None:
+        raise UsageError(f"--since {shown(since)}: {shown(project.root)} lies in no git repository")
+    below = os.path.relpath(project.root, os.path.realpath(top)).replace(os.sep, "/")
+    prefix = "" if below == "." else below + "/"
+    changed = {
+        name.removeprefix(prefix): lines
+        for name, lines in changed_lines(top, since).items()
+        if name.startswith(prefix)
+    }
+    project.wanted = [entry for entry in project.wanted if entry.path in changed]
+    known = {entry.path for entry in project.wanted}
+    project.settings = replace(
+        project.settings, only_lines=tuple(sorted((name, lines) for name, lines in changed.items() if name in known))
+    )
+    project.unreadable = [each for each in project.unreadable if each[0] in changed]
 
 
 def check_text(
@@ -79,7 +107,9 @@ def _worker(
 ) -> FileWorker[CheckedFile]:
     ignored = (*project.settings.per_file_ignores, *ignores)
     settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
-    keep: Callable[[str, MigratedFile], CheckedFile] = partial(checked, fix=fix, diff=diff)
+    keep: Callable[[str, MigratedFile], CheckedFile] = partial(
+        checked, fix=fix, diff=diff, only_lines=None if settings.only_lines is None else dict(settings.only_lines)
+    )
     return FileWorker(str(project.root), settings, project.torch, keep)
 
 

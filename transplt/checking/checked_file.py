@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from transplt.apply.changed_lines import in_lines
 from transplt.apply.edited_lines import edits_in_order
 from transplt.apply.patch import unified_diff
 from transplt.checking.inputs import path_from_here
@@ -35,9 +36,18 @@ class CheckedFile:
     tokens: TokenCount = NO_TOKENS
 
 
-def checked(root: str, file: MigratedFile, *, fix: bool = False, diff: bool = False) -> CheckedFile:
+def checked(
+    root: str,
+    file: MigratedFile,
+    *,
+    fix: bool = False,
+    diff: bool = False,
+    only_lines: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+) -> CheckedFile:
     """What a check keeps of a file of the project at `root`; nothing is written."""
     data, result = file.data, file.result
+    if only_lines is not None:
+        result = in_lines(result, only_lines.get(result.path, ()))
     if file.large:
         return CheckedFile(result.path)
     patch = b""

@@ -67,7 +67,7 @@ def _attribute(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
     if not isinstance(node.ctx, ast.Load):
         yield work.keep(node, _OWN_DATA)
         return
-    if name := _own_class(work, node, old):
+    if _own_class(work, node, old):
         yield work.keep(node, "own-member")
         return
     if old == "cuda" and not _is_called(node):

@@ -27,6 +27,7 @@ _STDIN = "-"
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
+@click.option("--since", metavar="REF", help="Only lines that changed since this commit (main, HEAD~1, ...).")
 @click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
 @click.option("--select", metavar="CODES", multiple=True, help="Only codes with these prefixes (NPU2,NPU501).")
@@ -52,6 +53,7 @@ def check(
     fix: bool,
     allow_dirty: bool,
     diff: bool,
+    since: str | None,
     baseline: str | None,
     update_baseline: bool,
     select: tuple[str, ...],
@@ -86,6 +88,8 @@ def check(
     stdin = paths == (_STDIN,)
     if _STDIN in paths and not stdin:
         raise UsageError("`-` stands alone: standard input is one file")
+    if stdin and since is not None:
+        raise UsageError("--since compares files of a git repository, and `-` is none")
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
     styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
@@ -100,7 +104,9 @@ def check(
         result = check_text(data, stdin_filename, options, ignores=ignores, fix=fix, diff=diff)
     else:
         with progress_bar(not quiet) as progress:
-            result = check_paths(inputs, options, ignores=ignores, fix=fixing, diff=diff, progress=progress)
+            result = check_paths(
+                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, progress=progress
+            )
     if baseline is not None:
         from transplt.checking.baseline import mark_known, read_baseline, write_baseline
 

@@ -43,6 +43,39 @@ def status(top: Path) -> bytes:
     return _run(top, off, "status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
 
 
+def commit_before(top: Path, ref: str) -> str:
+    """The commit at which HEAD left `ref`. LookupError, with what to do, where there is none; OSError as for status."""
+    try:
+        commit = _run(top, _OFF, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    except FileNotFoundError:
+        raise
+    except OSError:
+        raise LookupError("git does not know this commit; fetch it, or name another one") from None
+    name = commit.decode("ascii", "replace").strip()
+    try:
+        return _run(top, _OFF, "merge-base", name, "HEAD").decode("ascii", "replace").strip()
+    except OSError:
+        shallow = _run(top, _OFF, "rev-parse", "--is-shallow-repository").strip() == b"true"
+        hint = "the clone is shallow: fetch its history (git fetch --unshallow; in CI fetch-depth: 0)"
+        raise LookupError(f"it has no commit in common with HEAD{'; ' + hint if shallow else ''}") from None
+
+
+def difference(top: Path, commit: str) -> bytes:
+    """The patch from a commit to the working tree, without context; nothing of the configuration changes its form."""
+    plain = (
+        "--no-ext-diff", "--no-textconv", "--no-color", "--text", "--unified=0", "--inter-hunk-context=0",
+        "--no-relative", "--find-renames", "--diff-filter=d", "--ignore-submodules=all", "--src-prefix=a/",
+        "--dst-prefix=b/", "--no-indent-heuristic", "--diff-algorithm=myers", "--submodule=short",
+    )  # fmt: skip
+    return _run(top, [*_OFF, *_filters_off(top)], "diff", *plain, commit, "--")
+
+
+def untracked(top: Path) -> list[bytes]:
+    """The files that git neither knows nor ignores, relative to `top`."""
+    listed = _run(top, _OFF, "ls-files", "--others", "--exclude-standard", "-z")
+    return [name for name in listed.split(b"\0") if name]
+
+
 def _filters_off(top: Path) -> Iterable[str]:
     """Settings that switch off the filters that the repository itself configures. OSError for a name that hides one."""
     listed = _run(top, _OFF, "config", "--list", "--show-scope", "--name-only", "-z").split(b"\0")

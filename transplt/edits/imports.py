@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.lines import Placed, first_line, lead_of, line_start, placed
 from transplt.edits.work import Work
-from transplt.syntax.asks import last_name
+from transplt.rules.versions import version_key
+from transplt.syntax.asks import has_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.text.source import Source
 
@@ -34,6 +35,20 @@ def needs_torch_npu(work: Work, applied: Iterable[Edit]) -> bool:
     """
     nodes = [edit.node for edit in applied if edit.writes_npu]
     return bool(nodes) and (_uses_packages(work) or any(not _is_setting(node) for node in nodes))
+
+
+def stands_here(work: Work, text: str) -> bool:
+    """True when the import of torch_npu belongs into this file, of which `text` is what was written.
+
+    Since 2.5 torch itself loads torch_npu (the entry point torch.backends, TORCH_DEVICE_BACKEND_AUTOLOAD): the import
+    then stands where a program begins, so that it holds with that switched off, and where the name is used. Before, and
+    where the settings ask for it, it stands in each file that needs it.
+    """
+    wanted = work.settings.torch_npu_import
+    if wanted == "each-file" or (wanted == "auto" and version_key(work.settings.torch_version) < (2, 5)):
+        return True
+    begins = has_main_guard(work.scan.tree) or not work.project.used_by_others(work.scan.path)
+    return begins or re.search(r"\btorch_npu\b", text) is not None
 
 
 def names_npu(lines: Iterable[Placed]) -> bool:

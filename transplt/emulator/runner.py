@@ -20,6 +20,8 @@ from transplt.emulator.edits import EditedFile
 from transplt.emulator.options import RunOptions, UsageError
 
 SITE = Path(__file__).parent / "site"
+#: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
+SITES = {"npu": SITE, "cuda": Path(__file__).parent / "site_cuda", "cpu": None}
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 
 
@@ -59,9 +61,10 @@ def start(
     cuda: str | None = None,
     capture: bool = False,
     echo: bool = True,
+    host: str = "npu",
 ) -> ScriptRun:
     """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
-    output."""
+    output; `host` is one of SITES."""
     with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
         records = Path(folder) / "records"
         records.mkdir()
@@ -69,7 +72,7 @@ def start(
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
         code, output, timed_out = _execute(
-            command_line(options, script), _environment(options, config), options.timeout, capture, echo
+            command_line(options, script), _environment(options, config, host), options.timeout, capture, echo
         )
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
@@ -104,16 +107,21 @@ def _stub(name: str) -> str:
     raise UsageError(f"--stubs {name}: neither a file nor one of the ready stubs ({', '.join(ready_stubs())}).")
 
 
-def _environment(options: RunOptions, config: Path) -> dict[str, str]:
+def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]:
     environment = dict(os.environ)
-    inherited = environment.get("PYTHONPATH", "")
-    environment["PYTHONPATH"] = str(SITE) + (os.pathsep + inherited if inherited else "")
+    site = SITES[host]
+    if site is not None:
+        inherited = environment.get("PYTHONPATH", "")
+        environment["PYTHONPATH"] = str(site) + (os.pathsep + inherited if inherited else "")
     environment["PATH"] = (
         os.path.dirname(os.path.abspath(options.python)) + os.pathsep + environment.get("PATH", os.defpath)
     )
     environment["TRANSPLT_EMULATOR"] = str(config)
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
+    if host == "cuda":
+        environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
+    else:
+        environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
     environment.pop("PYTHONSAFEPATH", None)
     return environment
 

@@ -72,6 +72,7 @@ class ProjectFacts:
     suffixes: dict[str, str] = field(default_factory=dict)  # shorter dotted name -> module name, where unique
     reexports: dict[str, str] = field(default_factory=dict)
     used_names: frozenset[str] = frozenset()
+    taken_from: frozenset[str] = frozenset()  # paths of files from which others take something
     slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
     marks: dict[str, frozenset[str]] = field(default_factory=dict)  # representative -> marks
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -124,6 +125,7 @@ class ProjectFacts:
                     used.update(names_of.get(source, ()))
         joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
         joined.used_names = frozenset(used)
+        joined.taken_from = frozenset(map(joined.path_of, used)) - {""}
         joined.defined = frozenset(defined)
         joined.own_cuda = frozenset(name for item in every for name in item.own_cuda)
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)
@@ -144,6 +146,10 @@ class ProjectFacts:
         if owner in self.instances:
             return f"s:{self.instances[owner]}.{name}"
         return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
+
+    def used_by_others(self, path: str) -> bool:
+        """True for a file that another one imports; a file without its project is imported alone."""
+        return path in self.taken_from
 
     def path_of(self, name: str) -> str:
         """The file of the project that a full name leads to, empty for names of libraries."""

@@ -11,7 +11,7 @@ from typing import Any
 from transplt.disk.toml import parse_toml
 from transplt.errors import UsageError, reason, shown
 from transplt.run.torch_version import check_version
-from transplt.settings import STYLES
+from transplt.settings import IMPORTS, STYLES
 from transplt.text.regular_file import SETTINGS, read_regular
 
 
@@ -24,6 +24,7 @@ class Config:
 
     torch_version: str | None = None
     style: str | None = None
+    torch_npu_import: str | None = None
     specify_device: bool | None = None
     similar: bool | None = None
     unsafe_fixes: bool | None = None
@@ -42,7 +43,7 @@ class Config:
 
 
 _BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "copy-all")
-_KEYS = ("torch-version", "style", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
+_KEYS = ("torch-version", "style", "torch-npu-import", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
 #: Options of the command line alone.
 _ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune")
 
@@ -102,6 +103,9 @@ def _config(table: Any, folder: Path, where: str) -> Config:
     style = table.get("style")
     if style is not None and style not in STYLES:
         raise UsageError(f"{where}: style must be one of {', '.join(STYLES)}")
+    where_imported = table.get("torch-npu-import")
+    if where_imported is not None and where_imported not in IMPORTS:
+        raise UsageError(f"{where}: torch-npu-import must be one of {', '.join(IMPORTS)}")
     version = table.get("torch-version")
     if version is not None:
         if not isinstance(version, str):
@@ -113,6 +117,7 @@ def _config(table: Any, folder: Path, where: str) -> Config:
     return Config(
         torch_version=version,
         style=style,
+        torch_npu_import=where_imported,
         **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
         exclude=_strings(table, "exclude", where),

@@ -15,7 +15,7 @@ from transplt.rules.gpu_words import gpu_words
 from transplt.run.config import Config, find_config
 from transplt.run.requirements import asked_versions
 from transplt.run.torch_version import choose_target
-from transplt.settings import STYLES, Settings, TorchTarget
+from transplt.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.themes.tunings.table import parse_tunings
 
 _Path = str | os.PathLike[str]
@@ -37,6 +37,7 @@ class Options:
     isolated: bool = False
     torch_version: str | None = None
     style: str | None = None
+    torch_npu_import: str | None = None
     specify_device: bool | None = None
     similar: bool | None = None
     unsafe_fixes: bool | None = None
@@ -125,6 +126,8 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
     portable = settings.style == "portable"
     if options.style is not None and options.style not in STYLES:
         raise UsageError(f"style must be npu or portable, not {options.style!r}")
+    if settings.torch_npu_import not in IMPORTS:
+        raise UsageError(f"torch_npu_import must be one of {', '.join(IMPORTS)}, not {settings.torch_npu_import!r}")
     if settings.entry and portable:
         raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
     _refuse_amp(options, settings)

@@ -15,6 +15,8 @@ def parse(source: Source) -> ast.Module:
         return ast.parse(source.text)
     except SyntaxError as error:
         line = error.lineno or 1
+        if line <= len(source.line_starts) and _PYTHON2.match(source.line_text(line)):
+            raise UnreadableSource("NPU901", line, "Python 2 code; convert it to Python 3 first", TO_PYTHON_3) from None
         hint = _foreign_syntax(source, line)
         raise UnreadableSource("NPU901", line, hint or f"syntax error: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
@@ -22,6 +24,11 @@ def parse(source: Source) -> ast.Module:
         raise UnreadableSource("NPU903", 1, reason) from None
 
 
+#: What to do with Python 2. Source: docs.python.org, whatsnew 3.13 (lib2to3 is gone); pypi.org/project/fissix.
+TO_PYTHON_3 = (
+    "`2to3 -w FILE` does most of it; it comes with Python up to 3.12, later `pip install fissix` brings it as "
+    "`fissix`. Then run transplt again"
+)
 _PYTHON2 = re.compile(r"^\s*(?:print\s+[^(=\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s+[\w.]+\s*,\s*\w+\s*:)")
 _NEWER = (
     (re.compile(r"^\s*type\s+\w+(?:\[.*\])?\s*="), "3.12"),
@@ -40,8 +47,6 @@ def _foreign_syntax(source: Source, line: int) -> str:
     if line > len(source.line_starts):
         return ""
     text = source.line_text(line)
-    if _PYTHON2.match(text):
-        return "Python 2 code; convert it to Python 3 first"
     for pattern, version in _NEWER:
         if sys.version_info < tuple(map(int, version.split("."))) and pattern.search(text):
             return f"needs Python {version} or newer to read; run transplt under that version"

@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import torch
-import torch_npu  # noqa: F401
 import torch.nn as nn
 
 

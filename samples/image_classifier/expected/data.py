@@ -1,7 +1,6 @@
 """Synthetic images: a coloured shape on a noisy background; the class is shape x colour."""
 import numpy as np
 import torch
-import torch_npu  # noqa: F401
 from torch.utils.data import DataLoader, Dataset
 
 MEAN = (0.5, 0.5, 0.5)

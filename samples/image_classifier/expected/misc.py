@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import torch
-import torch_npu  # noqa: F401
 import torch.backends.cudnn as cudnn
 
 

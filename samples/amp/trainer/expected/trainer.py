@@ -3,7 +3,6 @@
 import os
 
 import torch
-import torch_npu  # noqa: F401
 import torch.nn as nn
 
 

@@ -1,5 +1,4 @@
 import torch
-import torch_npu  # noqa: F401
 from apex import amp
 
 

@@ -4,7 +4,6 @@ import json
 import os
 
 import torch
-import torch_npu  # noqa: F401
 import torch.nn as nn
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel

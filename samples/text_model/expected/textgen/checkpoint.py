@@ -7,7 +7,6 @@ import random
 
 import numpy as np
 import torch
-import torch_npu  # noqa: F401
 
 from .distributed import Ranks, barrier, gather_objects
 

@@ -8,7 +8,6 @@ import socket
 from dataclasses import dataclass
 
 import torch
-import torch_npu  # noqa: F401
 import torch.distributed as dist
 
 

@@ -7,7 +7,6 @@ import os
 import time
 
 import torch
-import torch_npu  # noqa: F401
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
 

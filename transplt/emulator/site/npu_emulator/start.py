@@ -89,6 +89,11 @@ def _torch_is_there(torch: ModuleType) -> None:
     stubs.load()
 
 
+def find_imports() -> None:
+    """Let `when_imported` see the imports from here on."""
+    sys.meta_path.insert(0, _Finder())
+
+
 def begin() -> None:
     """Called once per process, before anything of the user's runs."""
     global _begun
@@ -97,7 +102,7 @@ def begin() -> None:
     _begun = True
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
     sys.path.append(_PACKAGES)
-    sys.meta_path.insert(0, _Finder())
+    find_imports()
     when_imported("torchvision", lambda module: None)
     when_imported("torch", _torch_is_there)
     record.install()

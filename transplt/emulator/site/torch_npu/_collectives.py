@@ -17,6 +17,7 @@ import torch
 
 from . import _gloo_threads
 from ._kernel import count
+from ._kind import EMULATED, KEY, KIND
 from ._relabel import to_cpu
 
 _libraries: list[Any] = []
@@ -28,15 +29,15 @@ def _inner_group(outer: Any) -> Any:
     from torch._C._distributed_c10d import ProcessGroup
 
     group = ProcessGroup(outer.rank(), outer.size())
-    backend = outer._get_backend(torch.device("npu"))
+    backend = outer._get_backend(torch.device(KIND))
     group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, backend)
     return group
 
 
 def _on_cpu(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        if value.device.type != "npu":
-            raise RuntimeError(f"[emulated npu] an hccl group takes npu tensors only, this one is on {value.device}")
+        if value.device.type != KIND:
+            raise RuntimeError(f"{EMULATED} the group takes {KIND} tensors only, this one is on {value.device}")
         return to_cpu(value.detach())
     if isinstance(value, (list, tuple)):
         return [_on_cpu(v) for v in value]
@@ -75,13 +76,17 @@ def _override(op: Any) -> Any:
 
 
 def install() -> None:
-    """Register the hccl backend and the overrides; does nothing in a torch without torch.distributed."""
+    """Register the overrides and the hccl backend; does nothing in a torch without torch.distributed."""
     import torch.distributed as dist
 
     if not dist.is_available():
         return
-    from torch._C._distributed_c10d import ProcessGroupGloo
+    install_overrides()
+    _add_hccl(dist)
 
+
+def install_overrides() -> None:
+    """Let the collectives of our dispatch key run on the CPU aliases."""
     library = torch.library.Library("c10d", "IMPL")
     _libraries.append(library)
     with warnings.catch_warnings():
@@ -89,14 +94,19 @@ def install() -> None:
         for name in torch._C._dispatch_get_all_op_names():
             if name.startswith("c10d::") and name != "c10d::check_for_nan":
                 op = getattr(torch.ops.c10d, name[6:]).default
-                library.impl(name[6:], _override(op), "PrivateUse1", allow_override=True)
+                library.impl(name[6:], _override(op), KEY, allow_override=True)
+
+    atexit.register(_gloo_threads.wait_until_idle)
+
+
+def _add_hccl(dist: Any) -> None:
+    from torch._C._distributed_c10d import ProcessGroupGloo
 
     def create(store: Any, rank: int, size: int, timeout: Any) -> Any:
         return ProcessGroupGloo(store, rank, size, timeout)
 
     dist.Backend.register_backend("hccl", create, devices=["npu"])
     _patch_barrier(dist)
-    atexit.register(_gloo_threads.wait_until_idle)
     dist.is_hccl_available = lambda: True
 
 

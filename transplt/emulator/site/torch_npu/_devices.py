@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from npu_emulator.config import config
 
+from ._kind import EMULATED, KIND
+
 COUNT = config.npus
 #: Draw random numbers from the CPU generator: then a run is bit-comparable with one on the CPU.
 SHARED_RANDOM = config.random == "cpu"
@@ -29,7 +31,7 @@ def check_index(index: int) -> None:
     """RuntimeError unless `npu:index` exists."""
     if not 0 <= index < COUNT:
         raise RuntimeError(
-            f"[emulated npu] invalid device ordinal npu:{index}: this run has {COUNT} device(s), see --npus"
+            f"{EMULATED} invalid device ordinal {KIND}:{index}: this run has {COUNT} device(s), see --npus"
         )
 
 
@@ -41,9 +43,9 @@ def index_of(device: Any) -> int:
         try:
             named = torch.device(device)
         except TypeError:
-            raise ValueError(f"[emulated npu] {device!r} does not name a device") from None
-        if named.type != "npu":
-            raise ValueError(f"[emulated npu] an npu device is wanted here, not {named}")
+            raise ValueError(f"{EMULATED} {device!r} does not name a device") from None
+        if named.type != KIND:
+            raise ValueError(f"{EMULATED} a device of type {KIND} is wanted here, not {named}")
         index = named.index
     return state.device if index is None or index < 0 else int(index)
 

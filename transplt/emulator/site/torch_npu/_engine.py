@@ -10,8 +10,9 @@ from npu_emulator.config import config
 from npu_emulator.record import record
 
 from . import _devices as devices
-from . import _kernels_layers, _kernels_memory, _unsupported
+from . import _kernels_cuda, _kernels_layers, _kernels_memory, _unsupported, _vtable
 from ._kernel import boxed, hooks
+from ._kind import KEY, KIND
 
 _libraries: list[Any] = []
 #: Whether C++ asks our hook for pinned memory (see _vtable).
@@ -20,7 +21,8 @@ pinned_from_cpp = False
 
 class _Guard(torch._C._acc.DeviceGuard):
     def type_(self) -> Any:
-        return torch._C._autograd.DeviceType.PrivateUse1
+        types = torch._C._autograd.DeviceType
+        return types.PrivateUse1 if KIND == "npu" else types.CUDA
 
 
 class _Hook(torch._C._acc.PrivateUse1Hooks):
@@ -35,29 +37,32 @@ class _Hook(torch._C._acc.PrivateUse1Hooks):
 
 
 def install() -> None:
-    """Make "npu" a device of this process."""
+    """Make the device one of this process."""
     global pinned_from_cpp
     hook = _Hook()
-    torch._C._acc.register_python_privateuseone_hook(hook)
-    if config.vtable:
-        from . import _vtable
-
+    torch._C._acc.register_python_privateuseone_hook(hook)  # for CUDA too: _vtable uses what it makes true
+    if config.vtable and KIND == "npu":
         pinned_from_cpp = _vtable.patch(hook)
     torch._C._acc.register_python_privateuseone_device_guard(_Guard())
+    if KIND == "cuda":
+        _vtable.become_cuda()
     devices.make_generators()
     devices.watch_forks(lambda: record.operators)
     # The Python device guard reports one device only; running backward in the calling thread avoids the per-device
     # queues of the autograd engine.
     torch.autograd.set_multithreading_enabled(False)
     fallback = torch.library.Library("_", "IMPL")
-    fallback.fallback(boxed, dispatch_key="PrivateUse1")
+    fallback.fallback(boxed, dispatch_key=KEY)
     aten = torch.library.Library("aten", "IMPL")
     _libraries.extend([fallback, aten])
     own = {**_kernels_memory.kernels(), **_kernels_layers.kernels()}
+    if KIND == "cuda":
+        own |= _kernels_cuda.kernels()
     for name, kernel in own.items():
-        aten.impl(name, kernel, "PrivateUse1")
+        aten.impl(name, kernel, KEY)
     _take_cpu_kernels_whole(aten, own)
-    _unsupported.install()
+    if KIND == "npu":
+        _unsupported.install()
     if config.shapes:
         from npu_emulator import shapes
 
@@ -75,4 +80,4 @@ def _take_cpu_kernels_whole(aten: Any, own: dict[str, Any]) -> None:
         base, _, overload = name.partition(".")
         op = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
         if op is not None:
-            aten.impl(name, functools.partial(boxed, op), "PrivateUse1")
+            aten.impl(name, functools.partial(boxed, op), KEY)

@@ -8,6 +8,7 @@ import torch
 from npu_emulator.cuda_guard import check_device
 
 from . import _devices as devices
+from ._kind import KIND
 
 _Base: Any = torch.Generator
 
@@ -24,7 +25,7 @@ class NpuGenerator(_Base):  # type: ignore[misc]
 
     @property
     def device(self) -> Any:
-        return torch.device("npu", self._index)
+        return torch.device(KIND, self._index)
 
 
 def _make(index: int) -> Any:
@@ -37,8 +38,8 @@ class Generator(_Base, metaclass=_Kind):  # type: ignore[misc]
     """torch.Generator, knowing npu devices."""
 
     def __new__(cls, device: Any = "cpu") -> Any:
-        named = torch.device(check_device(device, "torch.Generator"))
-        if named.type == "npu":
+        named = torch.device(check_device(device, "torch.Generator") if KIND == "npu" else device)
+        if named.type == KIND:
             return _make(named.index if named.index is not None else devices.state.device)
         return _Base(device)
 

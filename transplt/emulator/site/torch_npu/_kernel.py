@@ -9,6 +9,7 @@ import torch
 from npu_emulator.record import record
 
 from . import _devices as devices
+from ._kind import EMULATED, KIND
 from ._relabel import to_cpu, to_npu
 from ._schema import OperatorInfo
 
@@ -52,14 +53,14 @@ class Call:
         """`value` with npu tensors replaced by CPU aliases and npu devices by the CPU."""
         if isinstance(value, _Tensor):
             device = value.device
-            if device.type == "npu":
+            if device.type == KIND:
                 index = device.index
                 if self.index is None:
                     self.index = index
                 elif self.index != index and not info.mixed_ok and not (value.dim() == 0 and info.pointwise):
                     raise RuntimeError(
-                        f"[emulated npu] {info.name}: all tensors must be on the same device, but argument "
-                        f"'{argument}' is on npu:{index} and an earlier one on npu:{self.index}"
+                        f"{EMULATED} {info.name}: all tensors must be on the same device, but argument "
+                        f"'{argument}' is on {KIND}:{index} and an earlier one on {KIND}:{self.index}"
                     )
                 return to_cpu(value)
             if (
@@ -73,7 +74,7 @@ class Call:
             if value and (isinstance(value[0], _Tensor) or any(isinstance(x, _Tensor) for x in value)):
                 return [self.unwrap(x, info, argument) for x in value]
             return value
-        if isinstance(value, torch.device) and value.type == "npu":
+        if isinstance(value, torch.device) and value.type == KIND:
             self.target = value.index if value.index is not None else devices.state.device
             if self.index is None:
                 self.index = self.target
@@ -84,8 +85,8 @@ class Call:
         """RuntimeError when npu and CPU tensors meet in an operator that does not take both."""
         if self.foreign is not None and self.index is not None and not info.mixed_ok:
             raise RuntimeError(
-                f"[emulated npu] {info.name}: all tensors must be on the same device, but argument "
-                f"'{self.foreign}' is on cpu and another one on npu:{self.index}"
+                f"{EMULATED} {info.name}: all tensors must be on the same device, but argument "
+                f"'{self.foreign}' is on cpu and another one on {KIND}:{self.index}"
             )
 
 
@@ -120,7 +121,7 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
     """Run `op` for npu arguments."""
     if devices.forked:
         raise RuntimeError(
-            "[emulated npu] this process was forked after its parent had used the npu: start workers that "
+            f"{EMULATED} this process was forked after its parent had used the {KIND} device: start workers that "
             "touch the device with the 'spawn' method"
         )
     info = _infos.get(op)
@@ -143,7 +144,7 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
     cpu_kwargs = {k: unwrap(v, info, k) for k, v in kwargs.items()}
     if info.index_like and args[0].device.type == "cpu":
         raise RuntimeError(
-            f"[emulated npu] {info.name}: a cpu tensor cannot be indexed with npu indices (device mismatch)"
+            f"{EMULATED} {info.name}: a cpu tensor cannot be indexed with {KIND} indices (device mismatch)"
         )
     index = call.target if call.target is not None else call.index
     if index is None:

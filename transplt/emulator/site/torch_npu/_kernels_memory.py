@@ -9,6 +9,7 @@ import torch
 
 from . import _devices as devices
 from ._kernel import CPU_KEYS, count, move_into
+from ._kind import EMULATED, KIND
 from ._relabel import to_cpu, to_npu
 
 _aten: Any = torch.ops.aten
@@ -23,7 +24,7 @@ def _index(device: Any) -> int:
 
 
 def _cpu(tensor: Any) -> Any:
-    return to_cpu(tensor) if tensor.device.type == "npu" else tensor
+    return to_cpu(tensor) if tensor.device.type == KIND else tensor
 
 
 def empty(
@@ -60,8 +61,8 @@ def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
 def copy_(self: Any, source: Any, non_blocking: bool = False) -> Any:
     """copy_ sees tensors with the lazy conj and neg bits: PyTorch falls through those keys for it."""
     count("aten::copy_")
-    from_cpu = to_cpu(source) if source.device.type == "npu" else source.detach()
-    into = to_cpu(self) if self.device.type == "npu" else self.detach()
+    from_cpu = to_cpu(source) if source.device.type == KIND else source.detach()
+    into = to_cpu(self) if self.device.type == KIND else self.detach()
     into.copy_(from_cpu)
     return self
 
@@ -83,7 +84,7 @@ def resize_(self: Any, size: Any, *, memory_format: Any = None) -> Any:
 
 def set_source_tensor(self: Any, source: Any) -> Any:
     if source.device != self.device:
-        raise RuntimeError(f"[emulated npu] set_: the source is on {source.device}, the tensor on {self.device}")
+        raise RuntimeError(f"{EMULATED} set_: the source is on {source.device}, the tensor on {self.device}")
     return _aten.set_.source_Storage_storage_offset.redispatch(
         CPU_KEYS, self, source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
     )

@@ -14,10 +14,11 @@ from npu_emulator.record import record
 from npu_emulator.user_code import nearest
 
 from . import _devices as devices
+from ._kind import KIND
 
 
 def _npu(index: int) -> Any:
-    return torch.device("npu", index)
+    return torch.device(KIND, index)
 
 
 def _scatter(tensor: Any, targets: Any, chunk_sizes: Any = None, dim: int = 0, streams: Any = None) -> Any:
@@ -62,8 +63,8 @@ def _report_data_parallel() -> None:
     torch.nn.parallel.data_parallel = data_parallel
 
 
-def install(npu: Any) -> None:
-    """`npu` is the device module (torch.npu)."""
+def install_helpers() -> None:
+    """What DataParallel asks C++ for; a CUDA build has its own, which know no npu."""
     helpers = {
         "_scatter": _scatter,
         "_gather": _gather,
@@ -71,8 +72,12 @@ def install(npu: Any) -> None:
         "_broadcast": _broadcast,
     }
     for name, helper in helpers.items():
-        setattr(torch._C, name, helper)  # a CUDA build has its own, which know no npu
+        setattr(torch._C, name, helper)
 
+
+def install(npu: Any) -> None:
+    """`npu` is the device module (torch.npu)."""
+    install_helpers()
     _report_data_parallel()
 
     def set_index(device: Any) -> None:

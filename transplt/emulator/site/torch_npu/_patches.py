@@ -10,6 +10,7 @@ import torch
 from torch.jit._builtins import _register_builtin
 
 from . import _devices as devices
+from ._kind import EMULATED, KIND
 
 _pinned: Any = weakref.WeakValueDictionary()
 _PINNING = (
@@ -33,12 +34,12 @@ def resolve(device: Any) -> Any:
     if device is None or isinstance(device, bool):
         return device
     if isinstance(device, int):
-        device = torch.device("npu", device)
-    elif isinstance(device, str) and device.startswith("npu"):
+        device = torch.device(KIND, device)
+    elif isinstance(device, str) and device.startswith(KIND):
         device = torch.device(device)
-    if isinstance(device, torch.device) and device.type == "npu":
+    if isinstance(device, torch.device) and device.type == KIND:
         if device.index is None:
-            return torch.device("npu", devices.state.device)
+            return torch.device(KIND, devices.state.device)
         devices.check_index(device.index)
     return device
 
@@ -67,13 +68,13 @@ def _patch_moves() -> None:
             kwargs["device"] = resolve(kwargs["device"])
         return original_to(self, *args, **kwargs)
 
-    def npu(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    def onto(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         if device is None:
-            target = torch.device("npu", devices.state.device)
+            target = torch.device(KIND, devices.state.device)
         else:
             target = resolve(device if isinstance(device, int) else torch.device(device))
-            if target.type != "npu":
-                raise RuntimeError(f"[emulated npu] Tensor.npu() cannot move a tensor to {target}")
+            if target.type != KIND:
+                raise RuntimeError(f"{EMULATED} Tensor.{KIND}() cannot move a tensor to {target}")
         return to(self, target, non_blocking=non_blocking, **kwargs)
 
     original_type = tensor.type
@@ -81,20 +82,20 @@ def _patch_moves() -> None:
     @functools.wraps(original_type)
     def cast(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         wanted = dtype
-        if isinstance(dtype, str) and dtype.startswith("torch.npu."):
-            wanted = getattr(torch.npu, dtype.rpartition(".")[2])  # type: ignore[attr-defined]
-        if hasattr(wanted, "npu_dtype"):  # torch.npu.FloatTensor and the like
-            return to(npu(self), wanted.npu_dtype, non_blocking=non_blocking)
+        if isinstance(dtype, str) and dtype.startswith(f"torch.{KIND}."):
+            wanted = getattr(getattr(torch, KIND), dtype.rpartition(".")[2])
+        if hasattr(wanted, "legacy_dtype"):  # torch.npu.FloatTensor and the like
+            return to(onto(self), wanted.legacy_dtype, non_blocking=non_blocking)
         return original_type(self, dtype, non_blocking, **kwargs) if dtype is not None else original_type(self)
 
-    def module_npu(self: Any, device: Any = None) -> Any:
-        return self._apply(lambda t: t.npu(device))
+    def module_onto(self: Any, device: Any = None) -> Any:
+        return self._apply(lambda t: onto(t, device))
 
     tensor.to = to
-    tensor.npu = npu
+    setattr(tensor, KIND, onto)
     tensor.type = cast
     tensor.record_stream = lambda self, stream: None
-    torch.nn.Module.npu = module_npu
+    setattr(torch.nn.Module, KIND, module_onto)
 
 
 def _builtin(wrapper: Any, name: str) -> None:
@@ -121,7 +122,7 @@ def _patch_factories() -> None:
 
     @functools.wraps(made)
     def new_tensor(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.device.type == "npu" and kwargs.get("device") is None:
+        if self.device.type == KIND and kwargs.get("device") is None:
             kwargs["device"] = self.device
         elif kwargs.get("device") is not None:
             kwargs["device"] = resolve(kwargs["device"])
@@ -138,7 +139,7 @@ def _patch_pinning() -> None:
     def pin_memory(self: Any, device: Any = None) -> Any:
         if self.device.type != "cpu":
             raise RuntimeError(
-                f"[emulated npu] pin_memory: only cpu memory can be pinned, this tensor is on {self.device}"
+                f"{EMULATED} pin_memory: only cpu memory can be pinned, this tensor is on {self.device}"
             )
         if self.is_pinned():
             return self

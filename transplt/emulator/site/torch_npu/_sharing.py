@@ -9,6 +9,7 @@ import torch
 from torch.multiprocessing import reductions
 
 from ._kernel import move_into
+from ._kind import EMULATED, KIND
 from ._relabel import to_cpu, to_npu
 
 #: Address of shared memory -> the CPU tensor that owns it, for tensors that were sent before.
@@ -38,11 +39,11 @@ def rebuild_npu_tensor(function: Any, arguments: Any, index: int, parameter: boo
 
 
 def _reduce(tensor: Any) -> Any:
-    if tensor.device.type != "npu":
+    if tensor.device.type != KIND:
         return reductions.reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
-            "[emulated npu] only leaf tensors and tensors without gradient can be sent to another process"
+            f"{EMULATED} only leaf tensors and tensors without gradient can be sent to another process"
         )
     function, arguments = reductions.reduce_tensor(_in_shared_memory(tensor))
     parameter = isinstance(tensor, torch.nn.Parameter)

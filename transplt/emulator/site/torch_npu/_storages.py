@@ -11,6 +11,7 @@ from npu_emulator.record import record
 from npu_emulator.user_code import nearest
 
 from . import _devices as devices
+from ._kind import EMULATED, KIND
 from ._relabel import to_cpu, to_npu
 
 
@@ -27,22 +28,32 @@ def on_npu(storage: Any, index: int) -> Any:
 
 def _patch_methods() -> None:
     base: Any = torch.storage._StorageBase
-    original_clone = base.clone
+    original_clone, original_to = base.clone, base.to
 
     def clone(self: Any) -> Any:
-        return _as_tensor(self).clone().untyped_storage() if self.device.type == "npu" else original_clone(self)
+        return _as_tensor(self).clone().untyped_storage() if self.device.type == KIND else original_clone(self)
 
     def cpu(self: Any) -> Any:
-        return to_cpu(_as_tensor(self)).clone().untyped_storage() if self.device.type == "npu" else self
+        return to_cpu(_as_tensor(self)).clone().untyped_storage() if self.device.type == KIND else self
 
-    def npu(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-        if self.device.type == "npu":
+    def onto(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
+        if self.device.type == KIND:
             return self
         return on_npu(self.clone(), devices.index_of(device))
 
-    base.clone, base.cpu, base.npu = clone, cpu, npu
-    base.is_npu = property(lambda self: self.device.type == "npu")
-    torch.TypedStorage.is_npu = property(lambda self: self._untyped_storage.device.type == "npu")
+    def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
+        kind = torch.device(device).type
+        if kind == KIND:
+            return onto(self, device)
+        return cpu(self) if kind == "cpu" else original_to(self, device=device)
+
+    base.clone, base.cpu = clone, cpu
+    setattr(base, KIND, onto)
+    if KIND == "cuda":  # PyTorch's own asks an allocator that a CPU build lacks; is_cuda is there
+        base.to = to
+        return
+    base.is_npu = property(lambda self: self.device.type == KIND)
+    torch.TypedStorage.is_npu = property(lambda self: self._untyped_storage.device.type == KIND)
 
 
 def _patch_resize() -> None:
@@ -51,17 +62,17 @@ def _patch_resize() -> None:
     original = untyped.resize_
 
     def resize_(self: Any, size: int) -> Any:
-        if self.device.type != "npu":
+        if self.device.type != KIND:
             return original(self, size)
         if size > self.nbytes():
-            raise RuntimeError("[emulated npu] growing a storage in place is not emulated")
+            raise RuntimeError(f"{EMULATED} growing a storage in place is not emulated")
         return self
 
     untyped.resize_ = resize_
 
 
 def _tag(storage: Any) -> str | None:
-    return f"npu:{storage.device.index}" if storage.device.type == "npu" else None
+    return f"{KIND}:{storage.device.index}" if storage.device.type == KIND else None
 
 
 def _report_unmapped(torch_load: Any) -> Any:
@@ -87,20 +98,21 @@ _restored = [0]
 
 
 def _restore(storage: Any, location: str) -> Any:
-    if not location.startswith("npu"):
+    if not location.startswith(KIND):
         return None
     _restored[0] += 1
     index = devices.index_of(location)
     if index >= devices.COUNT:
         raise RuntimeError(
-            f"[emulated npu] torch.load: a storage was saved on npu:{index}, but there are only {devices.COUNT} "
+            f"{EMULATED} torch.load: a storage was saved on {KIND}:{index}, but there are only {devices.COUNT} "
             "devices here; map_location can send it to another one"
         )
-    return storage if storage.device.type == "npu" else on_npu(storage, index)
+    return storage if storage.device.type == KIND else on_npu(storage, index)
 
 
 def install() -> None:
     _patch_methods()
     _patch_resize()
     torch.serialization.register_package(1, _tag, _restore)
-    torch.load = _report_unmapped(torch.load)
+    if KIND == "npu":
+        torch.load = _report_unmapped(torch.load)

@@ -1,7 +1,6 @@
 """What is counted while training."""
 
 import torch
-import torch_npu  # noqa: F401
 import torch.distributed as dist
 
 

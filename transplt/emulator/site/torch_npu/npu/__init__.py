@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from npu_emulator import names as _names
 
-from .. import _devices
+from .. import _devices, _legacy
 
 default_generators = _devices.generators
 _initialized = True
@@ -194,51 +194,7 @@ def npurt() -> _Npurt:
 matmul, conv, config = _Hf32(False), _Hf32(True), _Config()
 
 
-class _TensorType(type):
-    """The type of torch.npu.FloatTensor and the like: tensors of that dtype on the card are its objects."""
-
-    npu_dtype: Any = None
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, torch.Tensor) and instance.is_npu and instance.dtype == cls.npu_dtype
-
-
-def _legacy_tensor(dtype: Any) -> Any:
-    class Legacy(metaclass=_TensorType):
-        npu_dtype = dtype
-
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            if not args or isinstance(args[0], (int, torch.Size)):  # a shape
-                return torch.empty(*(args or (0,)), dtype=dtype, device="npu")
-            values = list(args[0]) if isinstance(args[0], range) else args[0]
-            return torch.as_tensor(values, dtype=dtype, device="npu")
-
-    return Legacy
-
-
-def _legacy_storage(dtype: Any) -> Any:
-    class Legacy:
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            return Tensor(*args).storage()
-
-    Tensor = _legacy_tensor(dtype)
-    return Legacy
-
-
-for _name, _dtype in (
-    ("Float", torch.float32),
-    ("Double", torch.float64),
-    ("Half", torch.float16),
-    ("BFloat16", torch.bfloat16),
-    ("Long", torch.int64),
-    ("Int", torch.int32),
-    ("Short", torch.int16),
-    ("Byte", torch.uint8),
-    ("Char", torch.int8),
-    ("Bool", torch.bool),
-):
-    globals()[_name + "Tensor"] = _legacy_tensor(_dtype)
-    globals()[_name + "Storage"] = _legacy_storage(_dtype)
+globals().update(_legacy.types())
 
 from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
 from .graphs import *  # noqa: E402,F403

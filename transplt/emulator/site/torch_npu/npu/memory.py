@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import resource
-import sys
 from typing import Any
 
+from npu_emulator.host_memory import growth, peak, reset_peak
 from npu_emulator.names import NotEmulated
 
 from .. import _devices
@@ -27,35 +26,18 @@ __all__ = [
 ]  # fmt: skip
 TOTAL = 64 << 30
 _fraction: dict[int, float] = {}
-_peak = 0
-
-
-def _resident() -> int:
-    """Resident bytes of this process."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
-
-
-_base = _resident()
 
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes the process grew since the device was made."""
-    global _peak
     _devices.index_of(device)
-    now = max(0, _resident() - _base)
-    _peak = max(_peak, now)
-    return now
+    return growth()
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The largest figure seen when asked; peaks in between are not."""
-    memory_allocated(device)
-    return _peak
+    _devices.index_of(device)
+    return peak()
 
 
 memory_reserved = memory_cached = memory_allocated
@@ -63,8 +45,7 @@ max_memory_reserved = max_memory_cached = max_memory_allocated
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    global _peak
-    _peak = 0
+    reset_peak()
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats

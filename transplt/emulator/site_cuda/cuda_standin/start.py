@@ -1,0 +1,50 @@
+"""Prepares a process: the names of `torch._C` before `torch.cuda` needs them, the device once torch is there."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+from npu_emulator import lines, record
+from npu_emulator.config import config
+from npu_emulator.start import find_imports, when_imported
+
+
+def _torch_is_there(torch: ModuleType) -> None:
+    from emulated_device import _engine, _generators, _parallel, _patches, _sharing, _storages
+    from emulated_device._kernels_cuda import install_composed
+    from npu_emulator import saves, stubs
+
+    from . import tensors
+
+    _engine.install()
+    install_composed()
+    _patches.install()
+    _storages.install()
+    _sharing.install()
+    _generators.install()
+    _parallel.install_helpers()
+    tensors.install()
+    when_imported("torch.distributed.distributed_c10d", _distributed_is_there)
+    if config.saves:
+        saves.install()
+    stubs.load()
+
+
+def _distributed_is_there(distributed: ModuleType) -> None:
+    from . import nccl
+
+    nccl.install()
+
+
+def begin() -> None:
+    """Called once per process, before anything of the user's runs."""
+    from . import runtime
+
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
+    find_imports()
+    when_imported("torchvision", lambda module: None)
+    when_imported("torch._C", runtime.install)
+    when_imported("torch", _torch_is_there)
+    record.install()
+    lines.install()
