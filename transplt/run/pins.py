@@ -13,11 +13,11 @@ from transplt.text.regular_file import LOCKS, REQUIREMENTS, read_regular
 from transplt.text.requirement import normalised
 
 #: What describes a project, and its environments, in the order of trust.
-_PROJECT_FILES = (
+PROJECT_FILES = (
     "pyproject.toml", "setup.cfg", "setup.py", "environment.yml", "environment.yaml", "conda.yaml", "conda.yml",
     "Pipfile", "pixi.toml", "Pipfile.lock",
 )  # fmt: skip
-_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
 _IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -59,12 +59,12 @@ def _files(folder: Path) -> Iterator[str]:
     if "requirements" in names:
         listed += [f"requirements/{name}" for name in _names(folder / "requirements") if name.endswith((".txt", ".in"))]
     yield from sorted(listed, key=lambda name: (name.startswith("constraints"), len(name), name))
-    yield from (name for name in _PROJECT_FILES if name in names)
+    yield from (name for name in PROJECT_FILES if name in names)
     inner = [f"docker/{name}" for name in _names(folder / "docker")] if "docker" in names else []
     for name in (*names, *inner):
         if re.fullmatch(r"(docker/)?(Dockerfile|Containerfile)([.-].+)?|(docker/)?.+\.(d|D)ockerfile", name):
             yield name
-    yield from (name for name in _LOCKS if name in names)
+    yield from (name for name in LOCK_FILES if name in names)
 
 
 def _names(folder: Path) -> list[str]:
