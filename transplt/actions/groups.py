@@ -23,6 +23,8 @@ _EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
 _IMPORTED = "NPU553"
 #: What `transplt.codemods.packages` says of an import in a try statement.
 _GOES_ON = "goes on where it cannot be imported"
+#: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
+_IMPORT_FAILS = "the import fails"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -198,7 +200,9 @@ def _named(finding: Finding, by: str) -> str:
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
-    return "later" if _GOES_ON in finding.message else _here(page.blocks, finding.path)
+    if _GOES_ON in finding.message:
+        return "later"
+    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
 
 
 def _here(blocks: str, path: str) -> str:
