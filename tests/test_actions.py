@@ -428,3 +428,11 @@ def test_a_name_that_is_gone_stops_the_import_or_the_step() -> None:
     assert [(action.blocks, action.places[0].path) for action in actions_of(gone)] == [
         ("import", "a.py"), ("first step", "b.py")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("when", "blocks"), [("the file is imported: without nvcc the import fails", "import"),
+                                              ("the program runs", "first step")])  # fmt: skip
+def test_kernels_that_are_compiled_by_an_import(when: str, blocks: str) -> None:
+    found = [at("op/act.py", 11, "NPU554", message=f"CUDA sources are compiled when {when}"),
+             line_of("op/act_kernel.cu", 1, "NPU806", "cuda.h")]  # fmt: skip
+    assert {action.blocks for action in actions_of(found)} == {blocks}

@@ -772,8 +772,15 @@ def test_plain_code_of_a_project_that_is_itself_a_package_of_the_table() -> None
     assert b"if x.is_npu:" in result.data
 
 
-@pytest.mark.parametrize("each", ["all(t.is_cuda for t in ts)", "all([t.is_cuda for t in ts])",
-                                  "any(t.is_cuda for t in ts)", "all(t.device.type == 'cuda' for t in ts)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "each",
+    [
+        "all(t.is_cuda for t in ts)",
+        "all([t.is_cuda for t in ts])",
+        "any(t.is_cuda for t in ts)",
+        "all(t.device.type == 'cuda' for t in ts)",
+    ],
+)
 def test_a_question_asked_of_each_of_several_tensors(each: str) -> None:
     source = """
         import torch
