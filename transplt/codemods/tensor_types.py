@@ -153,7 +153,7 @@ def _legacy_constructors(work: Work) -> Finds:
 
 
 def _shuffling_loaders(work: Work) -> Finds:
-    """A sampler draws by `torch.randperm(n, generator=torch.Generator())`: on the default device, by a generator of the CPU.
+    """A sampler draws by `torch.randperm(n, generator=torch.Generator())`: on the default device, by one of the CPU.
 
     Source: torch/utils/data/sampler.py of torch 2.1 to 2.13; torch.Generator is none of the functions that take it.
     """
