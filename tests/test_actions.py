@@ -420,3 +420,19 @@ def test_the_samples(name: str) -> None:
 def test_the_example_of_the_readme_is_what_happens() -> None:
     said = (ROOT / "tests" / "data" / "actions" / "image_classifier.txt").read_text()
     assert said in (ROOT / "README.md").read_text()
+
+
+def test_a_name_that_is_gone_stops_the_import_or_the_step() -> None:
+    gone = [at("a.py", 3, "NPU514", "torch._six.int_classes", "torch has no torch._six since 2.0: the import fails"),
+            at("b.py", 4, "NPU514", "torch.symeig", "torch.symeig raises since torch 2.0")]  # fmt: skip
+    assert [(action.blocks, action.places[0].path) for action in actions_of(gone)] == [
+        ("import", "a.py"), ("first step", "b.py")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("when", "blocks"), [("the file is imported: without nvcc the import fails", "import"),
+                                              ("the program runs", "first step")])  # fmt: skip
+def test_kernels_that_are_compiled_by_an_import(when: str, blocks: str) -> None:
+    found = [at("op/act.py", 11, "NPU554", message=f"CUDA sources are compiled when {when}"),
+             line_of("op/act_kernel.cu", 1, "NPU806", "cuda.h")]  # fmt: skip
+    assert {action.blocks for action in actions_of(found)} == {blocks}

@@ -689,3 +689,107 @@ def test_a_module_of_the_project_that_is_none_of_its_files() -> None:
         open_codes=["NPU271"],
         files={"pk/__init__.py": "", "pk/other.py": "import torch\n"},
     )
+
+
+BUILD = """
+    from setuptools import setup
+    from torch.utils.cpp_extension import CppExtension, CUDAExtension
+
+    setup(ext_modules=[CppExtension("encoding.cpu", ["a.cpp"]), CUDAExtension("encoding.gpu", ["a.cu"])])
+"""
+
+
+@pytest.mark.parametrize("gate", ["torch.cuda.device_count() > 0", "torch.cuda.is_available()"])
+def test_an_import_from_the_package_of_what_its_setup_builds(gate: str) -> None:
+    result = migrate(
+        f"""
+        import torch
+
+        if {gate}:
+            from encoding import gpu
+        """,
+        path="encoding/functions.py",
+        files={"setup.py": BUILD, "encoding/__init__.py": ""},
+    )
+    assert f"if {gate}:".encode() in result.data
+    assert "NPU270" in {f.code for f in result.findings if f.open}
+
+
+@pytest.mark.parametrize("gate", ["torch.cuda.device_count() > 0", "torch.cuda.is_available()"])
+def test_an_import_from_the_package_of_plain_code(gate: str) -> None:
+    result = migrate(
+        f"""
+        import torch
+
+        if {gate}:
+            from encoding import layers
+        """,
+        path="encoding/functions.py",
+        files={"setup.py": BUILD, "encoding/__init__.py": "", "encoding/layers.py": "import torch\n"},
+    )
+    assert b"if torch.npu." in result.data
+
+
+def test_the_extension_of_a_project_that_is_itself_a_package_of_the_table() -> None:
+    """pytorch3d is bound to CUDA for those who import it; inside of it, its own code is followed."""
+    check_noop(
+        """
+        import torch
+        from pytorch3d import _C
+
+        def interpolate(x, y):
+            if not x.is_cuda:
+                return x + y
+            return Interpolate.apply(x, y)
+
+        class Interpolate(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                return _C.interpolate_forward(x, y)
+        """,
+        path="pytorch3d/ops/interpolate.py",
+        open_codes=["NPU270", "NPU553"],
+        files={"setup.py": BUILD.replace("encoding.gpu", "pytorch3d._C"), "pytorch3d/__init__.py": "",
+               "pytorch3d/ops/__init__.py": ""},
+    )  # fmt: skip
+
+
+def test_plain_code_of_a_project_that_is_itself_a_package_of_the_table() -> None:
+    result = migrate(
+        """
+        import torch
+        from pytorch3d.ops import knn
+
+        def near(x):
+            if x.is_cuda:
+                return knn.near(x)
+            return x
+        """,
+        path="pytorch3d/near.py",
+        files={"pytorch3d/__init__.py": "", "pytorch3d/ops/__init__.py": "",
+               "pytorch3d/ops/knn.py": "import torch\n\ndef near(x):\n    return torch.cdist(x, x)\n"},
+    )  # fmt: skip
+    assert b"if x.is_npu:" in result.data
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        "all(t.is_cuda for t in ts)",
+        "all([t.is_cuda for t in ts])",
+        "any(t.is_cuda for t in ts)",
+        "all(t.device.type == 'cuda' for t in ts)",
+    ],
+)
+def test_a_question_asked_of_each_of_several_tensors(each: str) -> None:
+    source = """
+        import torch
+        import scan_cuda
+
+        def scan(ts):
+            assert {each}
+            return scan_cuda.forward(*ts)
+        """
+    assert each.encode() in migrate(source.format(each=each)).data
+    plain = source.format(each=each).replace("scan_cuda.forward", "torch.add").replace("import scan_cuda", "")
+    assert each.replace("is_cuda", "is_npu").replace("'cuda'", "'npu'").encode() in migrate(plain).data

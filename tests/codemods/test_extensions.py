@@ -92,3 +92,19 @@ def test_an_extension_that_is_imported_names_what_replaces_it() -> None:
     assert "mx_driving.nms3d" in found.help
     (found,) = check_noop("import mine_cuda\n", open_codes=["NPU553"]).findings
     assert "triton-ascend" in found.help
+
+
+@pytest.mark.parametrize(
+    ("source", "fails"),
+    [
+        ("ext = load('n', ['n.cpp', 'n.cu'])\n", True),
+        ("class A:\n    ext = load('n', ['n.cu'])\n", True),
+        ("def ext():\n    return load('n', ['n.cu'])\n", False),
+        ("ext = lambda: load('n', ['n.cu'])\n", False),
+        ("try:\n    ext = load('n', ['n.cu'])\nexcept Exception:\n    ext = None\n", False),
+        ("if wanted:\n    ext = load('n', ['n.cu'])\n", False),
+    ],
+)
+def test_sources_that_are_compiled_when_the_file_is_imported(source: str, fails: bool) -> None:
+    result = check_noop(f"from torch.utils.cpp_extension import load\n{source}", open_codes=["NPU554"])
+    assert any("the import fails" in finding.message for finding in result.findings) is fails

@@ -315,6 +315,8 @@ def test_cuda_of_another_library() -> None:
     [
         ("import cupy as cp\nx = cp.cuda.Device(0)\n", ["NPU510"]),
         ("import cupy as cp\nx = cp.asarray(y)\nz = x.cuda()\n", ["NPU510"]),
+        ("from cumm import tensorview as tv\nx = tv.from_numpy(y).cuda()\n", ["NPU510"]),
+        ("from cumm import tensorview as tv\nx = tv.from_numpy(y)\nz = x.cuda()\n", ["NPU510"]),
         ("import pycuda.driver as cuda\ncuda.init()\n", ["NPU510"]),
         ("from cuda import cudart\ncudart.cudaMalloc(1)\n", ["NPU602"]),
         ("import jax\nx = jax.cuda.thing()\n", []),

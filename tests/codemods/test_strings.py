@@ -626,6 +626,22 @@ def test_the_device_of_a_simulator(line: str) -> None:
     check_noop(f"import torch\nimport isaacgym\n\n{line}\n", open_codes=["NPU273", "NPU510"])
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'scene.preferences.compute_device_type = "CUDA"',
+        'def select(device_type):\n    return device_type\n\nselect("CUDA")',
+    ],
+)
+def test_the_device_of_blender(lines: str) -> None:
+    check_noop(f"import bpy\n\n{lines}\n", open_codes=["NPU273"])
+
+
+def test_the_device_of_torch_in_a_script_of_blender() -> None:
+    result = migrate("import bpy\nimport torch\n\nx = torch.ones(1, device='cuda')\n")
+    assert b"device='npu'" in result.data
+
+
 @pattern("P5")
 def test_the_device_of_the_model_beside_a_simulator() -> None:
     check_rewrite(

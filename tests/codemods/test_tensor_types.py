@@ -212,3 +212,26 @@ def test_legacy_constructors_beside_a_default_device() -> None:
 @pattern("P47")
 def test_legacy_constructors_without_a_default_device() -> None:
     check_noop("import torch\n\nfar = torch.Tensor([1e10])\ntorch.set_default_tensor_type('torch.DoubleTensor')\n")
+
+
+@pytest.mark.parametrize(
+    ("loader", "codes"),
+    [
+        ("data.DataLoader(d, 8, shuffle=True)", ["NPU134"]),
+        ("data.RandomSampler(d)", ["NPU134"]),
+        ("data.DataLoader(d, 8, shuffle=True, generator=g)", []),
+        ("data.DataLoader(d, 8)", []),
+        ("data.DataLoader(d, 8, shuffle=False)", []),
+        ("DataLoader(d, shuffle=True)", []),
+    ],
+)
+def test_a_loader_that_shuffles_beside_a_default_device(loader: str, codes: list[str]) -> None:
+    set_type = "torch.set_default_tensor_type('torch.cuda.FloatTensor')\n"
+    set_both = 'torch.set_default_dtype(torch.float32)\ntorch.set_default_device("npu")\n'
+    source = "import torch\n{}import torch.utils.data as data\n{}{}x = {}\n"
+    check_rewrite(
+        source.format("", set_type, set_type, loader),
+        source.format("import torch_npu  # noqa: F401\n", set_both, set_both, loader),
+        open_codes=codes,
+    )
+    check_noop(source.format("", "", "", loader))

@@ -40,6 +40,7 @@ def test_the_module_itself() -> None:
     "source",
     [
         "from torch._six import string_classes",
+        "from torch.utils.serialization import load_lua",
         "import torch._six",
         "import torch\nx = torch.symeig(a, eigenvectors=True)",
         "import torch as t\nx, _ = t.lstsq(b, a)",

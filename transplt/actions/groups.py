@@ -21,8 +21,12 @@ _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
 _GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
 _EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
 _IMPORTED = "NPU553"
+#: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
+_STOPPING = (_IMPORTED, "NPU554")
 #: What `transplt.codemods.packages` says of an import in a try statement.
 _GOES_ON = "goes on where it cannot be imported"
+#: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
+_IMPORT_FAILS = "the import fails"
 #: Modules and classes whose members are APIs of their own; of others the owner is what is replaced.
 _OWNERS = frozenset(
     {
@@ -123,7 +127,7 @@ class Groups:
         unit = kernels.named(finding.api) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
         unit = unit or (kernels.called(finding.message) if code == _GATE else kernels.beside(finding.path))
         if unit is not None:
-            return _kernel(unit, stops=code == _IMPORTED and _blocks(finding, page) == "import")
+            return _kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
             return None
         name = finding.api if code == _IMPORTED and finding.api else finding.path
@@ -198,7 +202,9 @@ def _named(finding: Finding, by: str) -> str:
 
 def _blocks(finding: Finding, page: Diagnostic) -> str:
     """What a finding blocks: what may be missing stops nobody at the start."""
-    return "later" if _GOES_ON in finding.message else _here(page.blocks, finding.path)
+    if _GOES_ON in finding.message:
+        return "later"
+    return _here("import" if _IMPORT_FAILS in finding.message else page.blocks, finding.path)
 
 
 def _here(blocks: str, path: str) -> str:

@@ -19,7 +19,7 @@ from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.values.callees import FOREIGN
 from transplt.values.cuda_code import BUILDERS, KERNEL_TEXT, builds_for_cuda
 
@@ -27,6 +27,7 @@ fixer = Fixer(__name__, code="NPU553", rank=130)
 
 _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
 _COMPILED = "{} looks like an extension compiled for CUDA"
+_WHEN_IMPORTED = "CUDA sources are compiled when the file is imported: without nvcc the import fails"
 _REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
 
 
@@ -186,11 +187,18 @@ def _build(work: Work, call: ast.Call) -> Finds:
         yield work.note(
             call,
             "NPU554",
-            "CUDA sources are compiled when the program runs",
+            _WHEN_IMPORTED if _at_import(work, call) else "CUDA sources are compiled when the program runs",
             api=work.names.qualified(call.func) or "",
             help=_REPLACE,
             effort=Effort.HIGH,
         )
+
+
+def _at_import(work: Work, call: ast.Call) -> bool:
+    """True for a call that every import of the file makes: in no function, and under no condition."""
+    if any(isinstance(above, (ast.Try, ast.If, *FUNCTIONS)) for above in chain(call)):
+        return False
+    return work.scan.scope_of(call).kind in ("module", "class")
 
 
 def _kernel(work: Work, node: ast.Constant) -> Finds:

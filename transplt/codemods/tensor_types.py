@@ -15,7 +15,7 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
 
@@ -62,6 +62,8 @@ def _default_types(work: Work) -> Finds:
                 yield from _legacy_constructors(work)
         elif _on_device(work, call, what):
             yield from _leave(work, call)
+    if certain:
+        yield from _shuffling_loaders(work)
 
 
 def _on_device(work: Work, call: ast.Call, what: list[_Default] | None) -> bool:
@@ -146,6 +148,27 @@ def _legacy_constructors(work: Work) -> Finds:
                 "torch.Tensor(...) does not follow set_default_device: this tensor lies on the CPU now",
                 api="torch.Tensor",
                 help="write torch.tensor(...), torch.empty(...) or add .to(device)",
+                effort=Effort.LOW,
+            )
+
+
+def _shuffling_loaders(work: Work) -> Finds:
+    """A sampler draws by `torch.randperm(n, generator=torch.Generator())`: on the default device, by one of the CPU.
+
+    Source: torch/utils/data/sampler.py of torch 2.1 to 2.13; torch.Generator is none of the functions that take it.
+    """
+    for call in work.scan.calls:
+        if work.names.qualified(call.func) not in ("torch.utils.data.DataLoader", "torch.utils.data.RandomSampler"):
+            continue
+        shuffle = keyword_of(call, "shuffle")
+        draws = last_name(call.func) == "RandomSampler" or (isinstance(shuffle, ast.Constant) and shuffle.value is True)
+        if draws and keyword_of(call, "generator") is None and all(each.arg for each in call.keywords):
+            yield work.note(
+                call,
+                "NPU134",
+                "shuffling draws on the default device, with a generator of the CPU: RuntimeError at the first batch",
+                api=work.names.qualified(call.func) or "",
+                help='pass generator=torch.Generator(device="npu")',
                 effort=Effort.LOW,
             )
 

@@ -96,14 +96,13 @@ class Reach:
 
     def why(self, step: Step) -> str:
         """What one step needs that runs on CUDA alone, in a few words; empty when nothing is known of it."""
-        kind, name = step.ref[:1], step.ref[1:]
-        if kind == "@":
+        ref = self._own(step.ref)
+        kind, name = ref[:1], ref[1:]
+        if kind in ("@", "+"):
             return name
-        if kind == "+":
-            return "" if name.partition(".")[0] in self.packages else name
         if kind == "~":
             return "" if name in self.cuda_named else name
-        for piece in self._found(step.ref):
+        for piece in self._found(ref):
             if piece.startswith("@"):
                 return piece[1:]
             if piece in self.needs:
@@ -173,11 +172,12 @@ class Reach:
             for step in self.pieces[name] if name[:1] != "?" else ():
                 if step.option or any(self._guard(guard) in self.gates for guard in step.guards):
                     continue
-                if step.ref[:1] in "@+~":
+                ref = self._own(step.ref)
+                if ref[:1] in "@+~":
                     if (why := self.why(step)) and name not in needs:
                         needs[name] = why
                     continue
-                for piece in self._found(step.ref):
+                for piece in self._found(ref):
                     if piece.startswith("@"):
                         needs.setdefault(name, piece[1:])
                     elif piece in self.pieces:
@@ -289,6 +289,10 @@ class Reach:
     def _is_known(self, owner: str) -> bool:
         """True for a module of the project, or a name that one of them has."""
         return owner in self.modules or owner in self.defined or owner in self.bases
+
+    def _own(self, ref: str) -> str:
+        """A reference to a package of the table, `+pytorch3d._C.f`, as one to code where it is the project's own."""
+        return ref[1:] if ref[:1] == "+" and self._is_own(ref[1:]) else ref
 
     def _is_own(self, full: str) -> bool:
         return full.partition(".")[0] in self.packages

@@ -40,6 +40,8 @@ def implied(test: ast.expr, truth: bool, *, perhaps: bool = False) -> list[Atom]
             stack.append((node.value, wanted))
         elif isinstance(node, ast.Call) and last_name(node.func) == "bool" and len(node.args) == 1:
             stack.append((node.args[0], wanted))
+        elif isinstance(node, ast.Call) and (each := _of_each(node)) is not None:
+            stack.append((each.elt, wanted))
         elif (constant := _compared_with_truth(node)) is not None:
             assert isinstance(node, ast.Compare)
             stack.append((node.left, wanted == constant))
@@ -108,8 +110,11 @@ def _passes_on(above: ast.AST, current: ast.AST) -> bool:
         return True
     if isinstance(above, ast.UnaryOp):
         return isinstance(above.op, ast.Not)
+    if isinstance(above, (ast.GeneratorExp, ast.ListComp)):
+        call = parent(above)
+        return above.elt is current and isinstance(call, ast.Call) and _of_each(call) is above
     if isinstance(above, ast.Call):
-        return last_name(above.func) == "bool" and above.args == [current]
+        return (last_name(above.func) == "bool" and above.args == [current]) or _of_each(above) is current
     if isinstance(above, ast.IfExp) and above.test is current:
         return _truths(above) in ((True, False), (False, True))
     return isinstance(above, ast.Compare) and above.left is current and _compared_with_truth(above) is not None
@@ -142,6 +147,13 @@ def _is_one_question(node: ast.BoolOp) -> bool:
     """True where every part asks the same of another value: `a.is_cuda or b.is_cuda`."""
     asked = {each.attr if isinstance(each, ast.Attribute) else "" for each in node.values}
     return len(asked) == 1 and asked != {""} and isinstance(node.op, ast.Or)
+
+
+def _of_each(call: ast.Call) -> ast.GeneratorExp | ast.ListComp | None:
+    """`all(t.is_cuda for t in tensors)`, taken for one question that is asked of several values."""
+    if not (isinstance(call.func, ast.Name) and call.func.id in ("all", "any") and len(call.args) == 1):
+        return None
+    return call.args[0] if isinstance(call.args[0], (ast.GeneratorExp, ast.ListComp)) else None
 
 
 def _compared_with_truth(node: ast.AST) -> bool | None:

@@ -11,15 +11,17 @@ import re
 #: Top-level packages with a `cuda` or a device notation of their own.
 FOREIGN = frozenset(
     "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
-    "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss".split()
+    "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss cumm".split()
 )
 #: Those of NVIDIA itself: what they give does not run elsewhere.
-NVIDIA = frozenset("numba cupy cupyx pycuda polygraphy tensorrt cudf cuml cugraph cuda warp wp nvidia".split())
+NVIDIA = frozenset("numba cupy cupyx pycuda polygraphy tensorrt cudf cuml cugraph cuda warp wp nvidia cumm".split())
 #: Physics engines, renderers and simulators, which compute on a card of NVIDIA by themselves.
 SIMULATORS = frozenset(
     "isaacgym isaacgymenvs isaacsim isaaclab omni genesis sapien mani_skill habitat habitat_sim mujoco mujoco_warp "
-    "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin".split()
+    "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin bpy".split()
 )
+#: Of these, programs that run scripts in a Python of their own: without torch, a device there is the program's.
+HOSTS = frozenset(["bpy"])
 #: How the device of one is called beside that of torch: `sim_device`, `graphics_device_id`.
 SIMULATOR_DEVICE = re.compile(
     r"(?:^|_|\b)(?:sim|physics|graphics|render|renderer|rendering|simulation)_device(?:_id)?$"

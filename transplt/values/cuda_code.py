@@ -140,6 +140,8 @@ class CudaCode:
                 yield f"!{full}"  # `from . import nms_cuda` names a module
             elif (rule := self._rule(full)) is not None and rule.imports_only and rule.code in _PACKAGES:
                 yield f"+{full}"
+            elif rule is None and not is_library(full):
+                yield f"!{full}"  # `from encoding import gpu`, where setup.py builds encoding.gpu
 
     def _module(self, full: str) -> Iterator[str]:
         rule = self._rule(full)

@@ -11,7 +11,7 @@ from transplt.project.marks import BACKEND, DEVICE, GENERIC, WORDS
 from transplt.syntax.asks import last_name, string_of
 from transplt.syntax.names import SELF
 from transplt.syntax.scan import parent
-from transplt.values.callees import SIMULATOR_DEVICE
+from transplt.values.callees import HOSTS, SIMULATOR_DEVICE
 from transplt.values.place import Place
 from transplt.values.slots import Slots
 
@@ -25,6 +25,19 @@ def verdict(slots: Slots, found: list[Place], wanted: str) -> str:
         return "simulator"
     if "foreign" in kinds:
         return "foreign"
+    said = _said(slots, found, wanted, kinds)
+    return "simulator" if said == wanted == DEVICE and _is_script_of_a_host(slots) else said
+
+
+def _is_script_of_a_host(slots: Slots) -> bool:
+    """True for a file that imports `bpy` and not torch: Blender runs it."""
+    modules = {alias.name for node in slots.scan.imports if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module or "" for node in slots.scan.imports if isinstance(node, ast.ImportFrom)}
+    roots = {module.partition(".")[0] for module in modules}
+    return not HOSTS.isdisjoint(roots) and "torch" not in roots
+
+
+def _said(slots: Slots, found: list[Place], wanted: str, kinds: set[str]) -> str:
     for place in found:
         if place.kind == wanted:
             return wanted
