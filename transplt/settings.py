@@ -20,6 +20,7 @@ IMPORTS = ("auto", "each-file", "entry")
 class TorchTarget:
     """The torch that a migration aims at, why, and the releases that go with it (empty where they are not known).
 
+    `gap` says that the project pins a version for which there is no torch_npu; this is the nearest that has one.
     `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
     """
 
@@ -29,6 +30,7 @@ class TorchTarget:
     cann: str = ""
     release: str = ""
     changes: tuple[str, ...] = ()
+    gap: bool = False
 
     @property
     def pin(self) -> str:

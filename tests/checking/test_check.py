@@ -419,3 +419,20 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
     call("check", "--fix", "--style", "npu", "--allow-dirty")
     assert (project / "train.py").read_text() == "a = 1\n" + source.replace(", NPU507", "").partition("\n")[2]
     assert (project / "run.sh").read_text().endswith("ignore[NPU801]\n")
+
+
+def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: Call) -> None:
+    (project / "requirements.txt").write_text("torch==1.8.1\n")
+    says = "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: this is the oldest that has one"
+    _, _, err = call("check", "train.py")
+    assert err.startswith(f"looked at for torch 2.1: {says}\n  changed in torch 2.0: ")
+    assert err.count("1.8.1") == 1
+    _, out, _ = call("check", "--output-format", "json")
+    assert json.loads(out)["summary"]["torch"] == [{"version": "2.1", "why": says, "gap": True}]
+
+
+@pytest.mark.parametrize("pin", ["torch>=1.8", "torch==2.6.*", "numpy"])
+def test_a_pin_that_torch_npu_has_is_not_said(project: Path, call: Call, pin: str) -> None:
+    (project / "requirements.txt").write_text(f"{pin}\n")
+    _, _, err = call("check", "train.py")
+    assert err.startswith("found 3 findings")
