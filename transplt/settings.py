@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
-#: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
+#: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
 TORCH_VERSIONS = (
     "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14",
 )  # fmt: skip
