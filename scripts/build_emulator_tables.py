@@ -121,7 +121,7 @@ def names_table() -> dict[str, Any]:
             put("torch_npu", name, 1 << i, True)
     exact = {v: i for i, v in enumerate(VERSIONS)}
     for name, content in fact_store.custom_ops().items():
-        for version, i in exact.items():  # for 2.2 there is no wheel: the nearest one speaks for it
+        for version, i in exact.items():  # the wheel of 2.2 was not read: the nearest one speaks for it
             put("torch_npu", name, 1 << i, ("2.1" if version == "2.2" else version) in content["versions"])
     for content in fact_store.cuda_to_npu().values():
         target = content["npu"]

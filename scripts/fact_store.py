@@ -1,6 +1,6 @@
 """The facts that the tables of rules/ are built from: scripts/facts/*.json, versions written as ranges.
 
-A range is a specifier such as `>=2.1,!=2.8` over the torch versions of a list: those that have a torch_npu wheel
+A range is a specifier such as `>=2.1,!=2.8` over the torch versions of a list: those whose torch_npu wheel was read
 (`wheels()`), unless a file says otherwise. It is open above while the newest version has the thing, so that a version
 that brings no news changes no line. The files have one entry a line; each says in `about` where it comes from.
 """
@@ -72,7 +72,7 @@ def versions() -> Entry:
 
 
 def wheels() -> tuple[str, ...]:
-    """The torch versions that have a torch_npu wheel; 2.2 was released as a download only."""
+    """The torch versions whose torch_npu wheel was read: not 2.2, whose wheels are for Python 3.8 to 3.10."""
     return tuple(version for version, row in versions().items() if row["wheel"])
 
 
@@ -107,7 +107,7 @@ def members(text: str, among: Sequence[str]) -> list[str]:
 
 
 def with_neighbours(held: Iterable[str]) -> set[str]:
-    """The versions a thing is taken to be in: for 2.2, which has no wheel, what 2.1 and 2.3 have in common."""
+    """The versions a thing is taken to be in: for 2.2, whose wheel was not read, what 2.1 and 2.3 have in common."""
     found = set(held)
     return found | {"2.2"} if {"2.1", "2.3"} <= found else found
 

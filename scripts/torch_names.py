@@ -5,7 +5,8 @@
 Needs torch; the version it was made with stands in the file. `aliases` are other public names of a documented object
 (`torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`), by the module they are in; `tensor_results` are the functions
 and methods all of whose overloads return one tensor, and the layers whose forward says that it does; `values` are
-public names that hold no function or class (dtypes, constants); `modules` are the public modules.
+public names that hold no function or class (dtypes, constants); `modules` are the public modules, with those that the
+wheels of newer versions have (torch_modules.py).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "scripts"))
 
-#: Modules that need what is not installed, start something, or are written for the tests of torch.
-SKIPPED = ("torch.testing._internal", "torch.utils.benchmark.examples", "torch.utils.tensorboard", "torch.contrib")
+import torch_modules  # noqa: E402
 
 
 def public_modules() -> dict[str, types.ModuleType]:
@@ -35,7 +36,7 @@ def public_modules() -> dict[str, types.ModuleType]:
     found: dict[str, types.ModuleType] = {"torch": torch}
     for info in pkgutil.walk_packages(torch.__path__, "torch.", onerror=lambda name: None):
         name = info.name
-        if name.startswith(SKIPPED) or any(part.startswith("_") for part in name.split(".")) or "__main__" in name:
+        if not torch_modules.is_public(name):
             continue
         try:
             found[name] = importlib.import_module(name)
@@ -145,9 +146,7 @@ def main() -> None:
         "tensor_members": sorted(name for name in dir(torch.Tensor) if not name.startswith("_")),
         "module_members": sorted(name for name in dir(torch.nn.Module) if not name.startswith("_")),
     }
-    lines = [f' "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in table.items()]
-    path = ROOT / "rules" / "support" / "torch_names.json"
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
+    torch_modules.write(table, ROOT / torch_modules.TABLE)
 
 
 if __name__ == "__main__":

@@ -145,6 +145,7 @@ def test_wrong_usage_is_exit_code_2(
         ([], "Usage: transplt"),
         (["-o", "x"], "Missing option '-i'"),
         (["proj"], "no command 'proj'; to migrate a project: transplt -i proj -o OUT"),
+        (["chek"], "no command 'chek'; did you mean 'check'? To migrate a project: transplt -i chek -o OUT"),
         (["-i", project, "--nonsense"], "No such option"),
         (["-i", project, "--torch-version", "1.4"], f"torch version '1.4' is not known; choose one of 2.1 to {NEWEST}"),
         (["-i", project, "-r", "none.json"], "none.json: there is no such rule file"),
@@ -368,3 +369,14 @@ def test_the_rules_have_versions(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert any(len(row["versions"]) < len(TORCH_VERSIONS) for row in table)
     one = json.loads(call(monkeypatch, capsys, "rules", "list", "--json", "--torch-version", "2.1")[1])
     assert {tuple(row["versions"]) for row in one} == {("2.1",)}
+
+
+def test_the_help_shows_what_people_need_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, told, _ = call(monkeypatch, capsys, "--help")
+    commands = told[told.index("Commands:") : told.index("Options:")].splitlines()[1:-1]
+    assert [line.split()[0] for line in commands if line.startswith("  ") and line[2] != " "] == [
+        "check", "analyze", "distributed", "run", "explain", "rules", "config",
+    ]  # fmt: skip
+    assert told.index("transplt -i PROJECT -o OUT") < told.index("transplt check PROJECT") < told.index("Commands:")

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from transplt.apply.engine import migrate_source
+from transplt.apply.engine import index_source, migrate_source
+from transplt.project.facts import ProjectFacts
 from transplt.rules.rule_file import problems
 from transplt.rules.tables import read_table
 from transplt.settings import Settings
@@ -34,7 +35,7 @@ def examples() -> list[Example]:
 
 
 def test_the_document_has_examples() -> None:
-    assert len(examples()) == 6
+    assert len(examples()) == 7
 
 
 @pytest.mark.parametrize("rules", re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.DOTALL | re.MULTILINE))
@@ -44,7 +45,9 @@ def test_every_rule_file_shown_is_valid(rules: str) -> None:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: re.findall(r"\w+Rule", example.rules)[0])
 def test_examples(example: Example) -> None:
-    result = migrate_source(example.before.encode(), "example.py", Settings(user_rules=(("rules.md", example.rules),)))
+    data, settings = example.before.encode(), Settings(user_rules=(("rules.md", example.rules),))
+    project = ProjectFacts.join([index_source(data, "example.py", settings)])
+    result = migrate_source(data, "example.py", settings, project)
     assert result.data.decode() == example.after
 
 

@@ -202,7 +202,7 @@ def test_facts_are_kept(name: str) -> None:
     stubs = {".".join(wheel.split(".")[:2]) for wheel in fact.get("stub_in", ())}
     for version in TORCH_VERSIONS:
         if version == "2.2":
-            continue  # no wheel: see test_the_version_without_a_wheel
+            continue  # not read: see test_the_version_whose_wheel_was_not_read
         said = status_of(name, version)
         if name in DECIDED:
             assert said == DECIDED[name]
@@ -229,7 +229,7 @@ def test_the_sample_holds_every_status() -> None:
     assert len(SAMPLE) == 120
 
 
-def test_the_version_without_a_wheel() -> None:
+def test_the_version_whose_wheel_was_not_read() -> None:
     """torch_npu 2.2 is read as what 2.1 and 2.3 have in common."""
     at = {
         version: {rule.old: rule.new for rule in builtin(version) if rule.renames} for version in ("2.1", "2.2", "2.3")

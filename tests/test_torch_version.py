@@ -8,6 +8,7 @@ import pytest
 
 from tests.distributed.running import in_process as transplt
 from transplt.errors import UsageError
+from transplt.rules.tables import read_table
 from transplt.run.pins import asked_versions
 from transplt.run.torch_version import check_version, choose_target
 from transplt.settings import TORCH_VERSIONS
@@ -90,7 +91,7 @@ def test_a_version_that_the_tables_do_not_have_is_named(tmp_path: Path, specifie
         ("torch==1.4", ["1.5", "1.6", "1.7", "1.8", "2.0"]),
         ("torch==1.8.1", ["2.0"]),
         ("torch==2.0.1", []),
-        ("torch>=1.8", ["2.0", "2.4", "2.6"]),
+        ("torch>=1.8", ["2.0", "2.6"]),
         ("torch==2.4.0", []),
         ("torch==2.99", []),
         ("torch", []),
@@ -251,3 +252,9 @@ def test_what_is_asked_of_other_packages(tmp_path: Path, name: str, text: str, a
     (tmp_path / name).write_text(text)
     found = asked_versions(tmp_path, ("accelerate", "deepspeed", "transformers"))
     assert tuple(f"{package}{version}" for package, version in found) == asked
+
+
+def test_each_line_of_what_changed_names_its_source() -> None:
+    table = read_table("support/torch_changes.json")
+    assert table["changes"].keys() == table["sources"].keys()
+    assert all(table["sources"].values())

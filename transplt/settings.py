@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
-#: Minor versions of PyTorch that a migration can aim at (torch_npu has no wheel for 2.2).
+#: Minor versions of PyTorch that a migration can aim at (of torch_npu for 2.2 no wheel was read).
 TORCH_VERSIONS = (
     "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14",
 )  # fmt: skip
@@ -20,6 +20,7 @@ IMPORTS = ("auto", "each-file", "entry")
 class TorchTarget:
     """The torch that a migration aims at, why, and the releases that go with it (empty where they are not known).
 
+    `gap` says that the project pins a version for which there is no torch_npu; this is the nearest that has one.
     `changes` are sentences on what PyTorch changed between the version that the project was written for and this one.
     """
 
@@ -29,6 +30,7 @@ class TorchTarget:
     cann: str = ""
     release: str = ""
     changes: tuple[str, ...] = ()
+    gap: bool = False
 
     @property
     def pin(self) -> str:

@@ -233,7 +233,7 @@ def test_standard_input(project: Path, call: Call) -> None:
 def test_standard_input_stands_alone(project: Path, call: Call) -> None:
     code, _, err = call("check", "-", "train.py")
     assert code == 2
-    assert "`-` stands alone" in err
+    assert "`-` reads one file from standard input" in err
 
 
 # --- diff ------------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_select_and_ignore_by_prefix(project: Path, call: Call) -> None:
     assert (project / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize(("value", "message"), [("X1", "is no prefix of a code"), ("NPU999", "no code starts with")])
+@pytest.mark.parametrize(("value", "message"), [("X1", "X1 is no code; give"), ("NPU999", "no code starts with")])
 def test_codes_that_are_none(value: str, message: str, project: Path, call: Call) -> None:
     code, _, err = call("check", "--select", value)
     assert code == 2
@@ -419,3 +419,20 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
     call("check", "--fix", "--style", "npu", "--allow-dirty")
     assert (project / "train.py").read_text() == "a = 1\n" + source.replace(", NPU507", "").partition("\n")[2]
     assert (project / "run.sh").read_text().endswith("ignore[NPU801]\n")
+
+
+def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: Call) -> None:
+    (project / "requirements.txt").write_text("torch==1.8.1\n")
+    says = "requirements.txt asks for torch==1.8.1, for which there is no torch_npu: this is the oldest that has one"
+    _, _, err = call("check", "train.py")
+    assert err.startswith(f"looked at for torch 2.1: {says}\n  changed in torch 2.0: ")
+    assert err.count("1.8.1") == 1
+    _, out, _ = call("check", "--output-format", "json")
+    assert json.loads(out)["summary"]["torch"] == [{"version": "2.1", "why": says, "gap": True}]
+
+
+@pytest.mark.parametrize("pin", ["torch>=1.8", "torch==2.6.*", "numpy"])
+def test_a_pin_that_torch_npu_has_is_not_said(project: Path, call: Call, pin: str) -> None:
+    (project / "requirements.txt").write_text(f"{pin}\n")
+    _, _, err = call("check", "train.py")
+    assert err.startswith("found 3 findings")

@@ -150,6 +150,15 @@ RULES: tuple[Any, ...] = (
     {"rules": {"ArgsModifyRule": [{"func_name": "torch.load", "arg_idx": 1, "arg_keyword": "map_location", "arg_new": ""}]}},
     {"rules": {"ModuleNameModifyRule": [{"old_name": "cuda", "new_name": "npu", "parent_module": "torch"}]}},
     {"defaults": {"FuncNameModifyRule": {"level": "unsafe", "versions": ["2.8"]}}, "rules": {"FuncNameModifyRule": [{"old_name": "a.b", "new_name": "c", "similar": True, "differs": "slower", "source": "x"}]}},
+    {"rules": {"StringModifyRule": [{"old_string": "grey", "new_string": "blue"}, {"old_string": "cuda", "new_string": "it's"}]}},
+    {"rules": {"AttributeModifyRule": [{"old_name": "is_grey", "new_name": "is_blue"}, {"old_name": "b", "new_name": "data"}]}},
+    {"rules": {"InsertRule": [
+        {"func_name": "f", "where": "after", "insert": "check()\nimport torch_npu"},
+        {"func_name": "func", "insert": "if x: pass"},
+        {"func_name": "torch.cuda.empty_cache", "insert": "x = 1; y = 2", "skip_if": {"positional_at_least": 1}},
+    ]}},
+    {"rules": {"ArgsModifyRule": [{"func_name": "f", "delete_keyword": "k"}, {"func_name": "torch.load", "delete_keyword": "map_location"}]}},
+    {"rules": {"FuncNameModifyRule": [{"old_name": "h", "new_name": "own", "definitions": True}, {"old_name": "Own.act", "new_name": "go", "definitions": True}]}},
 )  # fmt: skip
 
 
@@ -165,6 +174,9 @@ FOR_RULES = (
     b"import torch, parent_module, package\nfrom parent_module.module import func as g, x\nf(1, k=2)\na.func(*b)\nfunc()\npackage.function()\n"
     b"torch.cuda.empty_cache()\ny = torch.load(p, map_location='cuda')\n@func\ndef h(a=f(0)): return parent_module.module.func(f(f(1)))\n",
     b"import a\nfrom torch import cuda\ncuda.empty_cache(); a.b(a.b)\nwith f(x) as y, cuda.stream(s): del y\nprint(f'{func(1)} {f(2)!r}')\n",
+    b"\"grey\"\nx = 'grey' 'grey'; y = {'grey': f'{x.is_grey}grey', b'grey': rb'cuda'}\nx.is_grey.is_grey = f(k=func(k=1), **z)\n"
+    b"if f(k=2): return_ = [f(k=i) for i in x if func()]\ntry: f(1,k = 2 ,)\nfinally: func(\n)\nwhile func(): f(); func(); pass\n",
+    b"__all__ = ['h']\nclass Own:\n    def act(self): return self.act\ndef h(h=1): return h\nh(h)\nasync def g(f): h; await Own().act()\n",
 )
 
 SETTINGS = tuple(

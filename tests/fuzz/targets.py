@@ -238,9 +238,11 @@ def rules(data: bytes) -> None:
 
 def hold_rewritten(program: bytes, settings: Settings) -> Status:
     """A program under rules of a user, which may contradict our own: the output compiles."""
-    from transplt.apply.engine import migrate_source
+    from transplt.apply.engine import index_source, migrate_source
+    from transplt.project.facts import ProjectFacts
 
-    result = migrate_source(program, PATH, settings)
+    project = ProjectFacts.join([index_source(program, PATH, settings)])
+    result = migrate_source(program, PATH, settings, project)
     assert compiles(result.data), "the output does not compile"
     assert all(finding.code != "NPU991" for finding in result.findings), result.findings
     return result.status

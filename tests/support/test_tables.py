@@ -62,6 +62,8 @@ def test_between_two_lists_that_agree_the_shorter_one_is_filled() -> None:
         ("torch.float32", ""),
         ("torch", ""),
         ("torch.never_heard_of", "torch.never_heard_of"),
+        ("torch.accelerator.random", ""),  # new in 2.14, newer than what was introspected
+        ("torch.accelerator.random.get_rng_state", "torch.accelerator.random.get_rng_state"),
     ],
 )
 def test_api_of(name: str, api: str) -> None:

@@ -12,9 +12,11 @@ from transplt.apply.old_code import readable, told_of_the_old
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.apply.survey import survey
+from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
 from transplt.program.files import read_file
+from transplt.project.definitions import Use
 from transplt.project.facts import ModuleFacts, ProjectFacts
 from transplt.project.vendored import copy_of
 from transplt.rules.rule_set import compile_rules
@@ -27,6 +29,7 @@ from transplt.syntax.scan import Scan, scan
 from transplt.text.old_names import may_hold_old_names
 from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.text.token_rows import ledger_of
+from transplt.values.definition_uses import definition_uses
 from transplt.values.links import linked_slots, unlinked_slots
 from transplt.values.module_facts import code_facts, empty_facts, facts_of, leads_to_code, tells_others
 from transplt.values.saved_files import saved_files
@@ -47,7 +50,21 @@ __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "sur
 def index_source(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     """What a file tells its project. Never raises for the content: an unreadable file tells nothing."""
     facts, copy = _told(data, path, settings), copy_of(path, data)
+    renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
+    if renames:
+        facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))
     return facts if copy is None else replace(facts, copy=copy)
+
+
+def _uses(data: bytes, path: str, settings: Settings, renames: tuple[tuple[str, str], ...]) -> tuple[Use, ...]:
+    """What a file says of the names that rules rename with their definitions."""
+    try:
+        found = _scanned(data, path)[1]
+    except UnreadableSource as error:
+        names = {old.rpartition(".")[2] for old, _ in renames}
+        return tuple(Use(name, "unread", "", path, error.line) for name in sorted(names) if name.encode() in data)
+    ignored = speaks_of_ignores(data) or bool(settings.ignored_codes(path))
+    return tuple(use for use, _ in definition_uses(found, renames, ignored))
 
 
 def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:

@@ -143,6 +143,7 @@ def _joined(
         patch=result.patch + b"".join(each.patch for each in files),
         tokens=sum((each.tokens for each in files), result.tokens),
         roots=(*result.roots, project.root),
+        torch=(*result.torch, project.torch),
         notes=result.notes,
     )
 

@@ -82,12 +82,12 @@ def check(
     from transplt.run.options import Options
 
     if update_baseline and (baseline is None or fix):
-        raise UsageError("--update-baseline writes the file of --baseline, and goes without --fix")
+        raise UsageError("--update-baseline needs --baseline FILE, which it writes, and does not go with --fix")
     if statistics and output_format not in STATISTICS:
         raise UsageError(f"--statistics has no form in {output_format}; it goes with {', '.join(STATISTICS)}")
     stdin = paths == (_STDIN,)
     if _STDIN in paths and not stdin:
-        raise UsageError("`-` stands alone: standard input is one file")
+        raise UsageError("`-` reads one file from standard input: give no other path beside it")
     if stdin and since is not None:
         raise UsageError("--since compares files of a git repository, and `-` is none")
     options, fixing = Options(**given), fix and not diff

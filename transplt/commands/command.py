@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 
 import click
 from click.core import ParameterSource
@@ -21,15 +22,16 @@ JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Wo
 ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
 EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
 
-#: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help.
+#: Sub-commands that live in modules of their own, imported when they are called: name -> where, and the short help; in
+#: the order in which people need them.
 LAZY_COMMANDS = {
+    "check": ("transplt.commands.check:check", "Say what is bound to CUDA; --fix edits files in place."),
+    "analyze": ("transplt.commands.analyze:analyze", "Say what an NPU lacks, limits or does faster."),
     "distributed": ("transplt.commands.distributed:distributed", "Migrate, and make a script run on many cards."),
-    "analyze": ("transplt.commands.analyze:analyze", "What projects use that an NPU lacks, limits or does faster."),
-    "check": ("transplt.commands.check:check", "Findings about files and folders; --fix edits them in place."),
+    "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
+    "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
+    "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
-    "explain": ("transplt.commands.explain:explain", "What a code, an API, a variable or a package is."),
-    "rules": ("transplt.commands.rules:rules", "List the codes and the rules, or check rule files."),
-    "run": ("transplt.emulator.command:run_command", "Run a script on the emulated NPU."),
 }
 
 
@@ -109,8 +111,8 @@ class CommandGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the sub-commands, those of other modules included."""
-        return sorted({*self.commands, *(LAZY_COMMANDS if ctx.parent is None else ())})
+        """The names of the sub-commands, those of other modules included; of the main command in the order of need."""
+        return [*(LAZY_COMMANDS if ctx.parent is None else ()), *sorted(self.commands)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A sub-command; its module is imported now."""
@@ -120,6 +122,11 @@ class CommandGroup(click.Group):
         module, _, attribute = target.partition(":")
         called = getattr(importlib.import_module(module), attribute)
         return called if isinstance(called, click.Command) else _passing_on(cmd_name, called, text)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The sub-commands, and the options below them."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of sub-commands, without importing them."""
@@ -134,5 +141,7 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.parent is None and args[0] not in self.list_commands(ctx):
-            ctx.fail(f"no command {args[0]!r}; to migrate a project: transplt -i {args[0]} -o OUT")
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            meant = f"did you mean {near[0]!r}? T" if near else "t"
+            ctx.fail(f"no command {args[0]!r}; {meant}o migrate a project: transplt -i {args[0]} -o OUT")
         return super().resolve_command(ctx, args)

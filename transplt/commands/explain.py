@@ -50,9 +50,10 @@ def explain(name: str, as_json: bool) -> int:
     known = resolved(name)
     if not known:
         near = [*get_close_matches(name, reasons(), n=2), *nearest(name)]
-        hint = f"; known names like it: {', '.join(near)}" if near else ""
+        takes = "give a code (NPU201), a full name (torch.cuda.Event), an environment variable or a package"
+        hint = f"known names like it: {', '.join(near)}" if near else takes
         cut = shown(name) if len(name) <= _MOST_CHARACTERS else f"{shown(name[:_MOST_CHARACTERS])}..."
-        raise UsageError(f"nothing is known of {cut}{hint}")
+        raise UsageError(f"nothing is known of {cut}; {hint}")
     facts = facts_of(known)
     if as_json:
         _print(json.dumps({"name": known, "facts": [asdict(fact) for fact in facts]}, indent=1), True)

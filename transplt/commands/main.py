@@ -31,9 +31,14 @@ MIGRATING_COMMANDS = frozenset({"distributed"})
 @click.version_option(transplt.__version__)
 @click.pass_context
 def main(ctx: click.Context, /, **options: Any) -> int:
-    """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs: transplt -i PROJECT -o OUT.
+    """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs.
 
-    The input is never changed; the output is OUT/<name>_msft.
+    \b
+      transplt -i PROJECT -o OUT    migrate: writes OUT/<name>_msft, with reports
+      transplt check PROJECT        only look: what would change, what is left
+
+    PROJECT is a folder or one .py file, and is never changed. The options below are those of a migration; each
+    command has its own: transplt COMMAND --help.
     """
     if ctx.invoked_subcommand is None:
         if not options["source"]:
@@ -42,7 +47,9 @@ def main(ctx: click.Context, /, **options: Any) -> int:
     given = given_options(ctx)
     if given and ctx.invoked_subcommand not in MIGRATING_COMMANDS:
         names = spelled(ctx.command)
-        ctx.fail(f"{', '.join(sorted(names[name] for name in given))}: not for {ctx.invoked_subcommand!r}")
+        wrong = ", ".join(sorted(names[name] for name in given))
+        command = ctx.invoked_subcommand
+        ctx.fail(f"{wrong}: not for {command!r}; its own options stand behind its name: transplt {command} --help")
     ctx.obj = {name: options[name] for name in given}
     return DONE
 

@@ -148,7 +148,7 @@ def run(options: RunOptions, report_path: Path | None) -> int:
 
     torch = interpreter.torch_of(options.python)
     if not options.module and not os.path.isfile(options.script):
-        raise UsageError(f"no such script: {shown(options.script)}.")
+        raise UsageError(f"there is no script {shown(options.script)}")
     if options.nproc and options.shell:
         raise UsageError("--nproc is for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from transplt.project.code import CodeFacts
 from transplt.project.components import Components
+from transplt.project.definitions import Renaming, Use, decide
 from transplt.project.marks import GENERIC, marks_by_name
 from transplt.project.reach import Reach
 from transplt.project.vendored import Copy
@@ -56,6 +57,8 @@ class ModuleFacts:
     guarded: bool = False  # it has `if __name__ == "__main__":`
     copy: Copy | None = None  # the copy of another package whose version it says
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
+    renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
+    uses: tuple[Use, ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,6 +95,7 @@ class ProjectFacts:
     guarded: frozenset[str] = frozenset()  # paths of files with a main guard
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
+    renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -136,6 +140,10 @@ class ProjectFacts:
         joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
+        renames = dict.fromkeys(rename for item in every for rename in item.renames)
+        if renames:
+            uses = [use for item in every for use in item.uses]
+            joined.renamings = decide(renames, uses, joined.canonical, joined.modules.keys())
         joined.reach = Reach.join(
             [item.code for item in every], joined.canonical, frozenset(joined.modules), joined.packages
         )

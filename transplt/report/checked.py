@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from transplt.finding import NO_TOKENS, Finding, Level, TokenCount
+from transplt.settings import TorchTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class CheckResult:
     tokens: TokenCount = NO_TOKENS
     #: Folders of the projects that were looked at, for the state of their repositories.
     roots: tuple[Path, ...] = field(default=())
+    #: The torch of each project that was looked at.
+    torch: tuple[TorchTarget, ...] = ()
     #: What the reader of the summary should know besides: settings that switch findings off.
     notes: tuple[str, ...] = ()
 

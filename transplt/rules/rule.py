@@ -81,6 +81,7 @@ class Rule:
     ARGS the new expression ("" deletes the argument); UNSUPPORTED "". STRING: the value of a string and its new one;
     ATTRIBUTE: an attribute's name and its new one; INSERT: a called function and the lines that go in beside the call.
     `below` (INSERT): the lines stand behind the statement.
+    `definitions` (FUNC): a function of the project is meant, which is renamed with its definition.
     `listed` (MODULE): only names with a rule of their own move with the module, any other is a finding.
     `imports_only` (UNSUPPORTED): one finding at the import, none at the uses.
     `otherwise` is the finding that stands where this rule (one of -sim) cannot act, e.g. for the arguments of a call.
@@ -104,6 +105,7 @@ class Rule:
     skip_if: SkipIf | None = None
     listed: bool = False
     below: bool = False
+    definitions: bool = False
     imports_only: bool = False
     otherwise: Rule | None = None
     origin: str = ""

@@ -210,6 +210,12 @@ def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
             yield from _versions_errors((*path, "versions"), entry.get("versions"))
             if kind is Kind.ARGS:
                 yield from _expression_errors((*path, "arg_new"), entry.get("arg_new", ""))
+            if entry.get("definitions"):
+                if "." in entry["new_name"]:
+                    yield (*path, "new_name"), "a rule with 'definitions' needs a new_name without dots"
+                for key in ("args", "skip_if"):
+                    if key in entry:
+                        yield (*path, key), f"a rule with 'definitions' renames every use: it takes no {key!r}"
             if kind is Kind.INSERT:
                 yield from _statement_errors((*path, "insert"), entry["insert"])
             if entry.get("similar") and not entry.get("differs"):

@@ -53,6 +53,7 @@ class Table:
     strings: dict[str, Rule] = field(default_factory=dict)
     attributes: dict[str, Rule] = field(default_factory=dict)
     inserts: dict[str, Rule] = field(default_factory=dict)
+    definitions: dict[str, Rule] = field(default_factory=dict)
 
     def resolve(self, name: str) -> tuple[Rule, str] | None:
         """The rule for the longest prefix of a qualified name, and that prefix; None when no rule knows it."""
@@ -70,6 +71,8 @@ class Table:
         if rule.kind in (Kind.STRING, Kind.ATTRIBUTE, Kind.INSERT):
             tables = {Kind.STRING: self.strings, Kind.ATTRIBUTE: self.attributes, Kind.INSERT: self.inserts}
             tables[rule.kind][rule.old] = rule
+        elif rule.definitions:
+            self.definitions[rule.old] = rule
         elif rule.kind is Kind.MODULE:
             self.modules[rule.old] = rule
         elif rule.kind is Kind.ARGS:
@@ -82,7 +85,8 @@ class Table:
             self.last_names[rule.old] = rule
 
     def __iter__(self) -> Iterator[Rule]:
-        for table in (self.names, self.last_names, self.modules, self.strings, self.attributes, self.inserts):
+        tables = (self.names, self.last_names, self.modules, self.strings, self.attributes, self.inserts)
+        for table in (*tables, self.definitions):
             yield from table.values()
         for rules in (*self.args.values(), *self.last_args.values()):
             yield from rules
@@ -144,7 +148,9 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
             if similar or not rule.similar:
                 user.add(rule)
     known = read_table("support/modules.json")
-    own = {rule.old for rule in user if rule.kind is not Kind.STRING}
+    # Of a function that is renamed with its definition the last part alone stands in every file.
+    named = (rule for rule in user if rule.kind is not Kind.STRING)
+    own = {rule.old.rpartition(".")[2] if rule.definitions else rule.old for rule in named}
     few = len(own) <= _FEW
     words = frozenset[bytes]() if few else frozenset(_longest_part(name.lower()).encode() for name in own)
     literals = _literals((*(rule.old for rule in builtin), *user.strings, *(own if few else ())))
@@ -222,6 +228,7 @@ def _rule(kind: Kind, entry: dict[str, Any], origin: str, user: bool) -> Rule:
         listed=entry.get("members") == "listed",
         imports_only=entry.get("where") == "import",
         below=entry.get("where") == "after",
+        definitions=bool(entry.get("definitions", False)),
         origin=origin,
     )
 

@@ -104,7 +104,7 @@ def find_source(path: Path) -> Path:
         os.stat(path)
     except FileNotFoundError as error:
         broken = " (a broken link)" if path.is_symlink() else ""
-        raise UsageError(f"there is no {shown(path)}{broken}") from error
+        raise UsageError(f"there is no file or folder {shown(path)}{broken}") from error
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     source = Path(os.path.realpath(path))

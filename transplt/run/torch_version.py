@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +87,10 @@ def _of_pin(says: str, asked: Asked) -> TorchTarget:
         return _target(asked.allowed, says)
     if asked.allowed:
         return _target(asked.allowed, f"{says}, of which this is the newest with a torch_npu", asked.named)
-    if version_key(asked.named) < version_key(oldest):
-        return _target(oldest, f"{says}, for which there is no torch_npu: this is the oldest that has one", asked.named)
-    return _target(newest, f"{says}, for which there is no torch_npu: this is the newest that has one")
+    older = version_key(asked.named) < version_key(oldest)
+    nearest, end = (oldest, "oldest") if older else (newest, "newest")
+    why = f"{says}, for which there is no torch_npu: this is the {end} that has one"
+    return replace(_target(nearest, why, asked.named if older else ""), gap=True)
 
 
 def _target(version: str, why: str, written_for: str = "") -> TorchTarget:

@@ -6,10 +6,11 @@ import difflib
 import json
 from collections.abc import Iterator
 
-from transplt.apply.engine import migrate_source
+from transplt.apply.engine import index_source, migrate_source
 from transplt.finding import FileResult, Finding
+from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Kind
-from transplt.rules.rule_set import parse_rules
+from transplt.rules.rule_set import compile_rules, parse_rules
 from transplt.run.unmatched import Occurring, nearest
 from transplt.settings import DEFAULT_TORCH_VERSION, Settings
 
@@ -23,7 +24,7 @@ def tried(loaded: tuple[str, str], data: bytes, path: str) -> Iterator[str]:
     document = json.loads(text)
     before = {_key(finding) for finding in _migrated(data, path).findings}
     occurring = Occurring()
-    occurring.add(data)
+    occurring.add(data, path)
     count = 0
     for kind in Kind:
         for index, entry in enumerate(document["rules"].get(kind.value, ())):
@@ -37,7 +38,7 @@ def tried(loaded: tuple[str, str], data: bytes, path: str) -> Iterator[str]:
                 yield f"{head}: not for torch {DEFAULT_TORCH_VERSION}"
                 continue
             found = [each for each in _migrated(data, path, (name, alone)).findings if _key(each) not in before]
-            own = [each for each in found if each.code in (rule.code, "NPU005", "NPU016", "NPU505")]
+            own = [each for each in found if each.code in (rule.code, "NPU005", "NPU016", "NPU017", "NPU505")]
             near = "" if own else nearest(rule, occurring)
             hint = f"; the nearest name there is {near}" if near and near != rule.old else ""
             yield f"{head} {rule.old}: {_times(len(own)) if own else f'matches nothing{hint}'}"
@@ -50,7 +51,11 @@ def tried(loaded: tuple[str, str], data: bytes, path: str) -> Iterator[str]:
 
 
 def _migrated(data: bytes, path: str, *rules: tuple[str, str]) -> FileResult:
-    return migrate_source(data, path, Settings(user_rules=rules))
+    settings = Settings(user_rules=rules)
+    alone = compile_rules(settings).user.definitions
+    # Of definitions it is decided over a whole project: here that is the file.
+    project = ProjectFacts.join([index_source(data, path, settings)]) if alone else None
+    return migrate_source(data, path, settings, project)
 
 
 def _key(finding: Finding) -> tuple[int, int, str, str]:

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import parse_rules
 from transplt.settings import Settings
 from transplt.syntax.asks import dotted, last_name
+from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.parse import parse
 from transplt.syntax.scan import scan
 from transplt.text.regular_file import SOURCE, read_regular
 from transplt.text.source import UnreadableSource, read_source
+from transplt.values.own_names import OwnNames
 
 #: So many rules are named one by one, and so many names are compared with each.
 _NAMED, _COMPARED = 5, 20_000
@@ -26,21 +29,26 @@ _NAMED, _COMPARED = 5, 20_000
 
 @dataclass(slots=True)
 class Occurring:
-    """The names of Python files: full names with all that they begin with, last names of calls, attributes, strings."""
+    """The names of Python files: full names with all that they begin with, last names of calls, attributes, strings,
+    and what is defined."""
 
     full: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
     strings: set[str] = field(default_factory=set)
+    defined: set[str] = field(default_factory=set)
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, path: str) -> None:
         """Take up the names of a file; one that Python does not read has none."""
         try:
             source = read_source(data)
             found = scan(source, parse(source))
         except UnreadableSource:
             return
-        names = Names(found)
+        names, own = Names(found), OwnNames(found, Names(found), ProjectFacts(), module_name(path))
+        for definition in (*found.functions, *found.classes):
+            full = own.full_name(found.scopes[definition])
+            self.defined |= {definition.name, full}
         self.calls |= {last_name(call.func) for call in found.calls}
         self.attributes |= found.attributes.keys()
         for name, nodes in found.names.items():
@@ -64,6 +72,8 @@ class Occurring:
 
     def pool(self, rule: Rule) -> set[str]:
         """The names of the kind that a rule is for."""
+        if rule.definitions:
+            return self.defined
         if rule.kind is Kind.STRING:
             return self.strings
         if rule.kind is Kind.ATTRIBUTE:
@@ -79,7 +89,7 @@ def unmatched(settings: Settings, folder: Path, paths: Iterable[str]) -> tuple[s
     occurring = Occurring()
     for path in paths:
         try:
-            occurring.add(read_regular(os.path.join(folder, path), SOURCE))
+            occurring.add(read_regular(os.path.join(folder, path), SOURCE), path)
         except OSError:
             continue
     return tuple(_sentences(settings, occurring))

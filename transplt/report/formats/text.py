@@ -41,6 +41,9 @@ def footer(result: CheckResult, styled: bool, fixing: bool) -> Iterator[str]:
     left, known = len(result.new), len(result.items) - len(result.new)
     files = many(result.files, "file")
     baseline = f", {known} more in the baseline" if known else ""
+    for target in dict.fromkeys(target for target in result.torch if target.gap):
+        yield f"looked at for torch {target.version}: {visible(target.why)}"
+        yield from (f"  changed in {change}" for change in target.changes)
     yield from result.notes
     if fixing and result.fixed:
         yield f"fixed {many(result.fixed, 'edit')} in {many(len(result.changes), 'file')}"
