@@ -134,9 +134,10 @@ def _layer_norm_classes(writer: Writer, done: list[ast.expr]) -> None:
     names += work.scan.attributes.get("FusedLayerNorm", ())
     for node in by_place(names):
         loaded = isinstance(node.ctx, ast.Load) and id(node) not in called and id(node) not in work.taken
-        if loaded and not isinstance(parent(node), ast.Attribute) and work.names.qualified(node) in _LAYER_NORMS:
-            if writer.change(node, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
-                done.append(node)
+        if not loaded or isinstance(parent(node), ast.Attribute) or work.names.qualified(node) not in _LAYER_NORMS:
+            continue
+        if writer.change(node, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
+            done.append(node)
 
 
 def _torch_layer_norm(writer: Writer) -> str:
