@@ -46,7 +46,7 @@ def options(work: Work, call: ast.Call) -> Finds:
             message = f"torch.npu.set_option knows no {name}, and raises"
             yield work.note(key, fixer.code, message, api=_API, help=hint)
         elif isinstance(value, ast.Constant) and (wanted := _refused(known, str(value.value))):
-            message = f"torch.npu.set_option takes {wanted} for {name}, and raises for {value.value}"
+            message = f"torch.npu.set_option takes {wanted} for {name}, and raises for {value.value!s}"
             yield work.note(value, fixer.code, message, api=_API, help="give it one of these")
         elif known.get("deprecated"):
             message = f"torch_npu advises against {name} of torch.npu.set_option"

@@ -33,7 +33,7 @@ def profiled_steps(work: Work, tree: ast.Module) -> Finds:
         if place is not None:
             steps, *options = value_of(work, fixer).split(":")
             first, last = map(int, steps.split("-"))
-            given = dict((*option.split("="), "")[:2] for option in options)
+            given = {name: value for name, _, value in (option.partition("=") for option in options)}
             _write(writer, place, first, last, given)
         yield from writer.found
 
