@@ -1,7 +1,7 @@
 """The `-sim` rules: APIs without a counterpart on NPU, and a similar one that runs there, with what may differ.
 
-Signatures were read in NVIDIA/apex, bitsandbytes-foundation/bitsandbytes, Dao-AILab/flash-attention and torch; arguments that the similar form
-does not take are rejected, so that such a call stays a finding.
+Signatures were read in NVIDIA/apex, bitsandbytes-foundation/bitsandbytes, Dao-AILab/flash-attention and torch;
+arguments that the similar form does not take are rejected, so that such a call stays a finding.
 """
 
 from __future__ import annotations
