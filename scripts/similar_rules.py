@@ -1,7 +1,7 @@
 """The `-sim` rules: APIs without a counterpart on NPU, and a similar one that runs there, with what may differ.
 
-Signatures were read in NVIDIA/apex, bitsandbytes-foundation/bitsandbytes and torch; arguments that the similar form
-does not take are rejected, so that such a call stays a finding.
+Signatures were read in NVIDIA/apex, bitsandbytes-foundation/bitsandbytes, Dao-AILab/flash-attention and torch;
+arguments that the similar form does not take are rejected, so that such a call stays a finding.
 """
 
 from __future__ import annotations
@@ -193,6 +193,123 @@ _FUNCTIONS = [
             },
         )
         for name in ("SGD", "SGD8bit", "SGD32bit")
+    ),
+    *(
+        _rename(
+            f"bitsandbytes.optim.{name}",
+            "torch.optim.RMSprop",
+            _BNB_DIFFERS,
+            "bitsandbytes/optim/rmsprop.py",
+            args={
+                "positional_max": 5,
+                "reject_keyword": ["momentum", "centered", *_BNB],
+                "message": "torch.optim.RMSprop has no 8-bit options and another momentum",
+            },
+        )
+        for name in ("RMSprop", "RMSprop8bit", "RMSprop32bit")
+    ),
+    *(
+        _rename(
+            f"bitsandbytes.optim.{name}",
+            "torch.optim.Adagrad",
+            _BNB_DIFFERS,
+            "bitsandbytes/optim/adagrad.py",
+            args={
+                "positional_max": 6,
+                "reject_keyword": _BNB,
+                "message": "torch.optim.Adagrad has no 8-bit options",
+            },
+        )
+        for name in ("Adagrad", "Adagrad8bit", "Adagrad32bit")
+    ),
+    *(
+        _rename(
+            name,
+            "torch.nn.LayerNorm",
+            "several kernels instead of a fused one: a little slower; rounding differs in the last bits",
+            "apex/contrib/layer_norm/layer_norm.py; its eps is no attribute named eps",
+            args={
+                "positional_max": 2,
+                "reject_keyword": ["hidden_size", "memory_efficient"],
+                "message": "torch.nn.LayerNorm calls the size normalized_shape and has no memory_efficient",
+            },
+        )
+        for name in ("apex.contrib.layer_norm.FastLayerNorm", "apex.contrib.layer_norm.layer_norm.FastLayerNorm")
+    ),
+    *(
+        _rename(
+            name,
+            "torch.nn.GroupNorm",
+            "the same formula in the layout NCHW: a copy where the input is channels_last; input and weights have one "
+            "dtype; rounding differs in the last bits",
+            "apex/contrib/group_norm/group_norm.py",
+            args={
+                "positional_max": 4,
+                "reject_keyword": ["act"],
+                "message": "torch.nn.GroupNorm has no act: put the activation behind it",
+            },
+        )
+        for name in ("apex.contrib.group_norm.GroupNorm", "apex.contrib.group_norm.group_norm.GroupNorm")
+    ),
+    *(
+        _rename(
+            name,
+            "torch_npu.optim.NpuFusedLamb",
+            "no bias correction and no clipping by max_grad_norm: the first steps differ; only where weight_decay is "
+            "given, whose default differs",
+            "apex/optimizers/fused_lamb.py; torch_npu/optim/npu_fused_lamb.py of the wheels for torch 2.13 and 2.14",
+            versions=">=2.13",
+            skip_if={"lacks_keyword": ["weight_decay"]},
+            args={
+                "positional_max": 2,
+                "reject_keyword": [
+                    "bias_correction",
+                    "amsgrad",
+                    "adam_w_mode",
+                    "grad_averaging",
+                    "set_grad_none",
+                    "max_grad_norm",
+                    "use_nvlamb",
+                ],
+                "message": "torch_npu.optim.NpuFusedLamb takes other options than apex FusedLAMB",
+            },
+        )
+        for name in ("apex.optimizers.FusedLAMB", "apex.optimizers.fused_lamb.FusedLAMB")
+    ),
+    _rename(
+        "flash_attn.losses.cross_entropy.CrossEntropyLoss",
+        "torch.nn.CrossEntropyLoss",
+        "the loss has the dtype of the logits instead of float32, and a copy of the logits stays in memory",
+        "flash_attn/losses/cross_entropy.py",
+        args={
+            "positional_max": 0,
+            "reject_keyword": [
+                "logit_scale",
+                "lse_square_scale",
+                "inplace_backward",
+                "process_group",
+                "return_z_loss",
+            ],
+            "message": "torch.nn.CrossEntropyLoss takes other options than that of flash_attn",
+        },
+    ),
+    _rename(
+        "flash_attn.ops.fused_dense.FusedDense",
+        "torch.nn.Linear",
+        "matrix product and bias in kernels of their own: a little slower; the same parameters",
+        "flash_attn/ops/fused_dense.py, a subclass of torch.nn.Linear",
+        args={
+            "positional_max": 3,
+            "reject_keyword": ["return_residual"],
+            "message": "torch.nn.Linear has no return_residual",
+        },
+    ),
+    _rename(
+        "torch.cuda.get_stream_from_external",
+        "torch.npu.ExternalStream",
+        "it takes the address of a stream of CANN: one of CUDA means nothing there",
+        "torch/cuda/__init__.py; torch_npu/npu/streams.py of the wheels for torch 2.7 and 2.9 and later",
+        versions=">=2.7,!=2.8",
     ),
     _rename(
         "torch.cuda.ipc_collect",

@@ -209,6 +209,72 @@ def test_the_attention_of_xformers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("imported", "call", "after"),
+    [
+        ("apex.contrib.layer_norm.FastLayerNorm", "(8, 1e-6)", "torch.nn.LayerNorm"),
+        ("apex.contrib.group_norm.GroupNorm", "(4, 8, eps=1e-6)", "torch.nn.GroupNorm"),
+        ("bitsandbytes.optim.RMSprop8bit", "(p, 0.1, weight_decay=0.1)", "torch.optim.RMSprop"),
+        ("bitsandbytes.optim.Adagrad32bit", "(p, lr=0.1, eps=1e-8)", "torch.optim.Adagrad"),
+        ("flash_attn.losses.cross_entropy.CrossEntropyLoss", "(ignore_index=0)", "torch.nn.CrossEntropyLoss"),
+        ("flash_attn.ops.fused_dense.FusedDense", "(4, 8, False)", "torch.nn.Linear"),
+    ],
+)
+def test_similar_apis(imported: str, call: str, after: str) -> None:
+    module, name = imported.rsplit(".", 1)
+    new, last = after.rsplit(".", 1)
+    told = f" as {name}" if last != name else ""
+    before = f"from {module} import {name}\nmade = {name}{call}\n"
+    check_noop(before, open_codes=["NPU510"])
+    check_rewrite(before, f"from {new} import {last}{told}\nmade = {name}{call}\n", similar=True)
+
+
+@pytest.mark.parametrize(
+    ("imported", "call"),
+    [
+        ("apex.contrib.layer_norm.FastLayerNorm", "(hidden_size=8)"),
+        ("apex.contrib.group_norm.GroupNorm", "(4, 8, act='silu')"),
+        ("bitsandbytes.optim.RMSprop", "(p, momentum=0.9)"),
+        ("bitsandbytes.optim.Adagrad", "(p, optim_bits=8)"),
+        ("flash_attn.losses.cross_entropy.CrossEntropyLoss", "(0)"),
+        ("flash_attn.losses.cross_entropy.CrossEntropyLoss", "(process_group=group)"),
+        ("flash_attn.ops.fused_dense.FusedDense", "(4, 8, True, True)"),
+        ("apex.optimizers.FusedLAMB", "(p, lr=0.1)"),
+        ("apex.optimizers.FusedLAMB", "(p, weight_decay=0.1, max_grad_norm=2.0)"),
+    ],
+)
+def test_calls_with_other_options_have_no_similar_api(imported: str, call: str) -> None:
+    module, name = imported.rsplit(".", 1)
+    source = f"from {module} import {name}\nmade = {name}{call}\n"
+    result = migrate(source, similar=True)
+    assert result.data.decode() == source
+    assert {finding.code for finding in result.findings} & {"NPU510", "NPU120"}
+
+
+def test_similar_apis_of_torch_cuda() -> None:
+    errors = "import torch\ntry:\n    run()\nexcept torch.cuda.CudaError:\n    stop()\n"
+    check_noop(errors, open_codes=["NPU501"], similar=True)
+    stream = "import torch\nstream = torch.cuda.get_stream_from_external(address, 0)\n"
+    check_noop(stream, open_codes=["NPU501"])
+    check_noop(stream, open_codes=["NPU501"], similar=True, torch_version="2.8")
+    check_rewrite(
+        stream,
+        "import torch\nimport torch_npu  # noqa: F401\nstream = torch.npu.ExternalStream(address, 0)\n",
+        similar=True,
+        torch_version="2.13",
+    )
+
+
+def test_the_optimizer_of_large_batches() -> None:
+    check_rewrite(
+        "from apex.optimizers import FusedLAMB\nmade = FusedLAMB(p, lr=0.1, weight_decay=0.1)\n",
+        "from torch_npu.optim import NpuFusedLamb as FusedLAMB\nimport torch_npu  # noqa: F401\n"
+        "made = FusedLAMB(p, lr=0.1, weight_decay=0.1)\n",
+        similar=True,
+        torch_version="2.13",
+    )
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "ray.init(num_gpus=2)",

@@ -122,3 +122,13 @@ def test_shellcheck_has_nothing_to_say(tmp_path: Path, spawns: bool) -> None:
     done = subprocess.run(["shellcheck", str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+def test_settings_to_try_stand_in_comments_with_their_cost() -> None:
+    lines = launch_script("main.py").split("\n")
+    tried = [line for line in lines if line.startswith("# export ")]
+    assert "# export TASK_QUEUE_ENABLE=2  # " in tried[0]
+    assert "(default 1; cost: more memory at the peak" in tried[0]
+    assert len(tried) == 7
+    assert all("cost: " in line and len(line) < 121 for line in tried)
+    assert not [line for line in lines if line.startswith("export TASK_QUEUE_ENABLE")]

@@ -723,8 +723,110 @@ def test_combine_ddp() -> None:
     result = migrate(before + LOOP, amp="apex", combine_ddp=True)
     assert "combine_grad=True, combine_ddp=True" in result.data.decode()
     stays(HEAD + LOOP, "needs a process group", combine_ddp=True)
-    wrapper = "model = torch.nn.parallel.DistributedDataParallel(model)\n"
-    stays(before + wrapper + LOOP, "takes the place of DistributedDataParallel", combine_ddp=True)
+
+
+PARALLEL = "torch.nn.parallel.DistributedDataParallel"
+COMBINED = """
+import torch
+from apex import amp
+import torch_npu  # noqa: F401
+from project import loader, net
+
+torch.distributed.init_process_group("hccl")
+model = net.to("npu")
+{between}optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = amp.initialize(
+    model, optimizer,
+    opt_level="O2", loss_scale="dynamic", combine_grad=True, combine_ddp={when},
+)
+{behind}"""
+ASKED = "torch.distributed.is_initialized()"
+
+
+def many(between: str = "", behind: str = "") -> str:
+    """A program with a process group and something above and below the line that makes the optimizer."""
+    group = 'torch.distributed.init_process_group("hccl")\n'
+    source = HEAD.replace("\nmodel", f"\n{group}model", 1).replace("\noptimizer", f"\n{between}optimizer", 1)
+    return source.replace("torch\n", "torch\nimport torch_npu  # noqa: F401\n", 1) + behind + LOOP
+
+
+@pytest.mark.parametrize(
+    ("between", "behind", "left", "left_behind", "when"),
+    [
+        (f"model = {PARALLEL}(model)\n", "", "", "", "True"),
+        ("", f"model = {PARALLEL}(model, device_ids=[0], bucket_cap_mb=50)\n", "", "", "True"),
+        ("", f"if many:\n    model = {PARALLEL}(model)\n", "", "", ASKED),
+        (f"if many:\n    model = {PARALLEL}(model)\n", "", "", "", ASKED),
+        (f"if many:\n    n = 2\n    model = {PARALLEL}(model)\n", "", "if many:\n    n = 2\n", "", ASKED),
+        (
+            f"if many:\n    model = {PARALLEL}(model)\nelse:\n    n = 1\n", "",
+            "if many:\n    pass\nelse:\n    n = 1\n", "", ASKED,
+        ),
+        ("", f"wrapped = {PARALLEL}(model)\n", "", "wrapped = model\n", "True"),
+        (
+            f"if many:\n    model = {PARALLEL}(model).to('npu')\n", "",
+            "if many:\n    model = model.to('npu')\n", "", ASKED,
+        ),
+    ],
+)  # fmt: skip
+def test_combine_ddp_leaves_the_wrapper_out(
+    between: str, behind: str, left: str, left_behind: str, when: str
+) -> None:
+    result = migrate(many(between, behind), amp="apex", combine_ddp=True)
+    after = COMBINED.format(between=left, behind=left_behind, when=when)
+    assert result.data.decode().strip() == (after.rstrip("\n") + "\n" + SCALED).strip()
+
+
+def test_combine_ddp_in_a_chain_of_branches() -> None:
+    branch = f"    n = 1\n    model = {PARALLEL}(model)\n"
+    chain = f"if alone:\n    n = 0\nelif many:\n{branch}else:\n    model = model.to('npu')\n"
+    text = migrate(many(chain), amp="apex", combine_ddp=True).data.decode()
+    assert "if alone:\n    n = 0\nelif many:\n    n = 1\nelse:\n    model = model.to('npu')\noptimizer" in text
+    assert f"combine_ddp={ASKED}" in text and "wrap" not in text
+
+
+def test_combine_ddp_says_what_a_wrapper_had() -> None:
+    result = migrate(many(behind=f"model = {PARALLEL}(model)\n"), amp="apex", combine_ddp=True)
+    said = [finding for finding in result.findings if "no `module.` in its names" in finding.message]
+    assert [finding.level.value for finding in said] == ["info"]
+
+
+def test_combine_ddp_for_two_models_in_one_branch() -> None:
+    source = many().replace("optimizer = ", "other = net.to('npu')\noptimizer = ", 1)
+    source = source.replace("optimizer.step()", "optimizer.step()\n    other(x).backward()\n    second.step()")
+    second = "second = torch.optim.SGD(other.parameters(), lr=0.1)\n"
+    both = f"if many:\n    model = {PARALLEL}(model)\n    other = {PARALLEL}(other)\n"
+    text = migrate(source.replace("\nfor x", f"{second}{both}\nfor x", 1), amp="apex", combine_ddp=True).data.decode()
+    assert "if many" not in text and PARALLEL not in text
+    assert f"combine_ddp={ASKED}" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (many(behind="model = torch.nn.DataParallel(model)\n"), "takes the place of DataParallel"),
+        (many(behind=f"model = {PARALLEL}(model, find_unused_parameters=True)\n"), "whose find_unused_parameters"),
+        (many(behind=f"model = {PARALLEL}(model, **more)\n"), "whose **"),
+        (many(behind=f"model = {PARALLEL}(model)\nprint(model.module)\n"), "this asks for its module"),
+        (many(behind=f"model = {PARALLEL}(model)\nwith model.no_sync():\n    pass\n"), "this asks for its no_sync"),
+        (many(behind=f"model = {PARALLEL}(model)\nbare = getattr(model, 'module')\n"), "asks for a part of it"),
+        (many(behind=f"models = [1]\nmodels.append({PARALLEL}(model))\n"), "takes the place of"),
+        (many(behind=f"def wrap(m):\n    return {PARALLEL}(m)\n\n\nwrapped = wrap(model)\n"), "takes the place of"),
+    ],
+)
+def test_combine_ddp_is_refused(source: str, why: str) -> None:
+    result = migrate(source, amp="apex", combine_ddp=True)
+    assert b"amp" not in result.data
+    left = [finding for finding in result.findings if finding.code == "NPU743"]
+    assert [why in finding.message for finding in left] == [True], left
+
+
+def test_combine_ddp_needs_amp_in_any_case() -> None:
+    options = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\n"
+    source = many(behind=f"model = {PARALLEL}(model)\n")
+    source = source.replace("model = net", f"{options}args = parser.parse_args()\nmodel = net", 1)
+    result = migrate(source, amp="apex", combine_ddp=True, amp_flag=True)
+    assert any("without --amp nothing would combine" in finding.message for finding in result.findings)
 
 
 @pytest.mark.parametrize(

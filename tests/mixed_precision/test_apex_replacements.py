@@ -98,6 +98,36 @@ def test_layer_norms(norm: str, more: str, after: str) -> None:
     assert result.data.decode() == NORM.format(more=more, norm=after).replace(unused, "")
 
 
+@pytest.mark.parametrize(
+    ("norm", "after"),
+    [
+        ("blocks(8, norm_layer=FusedLayerNorm)", "blocks(8, norm_layer=torch.nn.LayerNorm)"),
+        ("partial(FusedLayerNorm, eps=1e-6)", "partial(torch.nn.LayerNorm, eps=1e-6)"),
+        ("isinstance(layer, FusedLayerNorm)", "isinstance(layer, torch.nn.LayerNorm)"),
+        ("type('Norm', (FusedLayerNorm,), {})", "type('Norm', (torch.nn.LayerNorm,), {})"),
+    ],
+)
+def test_layer_norms_that_nothing_calls(norm: str, after: str) -> None:
+    result = migrate(NORM.format(more="", norm=norm), amp="apex")
+    unused = "from apex.normalization import FusedLayerNorm\n"
+    assert result.data.decode() == NORM.format(more="", norm=after).replace(unused, "")
+    assert "NPU510" not in {finding.code for finding in result.findings}
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        "build(FusedLayerNorm, FusedLayerNorm(8, memory_efficient=True))",
+        "FusedLayerNorm.__doc__",
+        "other.FusedLayerNorm",
+        "dict(FusedLayerNorm=8)",
+        "'FusedLayerNorm'",
+    ],
+)
+def test_layer_norms_that_stay_as_they_are(norm: str) -> None:
+    assert migrate(NORM.format(more="", norm=norm), amp="apex").data.decode() == NORM.format(more="", norm=norm)
+
+
 @pytest.mark.parametrize("norm", ["FusedLayerNorm(8, 1e-6, True, flag)", "FusedLayerNorm(8, memory_efficient=True)"])
 def test_layer_norms_that_are_left(norm: str) -> None:
     result = migrate(NORM.format(more="", norm=norm), amp="apex")
@@ -125,7 +155,12 @@ def test_a_program_without_mixed_precision_keeps_what_it_has_of_apex() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "left"), [("", []), ("print(FusedLayerNorm)\n", ["apex.normalization.FusedLayerNorm needs CUDA"])]
+    ("more", "left"),
+    [
+        ("", []),
+        ("print(FusedLayerNorm)\n", []),
+        ("FusedLayerNorm.warn = True\n", ["apex.normalization.FusedLayerNorm needs CUDA"]),
+    ],
 )
 def test_a_layer_that_was_replaced_everywhere_is_not_left_over(more: str, left: list[str]) -> None:
     source = "import torch\nfrom apex import amp\nfrom apex.normalization import FusedLayerNorm\n"

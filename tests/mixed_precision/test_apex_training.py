@@ -111,10 +111,18 @@ MANY = textwrap.dedent("""\
     """)
 
 
-def test_combine_ddp_keeps_the_ranks_alike(tmp_path: Path) -> None:
+WRAPPED = """\
+if dist.is_initialized():
+    model = nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+"""
+
+
+@pytest.mark.parametrize(("wrapper", "when"), [("", "True"), (WRAPPED, "torch.distributed.is_initialized()")])
+def test_combine_ddp_keeps_the_ranks_alike(tmp_path: Path, wrapper: str, when: str) -> None:
     source = tmp_path / "train.py"
-    source.write_text(MANY, encoding="utf-8")
+    source.write_text(MANY.replace("optimizer = ", f"{wrapper}optimizer = ", 1), encoding="utf-8")
     folder = migrated(source, tmp_path / "out", "--amp", "apex", "--loss-scale", "16", "--combine-ddp")
-    assert "combine_ddp=True" in (folder / "train.py").read_text(encoding="utf-8")
+    text = (folder / "train.py").read_text(encoding="utf-8")
+    assert f"combine_ddp={when}" in text and "DistributedDataParallel" not in text
     done = transplt("run", "--nproc", "2", "train.py", cwd=folder)
     assert done.stdout.count("alike") == 2, done.stdout + done.stderr

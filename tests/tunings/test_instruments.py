@@ -107,6 +107,29 @@ def test_profiler() -> None:
     assert text.endswith('    torch.save(model.state_dict(), "last.pt")\nprofiler.stop()\n')
 
 
+def test_profiler_with_options() -> None:
+    text = asked(FLAT, "profiler=3-6:shapes:memory:stacks:level=1:to=traces/first")
+    assert (
+        """\
+    on_trace_ready=torch_npu.profiler.tensorboard_trace_handler("traces/first"),
+    record_shapes=True,
+    profile_memory=True,
+    with_stack=True,
+    experimental_config=torch_npu.profiler._ExperimentalConfig(profiler_level=torch_npu.profiler.ProfilerLevel.Level1),
+)
+"""
+        in text
+    )
+    assert "activities=[torch_npu.profiler.ProfilerActivity.CPU, torch_npu.profiler.ProfilerActivity.NPU]," in text
+
+
+def test_profiler_of_kernels_alone() -> None:
+    text = asked(FLAT, "profiler=3-6:simple:level=none")
+    assert "    activities=[torch_npu.profiler.ProfilerActivity.NPU],\n" in text
+    assert "profiler_level=torch_npu.profiler.ProfilerLevel.Level_none)" in text
+    assert "record_shapes" not in text and 'tensorboard_trace_handler("npu_profile")' in text
+
+
 FUNCTION = """
     import torch
 

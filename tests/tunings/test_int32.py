@@ -52,8 +52,6 @@ def test_lookups(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "return F.cross_entropy(table, x.long())",
-        "return F.nll_loss(table, x.long())",
         "return torch.gather(table, 1, x.long())",
         "return table[x.long()]",
         "return F.one_hot(x.long())",
@@ -75,6 +73,27 @@ def test_lookups(before: str, after: str) -> None:
 )
 def test_what_may_need_64_bits(body: str) -> None:
     check_untuned(TUNE, script(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return F.cross_entropy(table, x.long())",
+        "return F.nll_loss(table, x.long())",
+        "return F.cross_entropy(table, x.to(torch.int32))",
+        "x = x.to(torch.int32)\n        return nn.CrossEntropyLoss()(table, x)",
+        "return nn.NLLLoss()(table, x) + F.cross_entropy(table, x)",
+    ],
+)
+def test_targets_stay_and_the_first_loss_says_since_when(body: str) -> None:
+    result = check_untuned(TUNE, script(body), open_codes=["NPU771"])
+    said = [finding for finding in result.findings if finding.code == "NPU771"]
+    assert [finding.level.value for finding in said] == ["info"]
+    assert "porting guide" in said[0].message and "not needed since torch 2.1" in said[0].message
+
+
+def test_losses_whose_targets_are_no_classes() -> None:
+    check_untuned(TUNE, script("return F.mse_loss(table, x) + F.binary_cross_entropy(table, x)"))
 
 
 def test_indices_that_other_files_may_import() -> None:

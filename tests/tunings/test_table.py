@@ -58,6 +58,7 @@ def test_names_and_codes_are_used_once() -> None:
         ("-hf32", ()),
         ("step-time,max-steps=100", (("max-steps", "100"), ("step-time", ""))),
         ("profiler=5-5", (("profiler", "5-5"),)),
+        ("profiler=2-3:to=a/b-1.x:level=2:simple", (("profiler", "2-3:to=a/b-1.x:level=2:simple"),)),
         ("max-steps=3,all", (*ALL, ("max-steps", "3"))),
     ],
 )
@@ -80,6 +81,14 @@ def test_what_is_asked_for(text: str, expected: tuple[tuple[str, str], ...]) -> 
         ("profiler", "write profiler=5-10"),
         ("profiler=5", "write profiler=5-10"),
         ("profiler=9-5", "the last step comes before the first"),
+        ("profiler=9-5:shapes", "the last step comes before the first"),
+        ("profiler=5-9:shape", "write profiler=5-10"),
+        ("profiler=5-9:level=3", "write profiler=5-10"),
+        ("profiler=5-9:level=0:level=1", "write profiler=5-10"),
+        ("profiler=5-9:shapes:memory:shapes", "write profiler=5-10"),
+        ("profiler=5-9:to=", "write profiler=5-10"),
+        ('profiler=5-9:to=a"b', "write profiler=5-10"),
+        ("profiler=5-9:to=\u4e2d", "write profiler=5-10"),
     ],
 )
 def test_what_is_wrong(text: str, message: str) -> None:

@@ -19,6 +19,17 @@ _SETTINGS = (
     ("HCCL_EXEC_TIMEOUT", "1836", "seconds that a collective may wait for the slowest rank"),
     ("HCCL_WHITELIST_DISABLE", "1", "1: no list of allowed addresses is asked for"),
 )
+#: Settings for speed, memory and looking for errors that stand in a comment: name, value, what it does, what it costs.
+#: Sources: rules/support/env_vars.json, and the performance section of the Ascend PyTorch porting guide (CANN).
+_CHOICES = (
+    ("TASK_QUEUE_ENABLE", "2", "the host queues more of its work", "more memory at the peak"),
+    ("COMBINED_ENABLE", "1", "pairs of views become one copy", "none is documented"),
+    ("ASCEND_GLOBAL_LOG_LEVEL", "1", "CANN logs 0 debug, 1 info, 3 errors", "slow steps and a full disk below 3"),
+    ("ASCEND_SLOG_PRINT_TO_STDOUT", "1", "CANN's log on the terminal", "slow steps, and the output drowns in it"),
+    ("ASCEND_GLOBAL_EVENT_ENABLE", "1", "CANN logs events", "as above"),
+    ("ASCEND_LAUNCH_BLOCKING", "1", "errors are raised where they happen", "host and card take turns: much slower"),
+    ("DUMP_GE_GRAPH", "2", "CANN writes the graphs that it compiles", "gigabytes in the working folder"),
+)
 
 
 def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dict[str, str]:
@@ -37,8 +48,7 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
 
 @lru_cache(maxsize=1)
 def _facts() -> dict[str, dict[str, str]]:
-    table: dict[str, dict[str, str]] = read_table("support/env_vars.json")
-    return table
+    return {name: row for section in read_table("support/env_vars.json").values() for name, row in section.items()}
 
 
 def launch_script(entry: str, *, spawns: bool = False, whole: bool = False) -> str:
@@ -47,16 +57,20 @@ def launch_script(entry: str, *, spawns: bool = False, whole: bool = False) -> s
     `spawns`: the program starts its processes itself, so it is started once. `whole`: every rank trains with all of
     the data, so that more cards are no faster. Facts: rules/support/env_vars.json.
     """
-    settings = []
+    settings, choices = [], ["# Take the # away to try one, and measure."]
     for name, value, meaning in _SETTINGS:
         default = _facts().get(name, {}).get("default", "")
         told = f" (default {default})" if default else ""
         settings.append(f"# {meaning}{told}\nexport {name}=${{{name}:-{value}}}")
+    for name, value, meaning, cost in _CHOICES:
+        default = _facts().get(name, {}).get("default", "")
+        told = f"default {default}; " if default else ""
+        choices.append(f"# export {name}={value}  # {meaning} ({told}cost: {cost})")
     start = _SPAWNING if spawns else _TORCHRUN
     return _TEMPLATE.format(
         entry=shlex.quote(posixpath.normpath(entry)),
         whole=_WHOLE if whole else "",
-        settings="\n".join(settings),
+        settings="\n".join([*settings, "", *choices]),
         start=start,
         engine="python" if spawns else "torchrun",
     )

@@ -27,6 +27,7 @@ from transplt.syntax.asks import by_place, call_of
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
+from transplt.themes.amp.apex_combined import combine_refused, combined_when, leave_wrappers_out
 from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.apex_program import Apex, Clip, read_apex
 from transplt.themes.amp.apex_replacements import replace_kernels
@@ -105,7 +106,7 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
             return refused
         if settings.entry and not settings.refusal and (refused := _many_refused(apex, settings)) is not None:
             return refused
-        if settings.combine_ddp and (refused := _combine_refused(apex)) is not None:
+        if settings.combine_ddp and (refused := combine_refused(apex, settings)) is not None:
             return refused
         if settings.amp_flag:
             value, why = follow(apex.program.project, place.file)(place.after)
@@ -160,29 +161,6 @@ def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
             return Problem(
                 place.file, place.after, why, "make model and optimizer in one function, or write it by hand"
             )
-    return None
-
-
-def _combine_refused(apex: Apex) -> Problem | None:
-    place = apex.place
-    for file in apex.program.files:
-        for call in file.scan.calls:
-            full = file.names.qualified(call.func) or ""
-            if full.endswith((".DistributedDataParallel", ".DataParallel")):
-                return Problem(
-                    file, call, f"combine_ddp takes the place of {full.rpartition('.')[2]}, which this program has",
-                    "remove the wrapper and `.module`, or leave --combine-ddp out",
-                )  # fmt: skip
-    if apex.loose:
-        return Problem(
-            place.file, place.after, f"combine_ddp needs gradients that are combined in one tensor, and {apex.loose}",
-            "let gradients and parameters stay where they are, or leave --combine-ddp out",
-        )  # fmt: skip
-    if not any(b"init_process_group" in file.source.utf8 for file in apex.program.files):
-        return Problem(
-            place.file, place.after, "combine_ddp needs a process group, and this program makes none",
-            "make it distributed first, or leave --combine-ddp out",
-        )  # fmt: skip
     return None
 
 
@@ -255,7 +233,7 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     else:
         given.append("combine_grad=True")
     if settings.combine_ddp:
-        given.append("combine_ddp=True")
+        given.append(f"combine_ddp={combined_when(writer, place)}")
     if apex.losses > 1:
         given.append(f"num_losses={apex.losses}")
     line = f"{models}, {optimizers} = {amp}.initialize({', '.join(given)})"
@@ -264,6 +242,8 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         lines = [f"{models}, {optimizers} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
         lines += [f"    {', '.join(given[2:])},", ")"]
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
+    if settings.combine_ddp:
+        leave_wrappers_out(writer, place, INITIALIZE)
     _wrap_behind(writer, place)
     _defer(writer, place)
     for item in place.moved:

@@ -33,7 +33,8 @@ class Initialization:
 
     `held` maps every variable that holds one of the models to its first one; `updates` says which models an optimizer
     updates. `moved` are wrapping statements that stand above `after` and have to move behind it. Those
-    of `deferred` stand in a branch that does more, given with it, and keep the wrapper for later.
+    of `deferred` stand in a branch that does more, given with it, and keep the wrapper for later. `wraps` are all of
+    them, and those behind `after`.
     """
 
     file: File
@@ -44,6 +45,7 @@ class Initialization:
     updates: dict[Slot, set[Slot]] = field(default_factory=dict)
     moved: list[ast.stmt] = field(default_factory=list)
     deferred: list[tuple[ast.stmt, ast.stmt]] = field(default_factory=list)
+    wraps: list[ast.stmt] = field(default_factory=list)
 
 
 def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
@@ -156,7 +158,8 @@ def _settle(
     sites = program.call_sites.get(_called(function), []) if function is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
         return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
-    for item in sorted(wraps, key=begins):
+    place.wraps = sorted(wraps, key=begins)
+    for item in place.wraps:
         index = lifted(item, block)
         if index is not None and index <= last:
             if movable(program, file, block, index, last):

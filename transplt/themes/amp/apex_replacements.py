@@ -10,6 +10,7 @@ import ast
 
 from transplt.edits.writer import Writer
 from transplt.syntax.asks import by_place
+from transplt.syntax.scan import parent
 from transplt.themes.tunings.unused import drop_unused
 from transplt.trees.calls import calling, one_after_the_other, with_keyword
 from transplt.trees.departures import without_arguments
@@ -17,6 +18,7 @@ from transplt.trees.transform import Transform
 
 CODE = "NPU749"
 _LAYER_NORMS = ("apex.normalization.FusedLayerNorm", "apex.normalization.fused_layer_norm.FusedLayerNorm")
+_NORM_MESSAGE = "apex's FusedLayerNorm becomes torch.nn.LayerNorm"
 #: Arguments of apex's optimizers that NpuFused ones take under the same name.
 _SHARED = {
     "FusedAdam": frozenset({"params", "lr", "betas", "eps", "weight_decay"}),
@@ -44,6 +46,7 @@ def replace_kernels(writer: Writer, *, fuse: bool = True) -> None:
             _optimizer(writer, call, full.rpartition(".")[2], done)
         elif full in _LAYER_NORMS:
             _layer_norm(writer, call, done)
+    _layer_norm_classes(writer, done)
     drop_unused(writer, done, CODE)
     _said_no_more(writer, done)
     if fuse and any(name == "fused-optimizer" for name, _ in work.settings.tune):
@@ -110,12 +113,38 @@ def _layer_norm(writer: Writer, call: ast.Call, done: list[ast.expr]) -> None:
         do = "write torch.nn.LayerNorm(normalized_shape, eps, elementwise_affine)"
         writer.left(call, "FusedLayerNorm needs CUDA kernels, and LayerNorm takes other arguments", do, CODE)
         return
-    bound = sorted(
-        local for local, found in work.scan.root.bindings.items() if {b.target for b in found} == {"torch.nn"}
-    )
-    text = f"{bound[0]}.LayerNorm" if bound else f"{writer.torch}.nn.LayerNorm"
-    if writer.change(call.func, CODE, "apex's FusedLayerNorm becomes torch.nn.LayerNorm", text):
+    if writer.change(call.func, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
         done.append(call.func)
+
+
+def _layer_norm_classes(writer: Writer, done: list[ast.expr]) -> None:
+    """The class where nothing calls it: handed on (`norm_layer=FusedLayerNorm`), a base, in `isinstance`.
+
+    It stays where a call of it stays: that one is a finding, and the program needs both.
+    """
+    work = writer.work
+    calls = [call.func for call in work.scan.calls if work.names.qualified(call.func) in _LAYER_NORMS]
+    if any(func not in done for func in calls):
+        return
+    called = {id(call.func) for call in work.scan.calls}
+    names: list[ast.Name | ast.Attribute] = [*work.scan.names.get("FusedLayerNorm", ())]
+    for local, found in work.scan.root.bindings.items():
+        if local != "FusedLayerNorm" and any(each.target in _LAYER_NORMS for each in found):
+            names += work.scan.names.get(local, ())
+    names += work.scan.attributes.get("FusedLayerNorm", ())
+    for node in by_place(names):
+        loaded = isinstance(node.ctx, ast.Load) and id(node) not in called and id(node) not in work.taken
+        if not loaded or isinstance(parent(node), ast.Attribute) or work.names.qualified(node) not in _LAYER_NORMS:
+            continue
+        if writer.change(node, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
+            done.append(node)
+
+
+def _torch_layer_norm(writer: Writer) -> str:
+    """How this file spells torch.nn.LayerNorm."""
+    roots = writer.work.scan.root.bindings.items()
+    bound = sorted(local for local, found in roots if {each.target for each in found} == {"torch.nn"})
+    return f"{bound[0]}.LayerNorm" if bound else f"{writer.torch}.nn.LayerNorm"
 
 
 def _fuse(writer: Writer) -> None:

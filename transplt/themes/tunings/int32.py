@@ -2,7 +2,8 @@
 
 torch.nn.Embedding, torch.nn.functional.embedding and torch.index_select take int32 and int64 indices, on NPU as in
 PyTorch (documentation of torch_npu, 2.6 to 2.13). Targets of cross_entropy and nll_loss, indices of gather, scatter and
-of `x[i]` stay int64: PyTorch refuses other types there.
+of `x[i]` stay int64: PyTorch refuses other types there. The Ascend porting guide casts targets
+(`target.to(torch.int32)`), for torch 1.5 and 1.8; who asks for this tuning with that in mind is told so at the loss.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ from transplt.syntax.scopes import Scope
 from transplt.themes.tunings.writer import rewrite_unless_gone, writer_for
 from transplt.trees.names import attribute_named
 
-fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=(b"mbedding", b"index_select"))
+_NEEDS = (b"mbedding", b"index_select", b"cross_entropy", b"nll_loss", b"CrossEntropyLoss", b"NLLLoss")
+fixer = Fixer(__name__, code="NPU771", rank=520, theme="tune:int32", needs=_NEEDS)
 
 _MESSAGE = "32-bit indices: the embedding takes them, and they are half the size"
 _LONG = {"torch.int64": "int32", "torch.long": "int"}
+#: Losses whose targets are numbers of classes.
+_LOSSES = frozenset(
+    {*(f"torch.nn.functional.{name}" for name in ("cross_entropy", "nll_loss")),
+     *(f"torch.nn.{name}" for name in ("CrossEntropyLoss", "NLLLoss"))}
+)  # fmt: skip
 #: Methods that hand on the type of a tensor.
 _SHAPES = frozenset("unsqueeze expand view reshape repeat contiguous to cuda npu expand_as squeeze transpose t".split())
 
@@ -48,6 +55,11 @@ def indices(work: Work, tree: ast.Module) -> Finds:
                 continue
             if _only_looks_up(work, made):
                 rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, attribute_named(new), api=name)
+    loss = next((call for call in by_place(work.scan.calls) if work.names.qualified(call.func) in _LOSSES), None)
+    if loss is not None:
+        why = "the targets of this loss stay 64-bit: the cast to int32 of the porting guide, for torch 1.5 and 1.8,"
+        help_ = "nothing is to be done; a script that casts them already may stop doing so"
+        writer.remark(loss, fixer.code, f"{why} is not needed since torch 2.1", help_)
     yield from writer.found
 
 

@@ -67,8 +67,8 @@ def parse_tunings(text: str, torch_version: str) -> tuple[tuple[str, str], ...]:
         if (equals or (tuning.value and not re.fullmatch(tuning.value, ""))) and not re.fullmatch(tuning.value, value):
             example = f"write {name}={tuning.example}" if tuning.example else "it takes no value"
             raise UsageError(f"--tune {item}: {example}")
-        first, dash, last = value.partition("-")
-        if dash and int(first) > int(last):
+        steps = re.match(r"(\d+)-(\d+)", value)
+        if steps is not None and int(steps[1]) > int(steps[2]):
             raise UsageError(f"--tune {item}: the last step comes before the first")
         wanted[name] = value
     return tuple((name, wanted[name]) for name in known if name in wanted)
