@@ -212,3 +212,30 @@ def test_legacy_constructors_beside_a_default_device() -> None:
 @pattern("P47")
 def test_legacy_constructors_without_a_default_device() -> None:
     check_noop("import torch\n\nfar = torch.Tensor([1e10])\ntorch.set_default_tensor_type('torch.DoubleTensor')\n")
+
+
+DEFAULT = "import torch\nfrom torch.utils.data import DataLoader\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n"
+
+
+@pytest.mark.parametrize("loader", ["DataLoader(data, 4, True)", "DataLoader(data, shuffle=args.shuffle)"])
+def test_a_loader_that_shuffles_under_a_default_device(loader: str) -> None:
+    (finding,) = [each for each in migrate(f"{DEFAULT}loader = {loader}\n").findings if each.code == "NPU293"]
+    assert finding.help == 'pass generator=torch.Generator(device="npu")'
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "DataLoader(data, 4)",
+        "DataLoader(data, shuffle=False)",
+        "DataLoader(data, shuffle=True, generator=generator)",
+        "DataLoader(data, **options)",
+    ],
+)
+def test_other_loaders_under_a_default_device(loader: str) -> None:
+    assert "NPU293" not in {each.code for each in migrate(f"{DEFAULT}loader = {loader}\n").findings}
+
+
+def test_a_loader_without_a_default_device_on_the_npu() -> None:
+    source = f"{DEFAULT}loader = DataLoader(data, shuffle=True)\n".replace("cuda.", "")
+    assert "NPU293" not in {each.code for each in migrate(source).findings}

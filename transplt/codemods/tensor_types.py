@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from transplt.codemods.data_loader import LOADERS
 from transplt.codemods.module import statement_separator
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import hides_arguments, keyword_of
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
 
@@ -62,6 +63,7 @@ def _default_types(work: Work) -> Finds:
                 yield from _legacy_constructors(work)
         elif _on_device(work, call, what):
             yield from _leave(work, call)
+    yield from _shuffled_loaders(work)
 
 
 def _on_device(work: Work, call: ast.Call, what: list[_Default] | None) -> bool:
@@ -148,6 +150,27 @@ def _legacy_constructors(work: Work) -> Finds:
                 help="write torch.tensor(...), torch.empty(...) or add .to(device)",
                 effort=Effort.LOW,
             )
+
+
+def _shuffled_loaders(work: Work) -> Finds:
+    """A loader draws its order with a generator of the CPU, and `randperm` follows the default device.
+
+    torch/utils/data/sampler.py, `RandomSampler`; the same under a default type of CUDA (pytorch issue 44714).
+    """
+    for call in work.calls_by_name(LOADERS):
+        shuffle = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
+        if shuffle is None or (isinstance(shuffle, ast.Constant) and not shuffle.value):
+            continue
+        if hides_arguments(call) or keyword_of(call, "generator") is not None:
+            continue
+        yield work.note(
+            call,
+            "NPU293",
+            "a loader that shuffles under a default device on the NPU stops: its generator is one of the CPU",
+            api="torch.utils.data.DataLoader",
+            help='pass generator=torch.Generator(device="npu")',
+            effort=Effort.LOW,
+        )
 
 
 def _leave(work: Work, call: ast.Call) -> Finds:

@@ -21,7 +21,7 @@ _WHEEL = re.compile(r"[/\\]torch-(\d+(?:\.\d+)+)(?:(?:\+|%2B)[\w.]+)?-", re.IGNO
 _LOCKED = re.compile(r"""^name = ["']torch["']\s*^version = ["'](\d[\w.+]*)["']""", re.MULTILINE)
 _INSTALLER = re.compile(r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba|poetry|pdm)\b")
 _INSTALLS = re.compile(r"\b(?:install|add|create)\s+([^|&;#]*)")
-_IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE)
+_IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d\.\d+(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"""["']?((?:[\w.-]+::)?(?:py)?torch(?:\[\w*\])?[=<>!~]=?=?[^\s"']+)["']?""", re.IGNORECASE)
 
 
