@@ -689,3 +689,18 @@ def test_a_module_of_the_project_that_is_none_of_its_files() -> None:
         open_codes=["NPU271"],
         files={"pk/__init__.py": "", "pk/other.py": "import torch\n"},
     )
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["faiss.Kmeans(2, 3, gpu=torch.cuda.is_available())", 'FaissKMeans(niter=20, gpu=self.device.type == "cuda")'],
+)
+def test_an_option_of_faiss(call: str) -> None:
+    check_noop(f"import torch\nmeans = {call}\n", open_codes=["NPU270"])
+
+
+def test_an_option_of_the_same_name() -> None:
+    check_rewrite(
+        "import torch\ntrainer = Trainer(gpu=torch.cuda.is_available())\n",
+        "import torch\nimport torch_npu  # noqa: F401\ntrainer = Trainer(gpu=torch.npu.is_available())\n",
+    )

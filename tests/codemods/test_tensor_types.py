@@ -214,7 +214,10 @@ def test_legacy_constructors_without_a_default_device() -> None:
     check_noop("import torch\n\nfar = torch.Tensor([1e10])\ntorch.set_default_tensor_type('torch.DoubleTensor')\n")
 
 
-DEFAULT = "import torch\nfrom torch.utils.data import DataLoader\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n"
+DEFAULT = (
+    "import torch\nfrom torch.utils.data import DataLoader\n"
+    "torch.set_default_tensor_type('torch.cuda.FloatTensor')\n"
+)
 
 
 @pytest.mark.parametrize("loader", ["DataLoader(data, 4, True)", "DataLoader(data, shuffle=args.shuffle)"])

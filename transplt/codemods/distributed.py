@@ -93,9 +93,9 @@ def _only_asks(work: Work, node: ast.expr) -> bool:
     if isinstance(above, ast.Call):
         return _is_type_argument(above, child)
     if isinstance(above, ast.Assign) and isinstance(child, ast.Tuple) and isinstance(above.targets[0], ast.Name):
-        uses = work.scan.names.get(above.targets[0].id, [])
-        calls = [(parent(use), use) for use in uses]
-        return bool(calls) and all(isinstance(c, ast.Call) and _is_type_argument(c, use) for c, use in calls)
+        return _are_types(work, above.targets[0].id)
+    if isinstance(above, (ast.comprehension, ast.For)) and child is above.iter and isinstance(above.target, ast.Name):
+        return _are_types(work, above.target.id)
     if isinstance(above, ast.Compare):
         return True
     if isinstance(above, ast.arg):
@@ -103,6 +103,12 @@ def _only_asks(work: Work, node: ast.expr) -> bool:
     if isinstance(above, ast.AnnAssign):
         return child is above.annotation
     return isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is above.returns
+
+
+def _are_types(work: Work, name: str) -> bool:
+    """True for a name that is read as the second argument of isinstance alone."""
+    calls = [(parent(use), use) for use in work.scan.names.get(name, ()) if isinstance(use.ctx, ast.Load)]
+    return bool(calls) and all(isinstance(call, ast.Call) and _is_type_argument(call, use) for call, use in calls)
 
 
 def _is_type_argument(call: ast.Call, node: ast.AST) -> bool:
