@@ -49,7 +49,6 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
         ("import vllm\nfrom vllm.x import pynccl\n", "the package is reported where this file imports it"),
         ("from vllm_ascend.x import pyhccl as PyNccl\nPyNccl()\n", "a name for what vllm_ascend gives for the NPU"),
         ("from paddle import is_cuda_ok\n", "paddle's own name"),
-        ("import barracuda\nbarracuda.f()\n", "part of a word that has nothing to do with CUDA"),
         ("import re\nm = re.match(r'cuda:(\\d+) of', key)\n", "a pattern that is looked for in texts"),
         ("f(use_cuda=1)\n", "a keyword: its name is the callee's"),
         ("f(cuda=1)\n", "a keyword: its name is the callee's"),

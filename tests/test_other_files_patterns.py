@@ -108,7 +108,6 @@ def test_a_base_image_without_cuda() -> None:
     ("source", "said"),
     [
         ("print 'on cuda'\n", "Python 2"),
-        ("x = x.cuda(async=True)\n", "non_blocking"),
         ("import torch.cuda\n{% if cuda %}\n", "template"),
         ("def f(:\n    torch.cuda.is_available()\n", "syntax error"),
     ],

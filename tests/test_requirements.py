@@ -6,10 +6,12 @@ import pytest
 
 from transplt.actions.actions import actions_of
 from transplt.apply.engine import migrate_source
+from transplt.files.dependency_files import requirements_of
 from transplt.files.kind import kind_of
-from transplt.files.requirements import requirement_findings, requirements_of
+from transplt.files.requirements import requirement_findings
 from transplt.rules.packages import advice_on_requirement, package_installed_as
 from transplt.settings import Settings
+from transplt.text.requirement import Requirement
 
 READ = [
     ("requirements.txt", "flash-attn==2.5.8\n", [("flash-attn", "==2.5.8")]),
@@ -20,6 +22,13 @@ READ = [
     ("requirements.txt", "-e git+https://github.com/o/r.git#egg=spconv\n", [("spconv", "")]),
     ("requirements.txt", "cupy_cuda12x @ https://x/y.whl\n", [("cupy_cuda12x", "")]),
     ("requirements/gpu.in", "bitsandbytes\n", [("bitsandbytes", "")]),
+    ("requirements2.txt", "cupy\n", [("cupy", "")]),
+    ("requirements.txt", "cupy==1.0 --hash=sha256:00\n", [("cupy", "==1.0")]),
+    ("requirements.txt", "cupy \\\n  ==1.0 \\\n  --hash=sha256:00\r\ndgl\n", [("cupy", "==1.0"), ("dgl", "")]),
+    ("requirements.txt", "https://x/torch-1.8.1%2Bcpu-cp37-cp37m-linux_x86_64.whl\n", [("torch", "==1.8.1")]),
+    ("requirements.txt", "./wheels/xformers-0.0.1-py3-none-any.whl\n", [("xformers", "==0.0.1")]),
+    ("requirements.txt", "torch @ https://x/torch-1.8.1-cp37-cp37m-linux.whl\n", [("torch", "==1.8.1")]),
+    ("requirements.txt", "torch @ https://x/torch-1.8.1.tar.gz\n", [("torch", "")]),
     (
         "pyproject.toml",
         '[project]\ndependencies = ["torch>=2", "xformers==0.0.22"]\n[project.optional-dependencies]\ngpu = ["cupy"]\n',
@@ -33,11 +42,18 @@ READ = [
         '[tool.poetry.group.dev.dependencies]\ngsplat = "*"\n',
         [("spconv", "^2.1"), ("gsplat", "*")],
     ),
+    (
+        "pyproject.toml",
+        '[tool.poetry.dependencies]\nspconv = [{ version = "^2.1", platform = "linux" }]\n',
+        [("spconv", "^2.1")],
+    ),
+    ("pyproject.toml", """[project]\ndependencies = ["dgl ; os_name == \\"nt\\""]\n""", [("dgl", "")]),
+    ("pyproject.toml", "a" + ".a" * 90 + " = 1\n[project]\ndependencies = ['cupy']\n", []),
     ("pyproject.toml", '[tool.pdm.dev-dependencies]\ngpu = ["dgl"]\n', [("dgl", "")]),
     ("pyproject.toml", '[tool.uv]\ndev-dependencies = ["apex"]\n', [("apex", "")]),
     ("pyproject.toml", "[project\n", []),
     ("Pipfile", '[packages]\nfaiss-gpu = "==1.7.2"\n', [("faiss-gpu", "==1.7.2")]),
-    ("Pipfile.lock", '{"default": {"faiss-gpu": {"version": "==1.7.2"}}}', [("faiss-gpu", "")]),
+    ("Pipfile.lock", '{"default": {"faiss-gpu": {"version": "==1.7.2"}}}', [("faiss-gpu", "==1.7.2")]),
     (
         "setup.cfg",
         "[metadata]\nname = x\n[options]\ninstall_requires =\n    torch\n    flash-attn>=2\nzip_safe = no\n",
@@ -51,15 +67,17 @@ READ = [
         "prefix: /x\n",
         [("pytorch", "=1.4.0"), ("pip", ""), ("xformers", "==0.0.1")],
     ),
-    ("poetry.lock", '[[package]]\nname = "xformers"\nversion = "0.0.22"\n', [("xformers", "")]),
-    ("uv.lock", 'version = 1\n[[package]]\nname = "gsplat"\nversion = "1"\n', [("gsplat", "")]),
-    ("conda-lock.yml", "package:\n- name: cupy\n  version: 1\n", [("cupy", "")]),
+    ("poetry.lock", '[[package]]\nname = "xformers"\nversion = "0.0.22"\n', [("xformers", "==0.0.22")]),
+    ("uv.lock", 'version = 1\n[[package]]\nname = "gsplat"\nversion = "1"\n', [("gsplat", "==1")]),
+    ("conda-lock.yml", "package:\n- name: cupy\n  version: 1\n", [("cupy", "==1")]),
     (
         "Dockerfile",
         "FROM python\nRUN pip install -U --index-url https://x/y xformers==0.0.22 \\\n    flash-attn && echo cupy\n",
         [("xformers", "==0.0.22"), ("flash-attn", "")],
     ),
     ("setup.sh", "conda install -c dglteam dgl -y; pip3 install 'spconv-cu118'\n", [("dgl", ""), ("spconv-cu118", "")]),
+    ("setup.sh", "conda create -n x -y pytorch::pytorch=1.4=py3\n", [("pytorch", "=1.4")]),
+    ("setup.sh", "pip -q install cupy\n", [("cupy", "")]),
     ("setup.sh", "# pip install cupy\npip install -r requirements.txt\n", []),
     ("ci.yml", "steps:\n  - run: uv pip install --no-deps bitsandbytes\n", [("bitsandbytes", "")]),
     ("nb.ipynb", '{"source": ["!pip install -q xformers\\n", "import cupy"]}', [("xformers", "")]),
@@ -73,6 +91,34 @@ def test_what_a_file_asks_for(path: str, text: str, asked: list[tuple[str, str]]
     assert [(each.name, each.versions) for each in found] == asked
     for each in found:
         assert text[each.start : each.end] == each.name
+
+
+@pytest.mark.parametrize(
+    ("versions", "specifier"),
+    [
+        ("", ""),
+        ("*", ""),
+        ("2.4.1", "==2.4.1"),
+        ("2.4.*", "==2.4.*"),
+        (">= 2.1 , < 2.5", ">=2.1,<2.5"),
+        ("=2.4", "==2.4.*"),
+        ("=2.4.*", "==2.4.*"),
+        ("^2.1", ">=2.1,<3"),
+        ("^0.9.1", ">=0.9.1,<0.10"),
+        ("^0.0.3", ">=0.0.3,<0.0.4"),
+        ("~2.4.1", ">=2.4.1,<2.5"),
+        ("~2.4", ">=2.4,<2.5"),
+        ("~2", ">=2,<3"),
+        ("~=2.4.1", "~=2.4.1"),
+        ("==2.4.0+cu121", "==2.4.0+cu121"),
+        ("^2.0 || ^3.0", ""),
+        ("^2.0a1", ""),
+        (">2 is needed", ""),
+        ("=", ""),
+    ],
+)
+def test_versions_in_the_form_of_pep_440(versions: str, specifier: str) -> None:
+    assert Requirement("x", versions, 0, 1).specifier == specifier
 
 
 SAID = [

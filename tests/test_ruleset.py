@@ -83,7 +83,7 @@ def test_a_member_that_no_table_lists_is_not_renamed() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["torch", "torch.nn.Linear", "numba.jit", "cupyx", "numpy.cuda", "torch.cudax", "torch.accelerator.synchronize"],
+    ["torch", "torch.nn.Linear", "numba.jit", "cupyxx", "numpy.cuda", "torch.cudax", "torch.accelerator.synchronize"],
 )
 def test_names_that_no_rule_knows(name: str) -> None:
     assert compiled().resolve(name) is None

@@ -42,7 +42,7 @@ import torch.nn as nn
 
 
 def main():
-    net = nn.DataParallel(nn.Linear(4, 2)).cuda()
+    y = nn.parallel.data_parallel(nn.Linear(4, 2).cuda(), x)
     print(
         torch.cuda.get_arch_list(), torch.cuda.nccl.version())
 """

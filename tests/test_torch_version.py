@@ -8,7 +8,7 @@ import pytest
 
 from tests.distributed.running import in_process as transplt
 from transplt.errors import UsageError
-from transplt.run.requirements import asked_versions
+from transplt.run.pins import asked_versions
 from transplt.run.torch_version import check_version, choose_target
 from transplt.settings import TORCH_VERSIONS
 
@@ -131,6 +131,7 @@ STYLES = [
     ("constraints.txt", "torch==2.4.0\n"),
     ("setup.py", "from setuptools import setup\nraise SystemExit\nsetup(install_requires=['x', 'torch==2.4.0'])\n"),
     ("setup.py", "REQUIREMENTS = '''\ntorch==2.4.0\nnumpy\n'''\n"),
+    ("setup.cfg", "[options]\ninstall_requires = torch==2.4.0\n"),
     ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch==2.4.0\n"),
     ("pyproject.toml", '[project]\ndependencies = ["numpy", "torch>=2.1,<2.5"]\n'),
     ("pyproject.toml", '[project.optional-dependencies]\ntrain = ["torch==2.4.0"]\n'),
@@ -182,6 +183,8 @@ def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "*"\n'),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {git = "https://x"}\n'),
         ("Pipfile", '[packages]\ntorch = "*"\n'),
+        ("setup.cfg", "[metadata]\nlong_description =\n    torch==2.4.0\n"),
+        ("environment.yml", "variables:\n  - torch==2.4.0\n"),
         ("README.md", "pip install torch==2.4.0\n"),
     ],
 )
@@ -239,7 +242,10 @@ def test_unknown_versions(text: str) -> None:
         ("environment.yml", "dependencies:\n  - transformers=4.46\n", ("transformers==4.46.*",)),
         ("setup.py", "setup(install_requires=['accelerate>=0.30'])\n", ("accelerate>=0.30",)),
         ("pyproject.toml", '[project]\ndependencies = ["deepspeed<0.10"]\n', ("deepspeed<0.10",)),
-        ("pyproject.toml", '[tool.poetry.dependencies]\ndeepspeed = "^0.9"\n', ("deepspeed>=0.9,<1",)),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ndeepspeed = "^0.9"\n', ("deepspeed>=0.9,<0.10",)),
+        ("pyproject.toml", '[project.optional-dependencies]\nx = ["deepspeed==0.14"]\n', ("deepspeed==0.14",)),
+        ("Dockerfile", "RUN pip install Accelerate==1.0\n", ("accelerate==1.0",)),
+        ("uv.lock", LOCK.format("transformers", "4.46.0"), ("transformers==4.46.0",)),
     ],
 )
 def test_what_is_asked_of_other_packages(tmp_path: Path, name: str, text: str, asked: tuple[str, ...]) -> None:

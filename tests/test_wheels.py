@@ -103,9 +103,12 @@ def test_only_lines_of_the_change_list_differ(migrated: tuple[Path, Path]) -> No
             if row["Operation Type"] == "INSERT":
                 inserted.setdefault(row["File"], set()).update((start - 1, start, end + 1))
     for path, (before, after) in changed(source, output).items():
-        matcher = difflib.SequenceMatcher(None, before.split(b"\n"), after.split(b"\n"), autojunk=False)
+        lines = before.split(b"\n")
+        matcher = difflib.SequenceMatcher(None, lines, after.split(b"\n"), autojunk=False)
         for tag, first, last, _, _ in matcher.get_opcodes():
             if tag == "insert":
+                while first not in inserted[path] and first < len(lines) and not lines[first].strip():
+                    first += 1  # between empty lines a difference may begin at any of them
                 assert first in inserted[path], f"{path}: a line inserted after line {first} is not in the list"
             elif tag != "equal":
                 missing = set(range(first + 1, last + 1)) - listed[path]

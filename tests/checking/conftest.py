@@ -65,6 +65,6 @@ def git(folder: Path, *arguments: str) -> str:
 
 def commit_all(folder: Path) -> None:
     if not (folder / ".git").exists():
-        git(folder, "init", "-q")
+        git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "x")

@@ -127,6 +127,14 @@ REQUIREMENTS = (
     b"from setuptools import setup\nsetup(install_requires=['torch (>=2.0)', 'torch==2.*'], extras_require={'a': ['torch!=2.5.1']})\n",
     b"[options]\ninstall_requires =\n    torch == 2.6\n    torch @ https://x/torch-2.4.0-cp310.whl\n",
     b"dependencies:\n  - pytorch::pytorch=2.1.*\n  - torch >=2.2,<3\n  - pytorch=2.4=py3.10_cuda12.1_0\n  - pip:\n    - torch==2.5\n",
+    b"-e git+https://github.com/NVIDIA/apex.git@22.04#egg=apex\nhttps://x/torch-2.4.0%2Bcu121-cp310-linux_x86_64.whl \\\n  --hash=sha256:0\n./w/xformers-0.0.1-py3-none-any.whl\ncupy @ https://x/cupy-13-cp310.whl\n",
+    b"[options]\ninstall_requires = torch==2.4\n    flash-attn>=2 ; os_name == 'nt'\n[options.extras_require]\ngpu = dgl[x]~=1.1\n# cupy\n[flake8]\nx = cupy\n",
+    b"[tool.poetry.dependencies]\npython = '^3.8'\ntorch = [{version = '^0.4.1', platform = 'linux'}, {url = 'https://x/torch-2.4-cp310.whl'}]\n'spconv' = '~2.1'\n[tool.poetry.group.x.dependencies]\ngsplat = '*'\n",
+    b"[packages]\ntorch = '==2.4.0'\nxformers = {version = '0.0.22', extras = ['x']}\n[dev-packages]\ncupy = '*'\n[dependencies]\npytorch = '2.4.*'\n[pypi-dependencies]\ndgl = {git = 'https://x'}\n",
+    b'{"default": {"torch": {"hashes": ["sha256:0"], "version": "==2.4.0"}, "faiss-gpu": "==1"}, "develop": {"cupy": {}}}\n',
+    b'version = 1\n[[package]]\nname = "torch"\nversion = "2.4.1+cu121"\n\n[[packages]]\nname = "gsplat"\nversion = "1!2.0rc1"\n[[package]]\nsource = "x"\nname = "cupy"\n',
+    b"package:\n- name: pytorch\n  version: 2.4.1\n- name: cupy\n  manager: conda\n- conda: https://x/y.conda\n",
+    b"FROM --platform=linux/amd64 pytorch/pytorch:2.4.0-cuda12.1\nRUN python -m pip -q install -U --index-url https://x 'torch[opt]==2.4' \\\n  flash-attn && conda create -n x pytorch::pytorch=2.4=py3_0 -y; uv add dgl # cupy\n",
 )
 
 RULES: tuple[Any, ...] = (

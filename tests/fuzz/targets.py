@@ -171,27 +171,33 @@ def other_files(data: bytes) -> None:
         hold_other(data, path)
 
 
+#: Besides those that pins are read from.
 _REQUIREMENTS = (
-    "requirements.txt",
-    "requirements/gpu.in",
-    "Pipfile.lock",
-    "uv.lock",
-    "pyproject.toml",
-    "setup.cfg",
-    "setup.py",
-    "environment.yml",
-)
+    "requirements.txt", "constraints2.in", "requirements/gpu.in", "Dockerfile", "docker/Dockerfile.gpu", "x.Dockerfile",
+    "environment-gpu.yml", "pixi.lock", "conda-lock.yml", "install.sh",
+)  # fmt: skip
 
 
 @target("requirements", mutated(seeds.REQUIREMENTS))
 def requirements(data: bytes) -> None:
-    """Which torch a project asks for."""
+    """Which torch a project asks for, and which of all packages; a requirement stands where its name does."""
+    from transplt.files.dependency_files import requirements_of
+    from transplt.files.kind import kind_of
+    from transplt.rules.packages import packages
+    from transplt.run.pins import LOCK_FILES, PROJECT_FILES, asked_versions
     from transplt.run.torch_version import choose_target
 
-    for name in _REQUIREMENTS:
+    known = [name for row in packages() for name in row["pip"]]
+    text = data.decode("utf-8", "surrogateescape")
+    for name in (*_REQUIREMENTS, *PROJECT_FILES, *LOCK_FILES):
         with folder(**{name.replace("/", "__").replace(".", "_dot_"): data}) as top:
             chosen = choose_target(top, None)
+            asked = asked_versions(top, known)
         assert chosen.version in TORCH_VERSIONS
+        assert all(version and version.isprintable() and " " not in version for _, version in asked), asked
+        for each in requirements_of(text, name, kind_of(name, data)):
+            at = text[each.start : each.end]
+            assert at == each.name or each.start == each.end == 0, (name, each, at)
         hold_other(data, name)
 
 

@@ -1,6 +1,7 @@
 # distributed: converts
 # same with W processes: no (each rank draws its own noise; the loss is a sum)
-# amp: refused (binary_cross_entropy behind a sigmoid)
+# amp: converts
+# apex: refused (binary_cross_entropy behind a sigmoid)
 import torch
 from torch import nn, optim
 from torch.nn import functional as F

@@ -16,5 +16,4 @@ def leave_copies(work: Work) -> None:
         return
     work.withdraw_edits(lambda edit: not edit.user)
     work.withdraw_notes(lambda note: not note.code.startswith(_OF_COPIES))
-    reason = f"{copy.package} {copy.version} handles NPUs itself"
-    work.kept = [Kept((0, len(work.source.utf8)), reason)]
+    work.kept = [Kept((0, len(work.source.utf8)), "copied-package", f"{copy.package} {copy.version}")]

@@ -150,9 +150,8 @@ def _reads(work: Work, gate: Gate, statement: ast.Assign | ast.AnnAssign, answer
     gate.read.add(id(target))
     if owner.kind == "module" and (not work.project.known or _seen_elsewhere(work, target.id)):
         raise _Stays(f"other files may ask for {target.id}")
-    for name in work.scan.names.get(target.id, ()):
-        found = work.names.lookup(target.id, work.scan.scope_of(name))
-        if found is not None and found[0] is owner and isinstance(name.ctx, ast.Load):
+    for name in work.names.uses(target):
+        if isinstance(name.ctx, ast.Load):
             _climb(work, gate, name, answer, number)
 
 

@@ -174,19 +174,8 @@ def names_environment(work: Work, node: ast.expr) -> bool:
 
 def _all_name_environment(work: Work, target: ast.Name) -> bool:
     """True when a variable is read, and only where an environment name stands."""
-    reads = _reads(work, target)
+    reads = work.names.uses(target)
     return bool(reads) and all(not isinstance(parent(r), ast.Assign) and names_environment(work, r) for r in reads)
-
-
-def _reads(work: Work, target: ast.Name) -> list[ast.Name]:
-    """Where the variable of an assignment is read in its file."""
-    owner = work.scan.scope_of(target)
-    reads = []
-    for name in work.scan.names.get(target.id, ()):
-        found = work.names.lookup(target.id, work.scan.scope_of(name))
-        if found is not None and found[0] is owner:
-            reads.append(name)
-    return reads
 
 
 def is_environment(work: Work, node: ast.expr) -> bool:
@@ -348,7 +337,7 @@ def _runs(work: Work, node: ast.expr) -> bool:
     ):
         current, above = above, parent(above)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
-        reads = _reads(work, above.targets[0])
+        reads = work.names.uses(above.targets[0])
         return bool(reads) and all(not isinstance(parent(r), ast.Assign) and _runs(work, r) for r in reads)
     if not isinstance(above, ast.Call) or current not in above.args[:1]:
         return False

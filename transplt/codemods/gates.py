@@ -161,15 +161,9 @@ def _uses(work: Work, call: ast.Call) -> list[ast.expr]:
     if not (isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name)):
         return [call]
     target = above.targets[0]
-    owner = work.scan.scope_of(target)
-    if len(owner.bindings.get(target.id, ())) != 1:
+    if len(work.scan.scope_of(target).bindings.get(target.id, ())) != 1:
         return []
-    reads: list[ast.expr] = []
-    for name in work.scan.names.get(target.id, ()):
-        found = work.names.lookup(target.id, work.scan.scope_of(name))
-        if found is not None and found[0] is owner:
-            reads.append(name)
-    return reads
+    return [*work.names.uses(target)]
 
 
 def _properties(work: Work, node: ast.expr) -> Finds:

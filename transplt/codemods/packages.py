@@ -49,10 +49,10 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
 
 
 def _is_own(work: Work, node: ast.alias | ast.stmt, api: str) -> bool:
-    """True when a module below the package lies in the project, as `bert/nvidia/model.py` does for nvidia.model."""
+    """True when the project builds the package, or holds a module below it: `bert/nvidia/model.py` is nvidia.model."""
     above = parent(node)
     path = (above.module or "") if isinstance(above, ast.ImportFrom) else api
-    return "." in path and work.project.holds_below(path)
+    return work.project.reach.builds(api) or ("." in path and work.project.holds_below(path))
 
 
 def _note(work: Work, node: ast.alias | ast.stmt, rule: Rule, api: str, level: Level, message: str) -> Note:

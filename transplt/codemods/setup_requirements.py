@@ -1,7 +1,7 @@
 """What a setup.py asks for: packages bound to CUDA, and pins that are too old for NPUs.
 
 Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
-Other dependency files are read by transplt/files/requirements.py. Facts: rules/support/third_party.json.
+Other dependency files are read by transplt/files/dependency_files.py. Facts: rules/support/third_party.json.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.packages import BOUND, REQUIREMENT, advice_on_requirement
+from transplt.rules.packages import BOUND, advice_on_requirement
+from transplt.text.requirement import requirement_in
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 
@@ -24,13 +25,13 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     """One finding for each package of the call that needs something else on Ascend."""
     said: set[tuple[str, str]] = set()
     for node in _strings(work, call):
-        match = REQUIREMENT.match(str(node.value).strip())
-        advice = advice_on_requirement(match[1], match[2]) if match is not None else None
-        if match is None or advice is None or (advice.code, match[1].lower()) in said:
+        asked = requirement_in(str(node.value).strip())
+        advice = advice_on_requirement(asked.name, asked.versions) if asked is not None else None
+        if asked is None or advice is None or (advice.code, asked.name.lower()) in said:
             continue
-        said.add((advice.code, match[1].lower()))
+        said.add((advice.code, asked.name.lower()))
         if work.take(node):
-            yield work.note(node, advice.code, advice.message, api=advice.package or match[1], help=advice.help)
+            yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
 
 
 def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:

@@ -38,7 +38,7 @@ _NAMES = {
     **dict.fromkeys((".bashrc", ".bash_profile", ".zshrc"), FileKind.SHELL),
 }
 _REQUIREMENTS = re.compile(
-    r"(.*[-_.])?(requirements?|constraints?)([-_.].*)?\.(txt|in)"
+    r"(.*[-_.])?(requirements?|constraints?).*\.(txt|in)"
     r"|(conda|env|environment)([-_.].*)?\.ya?ml|(poetry|uv|pdm|pipfile|conda)\.lock|pixi\.(toml|lock)"
     r"|pylock([-_.].*)?\.toml|conda-lock\.ya?ml"
 )

@@ -125,7 +125,8 @@ class ProjectFacts:
                     used.update(names_of.get(source, ()))
         joined.reexports = {name: target for name, target in joined.reexports.items() if _is_torch(target)}
         joined.used_names = frozenset(used)
-        joined.taken_from = frozenset(map(joined.path_of, used)) - {""}
+        whole = {target for item in every for _, target in item.imports}
+        joined.taken_from = frozenset(map(joined.path_of, used | whole)) - {""}
         joined.defined = frozenset(defined)
         joined.own_cuda = frozenset(name for item in every for name in item.own_cuda)
         joined.cuda_data = frozenset(name for item in every for name in item.cuda_data)

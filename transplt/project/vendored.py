@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from transplt.rules.tables import read_table
+from transplt.rules.packages import packages
 
 _FOLDER = re.compile(
     r"(?P<folder>(?:.*/)?(?:third_?party|3rd_?party|_?vendor(?:ed)?|extern(?:al)?s?|deps|submodules)/(?:.*/)?"
@@ -54,8 +54,7 @@ def around(copies: Iterable[Copy], path: str) -> Copy | None:
 @cache
 def _native() -> dict[str, str]:
     """The first version that handles NPUs, by the name under which a package is imported."""
-    rows = read_table("support/third_party.json")["packages"]
-    found = ((row, _SINCE.match(row.get("since") or "")) for row in rows if row["status"] == "native")
+    found = ((row, _SINCE.match(row.get("since") or "")) for row in packages() if row["status"] == "native")
     return {name: since.group() for row, since in found if since is not None for name in row["import"]}
 
 

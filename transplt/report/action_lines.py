@@ -9,6 +9,7 @@ from typing import Any
 
 from transplt.actions.action import BLOCKS_TEXT, Action, Place
 from transplt.actions.actions import total_hours
+from transplt.errors import shown
 from transplt.finding import Effort
 from transplt.report.cell import many, visible
 
@@ -34,7 +35,7 @@ def action_lines(actions: Sequence[Action], where: str = "", width: int = 0) -> 
             yield f"    {BLOCKS_TEXT[blocks]}"
         line = (
             f"    {number:3}. {visible(action.title)} ({EFFORT_TEXT[action.effort]}, {how_many(action)}, "
-            f"{visible(action.first)})"
+            f"{shown(action.first)})"
         )
         yield from _wrapped(line, width)
     if rest := actions[MOST_LINES:]:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from transplt.rules.tables import read_table
+from transplt.text.requirement import ceiling, normalised
 
 #: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
 BOUND, TOO_OLD = "NPU290", "NPU291"
@@ -19,9 +20,6 @@ _SAYS = {
     "ascend_fork": "the requirement {name} needs a version adapted to Ascend",
     "plugin": "the requirement {name} needs an extra package for Ascend",
 }
-NAME = r"[A-Za-z0-9](?:[\w.-]{0,80}[A-Za-z0-9])?"
-#: A requirement as pip writes it: the name, and the clauses of its versions.
-REQUIREMENT = re.compile(rf"({NAME})[ \t]*(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?((?:[<>=!~^][^;#\n\"')@]{{0,200}})?)")
 #: Wheels of CUDA's runtime carry its version: nvidia-cublas-cu12.
 _CUDA_VERSION = re.compile(r"-cu(?:da)?\d+x?$")
 _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?\s*v?(\d+(?:\.\d+)*)(\.\*)?")
@@ -41,11 +39,6 @@ class PackageAdvice:
 def packages() -> tuple[dict[str, Any], ...]:
     """The rows of the table."""
     return tuple(read_table("support/third_party.json")["packages"])
-
-
-def normalised(name: str) -> str:
-    """The name of a distribution as package indexes compare it: `Flash_Attn` is `flash-attn`."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def package_installed_as(name: str) -> dict[str, Any] | None:
@@ -120,17 +113,6 @@ def _below(versions: str, first: tuple[int, ...]) -> bool:
             return True
         if sign == "<" and numbers + (0,) * (len(first) - len(numbers)) <= first:
             return True
-        if sign in ("~=", "~", "^") and _ceiling(sign, numbers) <= first:
+        if sign in ("~=", "~", "^") and ceiling(sign, numbers) <= first:
             return True
     return False
-
-
-def _ceiling(sign: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """The version from which on `~=1.8`, `~1.8` or `^1.8` does not fit any more."""
-    if sign == "^":
-        keep = next((at for at, number in enumerate(numbers) if number), len(numbers) - 1) + 1
-    elif sign == "~":
-        keep = min(2, len(numbers))
-    else:
-        keep = max(1, len(numbers) - 1)
-    return (*numbers[: keep - 1], numbers[keep - 1] + 1)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transplt.disk.toml import parse_toml
 from transplt.errors import UsageError, reason, shown
 from transplt.run.torch_version import check_version
 from transplt.settings import IMPORTS, STYLES
 from transplt.text.regular_file import SETTINGS, read_regular
+from transplt.text.toml import parse_toml
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from transplt.disk.publish import output_folder
 from transplt.errors import UsageError, reason, shown
 from transplt.rules.gpu_words import gpu_words
 from transplt.run.config import Config, find_config
-from transplt.run.requirements import asked_versions
+from transplt.run.pins import asked_versions
 from transplt.run.torch_version import choose_target
 from transplt.settings import IMPORTS, STYLES, Settings, TorchTarget
 from transplt.themes.tunings.table import parse_tunings

@@ -24,7 +24,7 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
     open_above: tuple[str, Asked] | None = None
-    for path, requirement in pins(root, unread):
+    for path, _, requirement in pins(root, ("torch", "pytorch"), unread):
         pin = read_pin(requirement)
         if pin is None:
             continue

@@ -68,6 +68,12 @@ class Names:
             here = here.parent
         return None
 
+    def uses(self, target: ast.Name) -> list[ast.Name]:
+        """Where the variable of a name stands in the file: the names that its own scope binds, `target` among them."""
+        owner = self.scan.scope_of(target)
+        found = ((name, self.lookup(name.id, self.scan.scope_of(name))) for name in self.scan.names.get(target.id, ()))
+        return [name for name, bound in found if bound is not None and bound[0] is owner]
+
     def import_of(self, name: ast.Name) -> Binding | None:
         """The import that gives a name its value; the main one when an except clause holds a double."""
         found = self.lookup(name.id, self.scan.scope_of(name))

@@ -126,7 +126,7 @@ def train(args: argparse.Namespace, ranks: Ranks) -> None:
     )
     step = checkpoint.load(args.resume, model, optimizer, device, ranks) if args.resume else 0
     if args.compile:
-        if device_type == "npu" and torch.cuda.get_device_capability(device) < (7, 0):
+        if device_type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
             raise SystemExit("--compile needs a GPU of compute capability 7.0 or newer")
         model = torch.compile(model)
     if ranks.distributed:

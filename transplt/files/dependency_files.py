@@ -1,0 +1,234 @@
+"""The packages that a dependency file asks for, one reader a format; nothing of a project is executed.
+
+What asks for torch or another package by version (transplt/run/pins.py) and what finds packages that an NPU cannot
+have (transplt/files/requirements.py) read through here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from transplt.files.kind import FileKind
+from transplt.text.requirement import NAME, Requirement, requirement_in
+
+LOCK_FILES = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\..*)?\.toml|conda-lock\.ya?ml")
+#: Files in which commands install packages.
+INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.NOTEBOOK})
+_ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?([^\s\"'][^#\n\"']*)", re.M)
+#: The table of a package in a lock file begins with its name and its version, in TOML or YAML.
+_LOCKED = re.compile(
+    r"^\[\[(?:packages?|metadata\.files)\]\]\s*?\n(?:[^\[\n][^\n]*\n)??name = [\"']([^\"'\n]+)[\"']"
+    r"(?:\r?\nversion = [\"'](\d[\w.+!]*)[\"'])?"
+    rf"|^- name: ({NAME})[ \t]*$(?:\n[ \t]+version: [\"']?(\d[\w.+!]*))?",
+    re.M,
+)
+_INSTALL = re.compile(
+    r"\b(?:pip[\d.]*|conda|mamba|micromamba)(?:[ \t]+-\S{1,80}){0,6}[ \t]+(?:install|create)\b"
+    r"|\b(?:uv|poetry|pdm)[ \t]+add\b|\bpipenv[ \t]+install\b"
+)
+_WORD = re.compile(r"\\\r?\n|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[;|\n]|(?:[^\s\\\"';|&]|\\(?!\r?\n|n|\"))+|\\n|\\\"|&")
+_WITH_VALUE = re.compile(
+    r"-[a-zA-Z]$|--(?:index-url|extra-index-url|find-links|requirement|constraint|target|prefix|channel|name|root|"
+    r"trusted-host|cache-dir|timeout|no-binary|only-binary|global-option|config-settings|group|source|python)$"
+)
+_ENDS = frozenset({"&&", "||", ";", "|", "&", "\n", "\\n", '\\"'})
+#: Version clauses of a table are read so far.
+_LONGEST = 200
+#: Short options of installers that take no value.
+_FLAGS = frozenset({"-U", "-q", "-y", "-e", "-v", "-I"})
+
+
+def requirements_of(text: str, path: str, kind: FileKind) -> list[Requirement]:
+    """The packages that a file asks for, in the order of trust; none for a file that asks for none."""
+    name = path.rpartition("/")[2].lower()
+    if kind in INSTALLING:
+        return list(_installed(text)) if any(word in text for word in ("install", " add ", "create")) else []
+    if name == "setup.py":
+        return list(_setup(text))
+    if kind is not FileKind.REQUIREMENTS:
+        return []
+    if LOCK_FILES.fullmatch(name):
+        reader: Callable[[str], Iterator[Requirement]] = _locked_json if name == "pipfile.lock" else _locked
+    elif name.endswith(".toml") or name == "pipfile":
+        reader = _toml
+    elif name == "setup.cfg":
+        reader = _setup_cfg
+    elif name.endswith((".yml", ".yaml")):
+        reader = _conda
+    else:
+        reader = _lines
+    return list(reader(text))
+
+
+def _lines(text: str) -> Iterator[Requirement]:
+    """requirements.txt: a requirement a line, which may go on behind a backslash; `-e` may stand before it."""
+    joined = re.sub(r"\\\r?\n", lambda match: " " * len(match.group()), text)
+    for match in re.finditer(r"^[ \t]*(?:(?:-e|--editable)[= \t]+)?([\w./][^\n]*)", joined, re.M):
+        yield from _one(re.split(r"\s#(?!egg)", match[1], maxsplit=1)[0], match.start(1))
+
+
+def _one(piece: str, start: int) -> Iterator[Requirement]:
+    found = requirement_in(piece, start)
+    if found is not None:
+        yield found
+
+
+def _conda(text: str) -> Iterator[Requirement]:
+    """environment.yml: the items of its lists, those below `pip` too."""
+    begin = re.search(r"^dependencies:", text, re.M)
+    if begin is None:
+        return
+    end = re.compile(r"^[A-Za-z]", re.M).search(text, begin.end())
+    for match in _ITEM.finditer(text, begin.end(), end.start() if end else len(text)):
+        yield from _one(match[1], match.start(1))
+
+
+def _locked(text: str) -> Iterator[Requirement]:
+    for match in _LOCKED.finditer(text):
+        group = 1 if match[1] else 3
+        versions = f"=={match[group + 1]}" if match[group + 1] else ""
+        yield Requirement(match[group], versions, match.start(group), match.end(group))
+
+
+def _locked_json(text: str) -> Iterator[Requirement]:
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    places = _first_places(r'"([^"\n]+)"\s*:', text)
+    for section in ("default", "develop"):
+        for name, held in _below(table, section).items():
+            yield Requirement(name, _versions(held), *places.get(name, (0, 0)))
+
+
+def _setup(text: str) -> Iterator[Requirement]:
+    """The lines of the string literals of a setup.py, which is parsed and never run; all at its top."""
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for found in map(requirement_in, node.value.splitlines()):
+                if found is not None:
+                    yield Requirement(found.name, found.versions, 0, 0)
+
+
+def _setup_cfg(text: str) -> Iterator[Requirement]:
+    """setup.cfg: the lines below `install_requires` and its like, and those of `[options.extras_require]`."""
+    section, inside, at = "", False, 0
+    for line in text.splitlines(keepends=True):
+        value = re.match(r"\s*", line)
+        header = re.match(r"\s*\[([^\]]+)\]", line)
+        if header is not None:
+            section, inside = header[1].strip(), False
+        elif not line.lstrip().startswith(("#", ";")):
+            key = re.match(r"([^\s=]+)[ \t]*=[ \t]*", line)
+            if key is not None:
+                value, inside = key, section == "options.extras_require" or (
+                    section == "options" and key[1] in ("install_requires", "setup_requires", "tests_require")
+                )
+            elif line.strip() and not line[0].isspace():
+                inside = False
+            if inside and value is not None:
+                yield from _one(line[value.end() :].rstrip(), at + value.end())
+        at += len(line)
+
+
+def _toml(text: str) -> Iterator[Requirement]:
+    """pyproject.toml, Pipfile, pixi.toml: lists of requirements, and tables of names and versions."""
+    from transplt.text.toml import parse_toml
+
+    try:
+        table = parse_toml(text)
+    except ValueError:
+        return
+    places = _first_places(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'|#[^\n]*", text)
+    for said in _lists(table):
+        yield from _one(said, places.get(said, (0, 0))[0])
+    places = _first_places(rf"^[ \t]*[\"']?({NAME})[\"']?[ \t]*=", text)
+    for name, value in _tables(table):
+        if name != "python":
+            yield Requirement(name, _versions(value), *places.get(name, (0, 0)))
+
+
+def _first_places(pattern: str, text: str) -> dict[str, tuple[int, int]]:
+    """Where each text that the pattern's groups hold stands first."""
+    places: dict[str, tuple[int, int]] = {}
+    for match in re.finditer(pattern, text, re.M):
+        if match.lastindex:
+            places.setdefault(match[match.lastindex].replace('\\"', '"'), match.span(match.lastindex))
+    return places
+
+
+def _below(table: Any, *keys: str) -> dict[str, Any]:
+    """The table below some keys; an empty one where there is none."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def _lists(table: dict[str, Any]) -> Iterator[str]:
+    """The requirements of a project as text; what only builds it comes last."""
+    uv = _below(table, "tool", "uv")
+    lists = [_below(table, "project").get("dependencies")]
+    for keys in (("project", "optional-dependencies"), ("dependency-groups",), ("tool", "pdm", "dev-dependencies")):
+        lists += _below(table, *keys).values()
+    lists += [uv.get("dev-dependencies"), uv.get("constraint-dependencies")]
+    lists.append(_below(table, "build-system").get("requires"))
+    yield from (each for said in lists if isinstance(said, list) for each in said if isinstance(each, str))
+
+
+def _tables(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The requirements that are a name and a version, or a table with one, as Poetry, Pipfile and pixi write them."""
+    paths = [(key,) for key in ("packages", "dev-packages", "dependencies", "pypi-dependencies")]
+    named: list[tuple[str, ...]] = [*paths, ("tool", "poetry", "dependencies"), ("tool", "poetry", "dev-dependencies")]
+    named += [("tool", "poetry", "group", name, "dependencies") for name in _below(table, "tool", "poetry", "group")]
+    named += [("tool", "pixi", key) for key in ("dependencies", "pypi-dependencies")]
+    for path in named:
+        yield from _below(table, *path).items()
+
+
+def _versions(value: Any) -> str:
+    """What a table says of the versions of one package: text, a table with it or an address, or one for each system."""
+    if isinstance(value, list):
+        value = next((each for each in value if isinstance(each, dict) and "version" in each), None)
+    if isinstance(value, dict):
+        wheel = requirement_in(str(value.get("url", "")))
+        value = value.get("version") or (wheel.versions if wheel else "")
+    return value[:_LONGEST] if isinstance(value, str) else ""
+
+
+def _installed(text: str) -> Iterator[Requirement]:
+    """What `pip install`, `conda install` and `uv add` name, to the end of their command."""
+    done = 0
+    for command in _INSTALL.finditer(text):
+        if command.start() < done:
+            continue  # a word of the command before
+        line = text[text.rfind("\n", 0, command.start()) + 1 : command.start()]
+        if re.search(r"(?:^|[\s\"])#(?!!)", line):
+            continue
+        skip = False
+        for word in _WORD.finditer(text, command.end()):
+            said, done = word.group(), word.end()
+            if said in _ENDS or said.startswith("#"):
+                break
+            if said.startswith("\\"):
+                continue
+            start, end = word.span()
+            if said[0] in "\"'":
+                start, end = start + 1, end - 1
+            said = text[start:end]
+            option = said.startswith("-")
+            if skip or option:
+                skip = option and _WITH_VALUE.fullmatch(said) is not None and said not in _FLAGS
+            else:
+                yield from _one(said.rpartition("::")[2], end - len(said.rpartition("::")[2]))
