@@ -126,6 +126,7 @@ def test_asking_for_data_parallel_is_no_work(line: str) -> None:
     ("source", "codes"),
     [
         ("wrapped = any(isinstance(net, x) for x in [torch.nn.DataParallel, Other])", []),
+        ("wrapped = any(isinstance(net, x) for x in [torch.nn.DataParallel, Other])\n\n\ndef f(x):\n    return x", []),
         ("for kind in (torch.nn.DataParallel, Other):\n    if isinstance(net, kind):\n        net = net.module", []),
         ("for kind in [torch.nn.DataParallel]:\n    net = kind(net)", ["NPU507"]),
     ],
