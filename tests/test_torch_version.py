@@ -178,6 +178,7 @@ def test_every_kind_of_file(tmp_path: Path, name: str, text: str) -> None:
         ("Dockerfile", "# RUN pip install torch==2.4.0\nRUN echo torch==2.4.0\n"),
         ("Dockerfile", "FROM nvidia/cuda:12.1.0\nRUN pip install torch torchvision==0.19\n"),
         ("Dockerfile", "RUN pip install pytorch-lightning==2.4.0 torch-scatter==2.1.2\n"),
+        ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:22.11-py3\n"),
         ("uv.lock", LOCK.format("torchvision", "2.4.1")),
         ("poetry.lock", 'name = "x"\nversion = "1"\ndescription = "name = torch version = 2.4"\n'),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "*"\n'),

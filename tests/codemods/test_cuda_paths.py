@@ -793,3 +793,18 @@ def test_a_question_asked_of_each_of_several_tensors(each: str) -> None:
     assert each.encode() in migrate(source.format(each=each)).data
     plain = source.format(each=each).replace("scan_cuda.forward", "torch.add").replace("import scan_cuda", "")
     assert each.replace("is_cuda", "is_npu").replace("'cuda'", "'npu'").encode() in migrate(plain).data
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["faiss.Kmeans(2, 3, gpu=torch.cuda.is_available())", 'FaissKMeans(niter=20, gpu=self.device.type == "cuda")'],
+)
+def test_an_option_of_faiss(call: str) -> None:
+    check_noop(f"import torch\nmeans = {call}\n", open_codes=["NPU270"])
+
+
+def test_an_option_of_the_same_name() -> None:
+    check_rewrite(
+        "import torch\ntrainer = Trainer(gpu=torch.cuda.is_available())\n",
+        "import torch\nimport torch_npu  # noqa: F401\ntrainer = Trainer(gpu=torch.npu.is_available())\n",
+    )

@@ -60,6 +60,16 @@ def test_a_name_that_is_taken() -> None:
     [
         "import torch\nnet = torch.nn.DataParallel(net)\ntorch.save(net, path)\n",
         "import torch\nself.net = torch.nn.DataParallel(net)\ntorch.save({'model': self.net, 'epoch': 1}, path)\n",
+        "import torch\nnet = torch.nn.DataParallel(net)\ncheckpoint = {'model': net}\ntorch.save(checkpoint, path)\n",
+        "import torch\nnet = torch.nn.DataParallel(net)\ncheckpoint['model'] = net\ntorch.save(checkpoint, path)\n",
+        "import copy\nimport torch\nnet = torch.nn.DataParallel(net)\nbest = copy.deepcopy(net)\n"
+        "torch.save(best, path)\n",
+        "import torch\nnet = torch.nn.DataParallel(net)\ntorch.save(net.cpu(), path)\n",
+        "import pickle\nimport torch\nnet = torch.nn.DataParallel(net)\npickle.dump(net, file)\n",
+        "import torch\n\n\ndef keep(model, path):\n    torch.save(model, path)\n\n\n"
+        "net = torch.nn.DataParallel(net)\nkeep(net, path)\n",
+        "import torch\nnet = torch.nn.DataParallel(net, device_ids=[0, 1], output_device=1)\n",
+        "import torch\nnet = torch.nn.DataParallel(net, ids, args.output)\n",
         "def wrap(net):\n    import torch\n    return torch.nn.DataParallel(net)\n",
         "try:\n    from torch.nn import DataParallel\nexcept ImportError:\n    raise\nnet = DataParallel(net)\n",
     ],
@@ -67,6 +77,24 @@ def test_a_name_that_is_taken() -> None:
 def test_what_stays_is_for_a_person(source: str) -> None:
     assert "OneCard" not in migrate(source).data.decode()
     check_noop(source, open_codes=["NPU507"])
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "net = torch.nn.DataParallel(net)\ntorch.save(net.state_dict(), path)\n",
+        "net = torch.nn.DataParallel(net)\ntorch.save(net.module, path)\n",
+        "net = torch.nn.DataParallel(net)\ncheckpoint = {'model': net.state_dict()}\ntorch.save(checkpoint, path)\n",
+        "net = torch.nn.DataParallel(net, device_ids=[1, 2], output_device=1)\n",
+        "net = torch.nn.DataParallel(net, device_ids=ids, output_device=ids[0])\n",
+        "first = ids[0]\nnet = torch.nn.DataParallel(net, ids, first)\n",
+        "net = torch.nn.DataParallel(net, list(range(4)), 0)\n",
+        "net = torch.nn.DataParallel(net, output_device=0)\n",
+        "net = torch.nn.DataParallel(net, ids, None)\n",
+    ],
+)
+def test_what_goes_to_one_card(rest: str) -> None:
+    assert "net = OneCardDataParallel(net" in migrate(f"import torch\n{rest}").data.decode()
 
 
 @pytest.mark.parametrize("settings", [{"style": "portable"}, {"torch_version": "1.11"}])

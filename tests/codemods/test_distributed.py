@@ -113,7 +113,6 @@ def test_data_parallel_is_for_a_person(line: str) -> None:
     [
         "bare = model.module if isinstance(model, torch.nn.DataParallel) else model",
         "wrapped = isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel))",
-        "same = type(model) is torch.nn.DataParallel",
         "kinds = (torch.nn.DataParallel, Other)\nwrapped = isinstance(model, kinds)",
         "def unwrap(model: torch.nn.DataParallel) -> torch.nn.Module: ...",
         "model: torch.nn.DataParallel",
@@ -121,3 +120,16 @@ def test_data_parallel_is_for_a_person(line: str) -> None:
 )
 def test_asking_for_data_parallel_is_no_work(line: str) -> None:
     check_noop(f"{HEAD}{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "codes"),
+    [
+        ("wrapped = any(isinstance(net, x) for x in [torch.nn.DataParallel, Other])", []),
+        ("wrapped = any(isinstance(net, x) for x in [torch.nn.DataParallel, Other])\n\n\ndef f(x):\n    return x", []),
+        ("for kind in (torch.nn.DataParallel, Other):\n    if isinstance(net, kind):\n        net = net.module", []),
+        ("for kind in [torch.nn.DataParallel]:\n    net = kind(net)", ["NPU507"]),
+    ],
+)
+def test_classes_that_are_gone_through(source: str, codes: list[str]) -> None:
+    check_noop(f"import torch\n{source}\n", open_codes=codes)

@@ -218,6 +218,9 @@ def test_legacy_constructors_without_a_default_device() -> None:
     ("loader", "codes"),
     [
         ("data.DataLoader(d, 8, shuffle=True)", ["NPU134"]),
+        ("data.DataLoader(d, 8, True)", ["NPU134"]),
+        ("data.DataLoader(d, shuffle=args.shuffle)", ["NPU134"]),
+        ("data.DataLoader(d, **options)", []),
         ("data.RandomSampler(d)", ["NPU134"]),
         ("data.DataLoader(d, 8, shuffle=True, generator=g)", []),
         ("data.DataLoader(d, 8)", []),

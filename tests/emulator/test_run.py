@@ -284,6 +284,18 @@ def test_stub_file(transplt_run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
+def test_a_stub_of_a_package_that_is_imported_above_torch(transplt_run: Any, tmp_path: Path) -> None:
+    stub = tmp_path / "colors.py"
+    stub.write_text(
+        "import sys, types\nimport torch\n"
+        "sys.modules['colors'] = types.ModuleType('colors')\nsys.modules['colors'].load = lambda: torch.ones(2)\n"
+    )
+    source = "import colors\nimport torch\nprint(colors.load().npu().sum().item())\n"
+    code, report, _ = transplt_run(source, options=["--stubs", str(stub)])
+    assert (code, report["stdout"]) == (0, "2.0\n")
+
+
+@pytest.mark.torch
 def test_ready_stubs_for_torchvision(transplt_run: Any) -> None:
     pytest.importorskip("PIL")
     if not _installed("torchvision"):

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import ast
 
+from transplt.codemods.whole_objects import parts_saved, saved_objects
 from transplt.edits.edit import Beside, Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.lines import blank_lines_above
 from transplt.edits.parting import can_part
 from transplt.edits.work import Work
-from transplt.finding import Level
-from transplt.syntax.asks import begins, first_code, keyword_of, root_name
-from transplt.syntax.scan import parent, statement
+from transplt.finding import Effort, Level
+from transplt.syntax.asks import begins, first_code, keyword_of, last_name, root_name
+from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.trees.names import dotted
+from transplt.values.last_value import last_value
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 
-_NAME = "OneCardDataParallel"
+CLASS_NAME = "OneCardDataParallel"
 _KEY = "one card"
-_FULL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
+FULL_NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
 _CLASS = '''\
 class {name}({base}):
     """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
@@ -47,13 +49,20 @@ class {name}({base}):
         return [move(inputs)], [move(kwargs)]
 
 '''
+#: Methods of a module that give it back.
+_SELVES = frozenset({"cuda", "cpu", "to", "train", "eval", "half", "float", "double", "requires_grad_"})
 _SEVERAL = "several cards take one process each"
 
 
-@fixer.on(ast.Call, name=_FULL)
+@fixer.on(ast.Call, name=FULL_NAMES)
 def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     """Call the subclass; the class itself goes in once."""
-    if work.settings.style == "portable" or _is_saved_whole(work, call):
+    if work.settings.style == "portable":
+        return
+    if reason := _reason_to_stay(work, call):
+        api = str(work.names.qualified(call.func))
+        if work.take(call.func):
+            yield work.note(call, "NPU507", f"{api} does not run on NPU", api=api, help=reason, effort=Effort.MEDIUM)
         return
     place = _place(work, call)
     if place is None or not can_part(work.source, place) or not work.take(call.func):
@@ -81,7 +90,7 @@ def divides_by_itself(work: Work, node: ast.ClassDef) -> Finds:
     """A subclass with a `scatter` of its own, such as the one that goes in, needs none of CUDA's."""
     if "scatter" in work.scan.scopes[node].bindings:
         for base in node.bases:
-            if work.names.qualified(base) in _FULL:
+            if work.names.qualified(base) in FULL_NAMES:
                 work.take(base)
     yield from ()
 
@@ -107,7 +116,7 @@ def _advice(work: Work) -> str:
 
 def _new_name(work: Work) -> str:
     """The name of the class, other than all names of the file."""
-    name = _NAME
+    name = CLASS_NAME
     while name in work.scan.names or name in work.scan.root.bindings:
         if name in work.new_names:
             break
@@ -115,14 +124,88 @@ def _new_name(work: Work) -> str:
     return name
 
 
-def _is_saved_whole(work: Work, call: ast.Call) -> bool:
-    """True when the wrapper may be pickled as an object: the class would be looked for where it is loaded."""
+def _reason_to_stay(work: Work, call: ast.Call) -> str:
+    """Why the class cannot take its place, and what to do then; empty where it can."""
+    if _gives_elsewhere(work, call):
+        return "output_device is another card than the first: put what meets the output on the first card, and drop it"
+    saved = _saved_whole(work, call)
+    if saved is None:
+        return ""
+    return (
+        f"line {saved.lineno} saves the model as an object, and the file would ask for its class where it is loaded: "
+        "save the state_dict() there, and the next migration puts the model on one card"
+    )
+
+
+def _gives_elsewhere(work: Work, call: ast.Call) -> bool:
+    """True when outputs are asked for on another card than the first, or may be: they stay on the first."""
+    wanted = keyword_of(call, "output_device") or (call.args[2] if len(call.args) > 2 else None)
+    cards = keyword_of(call, "device_ids") or (call.args[1] if len(call.args) > 1 else None)
+    if isinstance(wanted, ast.Name):
+        wanted = last_value(work.scan, wanted) or wanted
+    if wanted is None or (isinstance(wanted, ast.Constant) and wanted.value is None):
+        return False
+    return ast.unparse(wanted) not in _first_card(cards)
+
+
+def _first_card(cards: ast.expr | None) -> tuple[str, ...]:
+    """How the first of the cards may be written."""
+    if isinstance(cards, ast.Call) and last_name(cards.func) == "list" and cards.args:
+        cards = cards.args[0]
+    if cards is None or (isinstance(cards, ast.Constant) and cards.value is None):
+        return ("0",)
+    if isinstance(cards, ast.Call) and last_name(cards.func) == "range":
+        return ("0",) if len(cards.args) == 1 else (ast.unparse(cards.args[0]),)
+    if isinstance(cards, (ast.List, ast.Tuple)) and cards.elts:
+        return (ast.unparse(cards.elts[0]),)
+    return (f"{ast.unparse(cards)}[0]",)
+
+
+def _saved_whole(work: Work, call: ast.Call) -> ast.expr | None:
+    """Where the wrapper may be pickled as an object: its class would be looked for where it is loaded."""
+    names = _names_of(work, call)
+    for saved in saved_objects(work):
+        if any(_named(each) in names for each in (saved, *parts_saved(work, saved))):
+            return saved
+    return None
+
+
+def _names_of(work: Work, call: ast.Call) -> set[str]:
+    """What the wrapper is called in the file: where it is stored, in what it is put, and as which parameter."""
     stored_by = statement(call)
-    targets = stored_by.targets if isinstance(stored_by, ast.Assign) else []
-    stored = {ast.unparse(target) for target in targets}
-    for save in work.calls_by_name(("torch.save",)):
-        saved = save.args[0] if save.args else keyword_of(save, "obj")
-        held = saved.values if isinstance(saved, ast.Dict) else [saved]
-        if any(isinstance(each, (ast.Name, ast.Attribute)) and ast.unparse(each) in stored for each in held if each):
-            return True
-    return False
+    names = {ast.unparse(target) for target in stored_by.targets} if isinstance(stored_by, ast.Assign) else set()
+    assigned = [node for node in ast.walk(work.scan.tree) if isinstance(node, ast.Assign)]
+    known = -1
+    while known < len(names):
+        known = len(names)
+        for node in assigned:
+            if any(_named(each) in names for each in (node.value, *parts_saved(work, node.value))):
+                for target in node.targets:
+                    names.add(ast.unparse(target.value if isinstance(target, ast.Subscript) else target))
+        for use in work.scan.calls:
+            names |= _parameters(work, use, names)
+    return names
+
+
+def _named(value: ast.expr) -> str:
+    """A name or attribute as it is written, through a copy and calls of its own methods; empty for anything else."""
+    while isinstance(value, ast.Call):
+        if last_name(value.func) in ("deepcopy", "copy") and value.args:
+            value = value.args[0]
+        elif isinstance(value.func, ast.Attribute) and value.func.attr in _SELVES:
+            value = value.func.value
+        else:
+            return ""
+    return ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+
+
+def _parameters(work: Work, use: ast.Call, names: set[str]) -> set[str]:
+    """The parameters of a function of the file that get the wrapper from a call."""
+    if not isinstance(use.func, ast.Name):
+        return set()
+    for binding in work.scan.root.bindings.get(use.func.id, ()):
+        if isinstance(binding.node, FUNCTIONS) and not isinstance(binding.node, ast.Lambda):
+            places = [each.arg for each in (*binding.node.args.posonlyargs, *binding.node.args.args)]
+            given = [*zip(places, use.args, strict=False), *((each.arg or "", each.value) for each in use.keywords)]
+            return {name for name, value in given if any(_named(each) in names for each in parts_saved(work, value))}
+    return set()

@@ -9,6 +9,7 @@ rules/process_groups.json, backends in strings are `strings`.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
@@ -93,9 +94,10 @@ def _only_asks(work: Work, node: ast.expr) -> bool:
     if isinstance(above, ast.Call):
         return _is_type_argument(above, child)
     if isinstance(above, ast.Assign) and isinstance(child, ast.Tuple) and isinstance(above.targets[0], ast.Name):
-        uses = work.scan.names.get(above.targets[0].id, [])
-        calls = [(parent(use), use) for use in uses]
-        return bool(calls) and all(isinstance(c, ast.Call) and _is_type_argument(c, use) for c, use in calls)
+        return _are_types(_reads(work, above.targets[0].id))
+    if isinstance(above, (ast.comprehension, ast.For)) and child is above.iter and isinstance(above.target, ast.Name):
+        scope = work.scan.scope_of(above.target)
+        return _are_types(use for use in _reads(work, above.target.id) if work.scan.scope_of(use) is scope)
     if isinstance(above, ast.Compare):
         return True
     if isinstance(above, ast.arg):
@@ -103,6 +105,16 @@ def _only_asks(work: Work, node: ast.expr) -> bool:
     if isinstance(above, ast.AnnAssign):
         return child is above.annotation
     return isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is above.returns
+
+
+def _reads(work: Work, name: str) -> list[ast.Name]:
+    return [use for use in work.scan.names.get(name, ()) if isinstance(use.ctx, ast.Load)]
+
+
+def _are_types(uses: Iterable[ast.Name]) -> bool:
+    """True for names that are the second argument of isinstance, each of them."""
+    calls = [(parent(use), use) for use in uses]
+    return bool(calls) and all(isinstance(call, ast.Call) and _is_type_argument(call, use) for call, use in calls)
 
 
 def _is_type_argument(call: ast.Call, node: ast.AST) -> bool:

@@ -15,7 +15,7 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import hides_arguments, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
 
@@ -160,9 +160,10 @@ def _shuffling_loaders(work: Work) -> Finds:
     for call in work.scan.calls:
         if work.names.qualified(call.func) not in ("torch.utils.data.DataLoader", "torch.utils.data.RandomSampler"):
             continue
-        shuffle = keyword_of(call, "shuffle")
-        draws = last_name(call.func) == "RandomSampler" or (isinstance(shuffle, ast.Constant) and shuffle.value is True)
-        if draws and keyword_of(call, "generator") is None and all(each.arg for each in call.keywords):
+        shuffle = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
+        shuffles = shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value)
+        draws = last_name(call.func) == "RandomSampler" or shuffles
+        if draws and keyword_of(call, "generator") is None and not hides_arguments(call):
             yield work.note(
                 call,
                 "NPU134",

@@ -24,6 +24,7 @@ from transplt.values.last_value import last_value
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b".save",))
 
 _PLAIN = frozenset({"state_dict", "vars", "dict", "get_state", "asdict", "to_dict", "tolist", "item"})
+_PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", "joblib") for name in ("dump", "dumps"))
 _HELP = "where the file is trusted load it with weights_only=False, or save vars(args), or the state_dict() of a module"
 
 
@@ -34,11 +35,19 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
         return
     for call in _saves(work):
         saved = call.args[0] if call.args else keyword_of(call, "obj")
-        objects = [value for value in _parts(work, saved) if _is_object(work, value)] if saved is not None else []
+        objects = [value for value in parts_saved(work, saved) if _is_object(work, value)] if saved is not None else []
         if objects:
             names = dict.fromkeys(work.text(value) for value in objects)
             message = f"torch.load refuses this checkpoint since torch 2.6: it holds {', '.join(names)}"
             yield work.note(objects[0], fixer.code, message, api="torch.save", help=_HELP)
+
+
+def saved_objects(work: Work) -> Iterator[ast.expr]:
+    """What a file pickles: the first argument of torch.save and its wrappers, of pickle.dump and its relatives."""
+    for call in (*_saves(work), *work.calls_by_name(_PICKLES)):
+        saved = call.args[0] if call.args else keyword_of(call, "obj")
+        if saved is not None:
+            yield saved
 
 
 def _saves(work: Work) -> Iterator[ast.Call]:
@@ -59,7 +68,7 @@ def _saves(work: Work) -> Iterator[ast.Call]:
                 yield call
 
 
-def _parts(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
+def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
     """The values of a dict that is saved, or what is saved itself."""
     found = last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved
     if isinstance(found, ast.Dict):

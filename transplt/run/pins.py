@@ -18,7 +18,7 @@ PROJECT_FILES = (
     "Pipfile", "pixi.toml", "Pipfile.lock",
 )  # fmt: skip
 LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
-_IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d+\.\d+(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE)
+_IMAGE = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?:[\w.-]+/)*pytorch:(\d\.\d+(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE)
 
 
 def asked_versions(root: Path, packages: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -37,10 +37,12 @@ def entry_behind(entry: str, separator: str) -> Transform:
 
 
 def with_twin(old: str, new: str) -> Transform:
-    """Put a second text behind each element of a list display that is the first one, both as they are spelled."""
+    """Put a second text behind each element of a display that is the first one, both as they are spelled."""
 
     def transform(node: cst.CSTNode) -> cst.CSTNode:
-        display = cst.ensure_type(node, cst.List)
+        if not isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+            raise CannotRewrite("no list, tuple or set")
+        display = node
         elements: list[cst.BaseElement] = []
         for element in display.elements:
             if isinstance(element.value, cst.SimpleString) and element.value.value == old:
@@ -51,7 +53,7 @@ def with_twin(old: str, new: str) -> Transform:
             else:
                 elements.append(element)
         if len(elements) == len(display.elements):
-            raise CannotRewrite("the text was not found in the list")
+            raise CannotRewrite("the text was not found in the display")
         return display.with_changes(elements=elements)
 
     return transform

@@ -92,6 +92,22 @@ def compared_with(new: str, operator: str, *, brackets: bool) -> Transform:
     return transform
 
 
+def as_instance(*, negated: bool) -> Transform:
+    """`isinstance(x, C)` in place of `type(x) is C` and `type(x) in (C, D)`, with `not` before it where asked."""
+
+    def transform(node: cst.CSTNode) -> str:
+        found = cst.ensure_type(node, cst.Comparison)
+        what = code(cst.ensure_type(found.left, cst.Call).args[0].value)
+        kind = found.comparisons[0].comparator
+        text = code(kind)
+        if isinstance(kind, (cst.List, cst.Set)):
+            every = [code(each.value) for each in kind.elements]
+            text = f"({', '.join(every)}{',' * (len(every) == 1)})"
+        return f"{'not ' * negated}isinstance({what}, {text})"
+
+    return transform
+
+
 def left_side(tail: str) -> Transform:
     """What a comparison compares, with another comparison behind it."""
     return lambda node: code(cst.ensure_type(node, cst.Comparison).left) + tail

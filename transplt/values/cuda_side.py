@@ -16,6 +16,7 @@ from transplt.project.facts import ProjectFacts
 from transplt.project.reach import MISSING, Reach
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.conditions import sides_of
+from transplt.syntax.scan import parent
 from transplt.values.code_facts import FileCode
 from transplt.values.slots import Slots
 
@@ -45,6 +46,8 @@ class CudaSide:
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
+        if _is_given_to_faiss(question):
+            return Answer("faiss", followed=True)
         this, other, value = sides_of(question, truth)
         why = self._needs(this, other, _LINES_OF_A_TENSOR if of_a_tensor else _LINES) if this else None
         if why is not None:
@@ -74,6 +77,13 @@ class CudaSide:
             for step in steps
             if step.ref not in shared and not any(self.reach.is_gate(guard) for guard in step.guards)
         ]
+
+
+def _is_given_to_faiss(question: ast.expr) -> bool:
+    """True for `gpu=device.type == "cuda"` in a call of faiss, or of a class of the project that is called after it."""
+    option = parent(question)
+    call = parent(option) if isinstance(option, ast.keyword) and option.arg in ("gpu", "use_gpu") else None
+    return isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower()
 
 
 def _lines(nodes: list[ast.AST]) -> int:

@@ -23,6 +23,11 @@ class _Finder(importlib.abc.MetaPathFinder):
     """Runs the actions asked for with `when_imported` right after a module was executed."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if "torch" not in sys.modules and name in _stubs():
+            import torch  # noqa: F401  # the package would import it, and stubs go in with it
+
+            if name in sys.modules:
+                return ModuleSpec(name, _Ready(), is_package=True)
         actions = _actions.get(name)
         if not actions:
             return None
@@ -34,6 +39,21 @@ class _Finder(importlib.abc.MetaPathFinder):
                 _wrap_loader(spec.loader, actions)
                 return spec
         return None
+
+
+def _stubs() -> set[str]:
+    """Names of the files that stand for packages: `torchvision` for `torchvision.py`."""
+    return {os.path.splitext(os.path.basename(path))[0] for path in config.stubs}
+
+
+class _Ready(importlib.abc.Loader):
+    """Loads a module that is there already."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""
 
 
 def _wrap_loader(loader: Any, actions: list[Callable[[ModuleType], None]]) -> None:
