@@ -232,7 +232,7 @@ class Walk:
                 cuda = True
                 continue
             # Behind `if not available: return` all the rest would be an option.
-            chosen = speaks_of_cuda(atom.node) or (not behind and is_option(self.slots, atom.node))
+            chosen = speaks_of_cuda(atom.node) or (not behind and self._is_option(atom.node))
             if name := self.guard_of(atom):
                 if all(name != each for each, _, _ in guards):
                     guards.append((name, atom.node.lineno, chosen))
@@ -241,6 +241,12 @@ class Walk:
         if (cuda, option, tuple(guards)) == (here.cuda, here.option, here.guards):
             return here
         return State(cuda, option, tuple(guards))
+
+    def _is_option(self, node: ast.expr) -> bool:
+        known = self.code.options.get(id(node))
+        if known is None:
+            known = self.code.options[id(node)] = is_option(self.slots, node)
+        return known
 
     def asks_for_cuda(self, atom: Atom) -> bool:
         """True where a part of a condition says that the device is one of CUDA."""
@@ -251,8 +257,10 @@ class Walk:
         node = atom.node
         if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
             return ""
-        slot = self.slots.of(node)
-        return "" if slot is None else self.code.guard(slot, atom.truth)
+        known = self.code.asked.get(id(node), "")
+        if known == "":
+            known = self.code.asked[id(node)] = self.slots.of(node)
+        return "" if known is None else self.code.guard(known, atom.truth)
 
     def _reach(self, ref: str, here: State) -> None:
         if here.cuda:

@@ -46,6 +46,8 @@ _BUILT_FOR_CUDA = re.compile(r"\.cuh?$|cuda\w*\.(?:c|cc|cpp|cxx|h|o)$|^-?D?WITH_
 _TEXTS = re.compile(rb"-gpu|ExecutionProvider|aten::|__(?:global|device)__")
 _CUDNN_OPERATOR = re.compile(r"aten::\w*(?:cudnn|cuda)\w*$")
 _GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
+#: What a file says that calls one of them, or builds and loads a library.
+_LOADERS = re.compile(rb"cpp_extension|create_extension|CDLL|enable_use_gpu|index_cpu_to|StandardGpu|import \*")
 #: Functions of torch itself without a kernel for NPUs that programs choose for new cards of NVIDIA.
 _TORCH = frozenset({"torch._scaled_mm", "torch._int_mm", "torch.ops.load_library"})
 #: Namespaces of operators that an NPU has kernels for.
@@ -113,10 +115,14 @@ class CudaCode:
     _shared: dict[str, str] = field(default_factory=dict)
     _callees: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
     _builds: bool = False
+    _loads: bool = True  # some call of the file may load what is built for CUDA
+    options: dict[int, bool] = field(default_factory=dict)  # by the id of a node: whether the user decides it
+    asked: dict[int, str | None] = field(default_factory=dict)  # by the id of a node: the slot it reads
     reads_texts: bool = False  # strings of the file may name what needs CUDA
 
     def __post_init__(self) -> None:
         text = self.slots.scan.source.utf8
+        self._loads = bool(self.slots.names.reexports) or _LOADERS.search(text) is not None
         self._builds = _BUILDER.search(text) is not None
         self.reads_texts = self._builds or _TEXTS.search(text) is not None
 
@@ -182,6 +188,8 @@ class CudaCode:
         for keyword in call.keywords:
             if type(keyword.value) in _NAMED:
                 yield from self.held(keyword.value)
+        if not self._loads:
+            return
         full = self.slots.names.qualified(func) or ""
         if full in BUILDERS and builds_for_cuda(call):
             yield "@CUDA sources compiled when the program runs"
