@@ -20,16 +20,8 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
         return True
     if any(word in lowered for word in _words(settings.torch_version, settings.similar, settings.user_rules)):
         return True
-    rules = compile_rules(settings)
-    if any(part in lowered and root in lowered and _is_identifier(part, lowered) for part, root in rules.parts):
-        return True
-    words = rules.words
+    words = compile_rules(settings).words
     return bool(words) and not words.isdisjoint(_IDENTIFIER.findall(lowered))
-
-
-def _is_identifier(part: bytes, lowered: bytes) -> bool:
-    """True where a part of a name stands by itself: `eig`, not `weight`."""
-    return re.search(rb"(?<![\w\x80-\xff])" + re.escape(part) + rb"(?![\w\x80-\xff])", lowered) is not None
 
 
 @lru_cache(maxsize=32)

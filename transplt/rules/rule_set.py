@@ -2,9 +2,8 @@
 
 How the engine uses a `RuleSet`:
 
-- `literals`: lowercase bytes; `words`: lowercase identifiers, of many rules of a user; `parts`: identifiers of our own
-  rules (`eig` is in every `weight`), each with the package that has to stand in the file beside it, empty for torch,
-  which a file may have from another; a file with none of them needs no work from these rules (prefilter).
+- `literals`: lowercase bytes, `words`: lowercase identifiers; a file with none of either needs no work from these
+  rules (prefilter).
 - `roots`: first segments of all qualified names; a reference whose qualified name starts elsewhere matches nothing.
 - `rules.user`, then `rules.builtin` (user rules win over built-in ones); in each table
     - `resolve(qualified_name)`: the rule of the longest prefix that has a name, unsupported or module rule, and that
@@ -103,7 +102,6 @@ class RuleSet:
     user: Table
     builtin: Table
     literals: tuple[bytes, ...]
-    parts: tuple[tuple[bytes, bytes], ...]
     words: frozenset[bytes]
     roots: frozenset[str]
     modules: frozenset[str]
@@ -149,12 +147,8 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
     own = {rule.old for rule in user if rule.kind is not Kind.STRING}
     few = len(own) <= _FEW
     words = frozenset[bytes]() if few else frozenset(_longest_part(name.lower()).encode() for name in own)
-    literals = _literals((*user.strings, *(own if few else ())))
-    names = (rule.old.lower() for rule in builtin)
-    parts = {(_longest_part(name).encode(), _package(name).encode())
-             for name in names if not any(known in name for known in BASE_LITERALS)}  # fmt: skip
-    roots, modules = _roots(user, builtin), frozenset(known["modules"])
-    return RuleSet(user, builtin, literals, tuple(sorted(parts)), words, roots, modules)
+    literals = _literals((*(rule.old for rule in builtin), *user.strings, *(own if few else ())))
+    return RuleSet(user, builtin, literals, words, _roots(user, builtin), frozenset(known["modules"]))
 
 
 @lru_cache(maxsize=32)
@@ -291,11 +285,6 @@ _FEW = 500
 
 def _longest_part(name: str) -> str:
     return max((part for part in name.split(".") if part != "torch"), key=len, default=name)
-
-
-def _package(name: str) -> str:
-    root = name.partition(".")[0]
-    return "" if root == "torch" else root
 
 
 def _literals(olds: Iterable[str]) -> tuple[bytes, ...]:
