@@ -131,7 +131,7 @@ class Walk:
                 self.stored.append(Stored(node, target, node.value, here))
                 self._hold(target, node.value, here)
         for name in node._fields:
-            value = getattr(node, name, None)
+            value: Any = getattr(node, name, None)
             if name in ("body", "orelse", "finalbody"):
                 inner.append((value, here))
             elif name == "cases":
