@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: Called names that speak of CUDA code, and those that move values or say something of a card.
 NAMED_CUDA = re.compile(r"_cuda$|_gpu$|^_?cuda_", re.I)
@@ -52,6 +52,23 @@ class CodeFacts:
     cuda_named: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Most steps are a reference and nothing else: they travel as that."""
+        pieces = [
+            (name, [step.ref if not (step.option or step.guards or step.site) else tuple(step) for step in steps])
+            for name, steps in self.pieces
+        ]
+        return _unpacked, (pieces, *(getattr(self, name) for name in self.__slots__ if name != "pieces"))
+
+
+def _unpacked(
+    pieces: list[tuple[str, list[str | tuple[str, bool, tuple[str, ...], str]]]], module: str, *rest: Any
+) -> CodeFacts:
+    steps = (
+        (name, tuple(Step(each) if isinstance(each, str) else Step(*each) for each in found)) for name, found in pieces
+    )
+    return CodeFacts(module, tuple(steps), *rest)
 
 
 def names_cuda_code(name: str) -> bool:

@@ -90,6 +90,7 @@ class Reach:
             joined.saying.setdefault(right, []).append(left)
         joined.gates = frozenset(joined._behind_cuda())
         joined.needs = joined._all_needs()
+        joined._leave_what_is_not_asked()
         return joined
 
     # --- answers -----------------------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Reach:
             for step in self.pieces.get(f"?{here}", ()):
                 if step.ref == PLACED:
                     placing.add(step.site)
-                elif not (step.option and step.ref[:1] not in "@+~") and (needed := self.why(step)):
+                elif needed := self.why(step):
                     needing.add(step.site)
                     why = why or needed
             asked += self.saying.get(here, ())
@@ -189,6 +190,15 @@ class Reach:
                     needs[caller] = needs[name]
                     queue.append(caller)
         return needs
+
+    def _leave_what_is_not_asked(self) -> None:
+        """Of the pieces keep the names; of what is behind a variable the steps that count. Workers are sent the sum."""
+        for name, steps in self.pieces.items():
+            self.pieces[name] = [] if name[:1] != "?" else [
+                step for step in dict.fromkeys(steps)
+                if step.ref == PLACED or (not (step.option and step.ref[:1] not in "@+~") and self.why(step))
+            ]  # fmt: skip
+        self._known.clear()
 
     def _found(self, ref: str) -> list[str]:
         """The pieces that a reference leads to, or `@why` where it leaves what anybody can read."""

@@ -14,7 +14,7 @@ from transplt.project.code import CodeFacts, Step, names_cuda_code
 from transplt.project.libraries import is_library
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property, last_name
-from transplt.syntax.conditions import implied
+from transplt.syntax.conditions import Atom, implied
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.values.code_pieces import Stored, Walk
@@ -41,7 +41,7 @@ class FileCode:
     pieces: dict[str, list[Step]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
-    _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
+    _constants: dict[bool, tuple[dict[str, list[Stored]], dict[int, list[str]]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, slots: Slots, rules: RuleSet) -> FileCode:
@@ -96,12 +96,15 @@ class FileCode:
         """The guards that hold only if some statements ran: of constants that only they return or store."""
         ids = {id(node) for node in nodes}
         for truth in (True, False):
-            for slot, found in self._constant_stores(truth).items():
-                if all(id(each.statement) in ids for each in found):
+            constants, slots_at = self._constant_stores(truth)
+            for slot in dict.fromkeys(slot for node in slots_at.keys() & ids for slot in slots_at[node]):
+                if all(id(each.statement) in ids for each in constants[slot]):
                     yield self.code.guard(slot, truth)
 
-    def _constant_stores(self, truth: bool) -> dict[str, list[Stored]]:
-        """What gives a slot a truth value, or may: by slot. Slots that hold other things than truth are left out."""
+    def _constant_stores(self, truth: bool) -> tuple[dict[str, list[Stored]], dict[int, list[str]]]:
+        """What gives a slot a truth value, or may: by slot, and the slots by the ids of these statements.
+
+        Slots that hold other things than truth are left out."""
         if truth not in self._constants:
             found: dict[str, list[Stored]] = {}
             other: set[str] = set()
@@ -112,7 +115,12 @@ class FileCode:
                         other.add(slot)
                     elif said == "?" or (said == "T") == truth:
                         found.setdefault(slot, []).append(each)
-            self._constants[truth] = {slot: stores for slot, stores in found.items() if slot not in other}
+            constants = {slot: stores for slot, stores in found.items() if slot not in other}
+            slots_at: dict[int, list[str]] = {}
+            for slot, stores in constants.items():
+                for each in stores:
+                    slots_at.setdefault(id(each.statement), []).append(slot)
+            self._constants[truth] = constants, slots_at
         return self._constants[truth]
 
     def _slots_of(self, each: Stored) -> list[str]:
@@ -213,7 +221,7 @@ class FileCode:
         values = [each.value for each in self.stored if each.value is not None] + self.passed
         for value in values if asks else ():
             for way in (True, False):
-                for atom in implied(value, way):
+                for atom in (Atom(value, way),) if type(value) in _ATOMS else implied(value, way):
                     if walk.asks_for_cuda(atom):
                         found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
                     elif said := walk.guard_of(atom):
@@ -259,6 +267,10 @@ class FileCode:
         for scope in scan.scopes.values():
             yield from (name for name, found in scope.bindings.items() if found[0].kind in ("assign", "param"))
         yield from (node.attr for node in scan.stores)
+
+
+#: Values that are no conditions of several parts.
+_ATOMS = frozenset({ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
 
 
 def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:

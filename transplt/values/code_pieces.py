@@ -20,7 +20,9 @@ from transplt.values.gates import denies_cuda, is_gate, is_option, sounds_like_a
 from transplt.values.slots import Slots
 from transplt.values.stores import store_slots
 
-_VALUE_HOLDERS = (ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.NamedExpr)
+_VALUE_HOLDERS = frozenset(
+    {ast.Assign, ast.AnnAssign, ast.Return, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.NamedExpr}
+)
 #: Calls that put a value on a device, or say which device it is.
 _PLACES = frozenset({"cuda", "npu", "to", "set_device", "device", "DataParallel", "DistributedDataParallel"})
 _CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
@@ -40,6 +42,8 @@ class State:
 
     def step(self, ref: str) -> Step:
         """A reference where the walk is."""
+        if not self.guards:
+            return Step(ref, self.option)
         option = self.option or any(option for _, _, option in self.guards)
         return Step(ref, option, tuple(name for name, _, _ in self.guards))
 
@@ -86,7 +90,12 @@ class Walk:
 
     def _statement(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> State:
         """Walk over one statement, its blocks left to `inner`; the state in which those after it run."""
-        if isinstance(node, ast.expr):
+        kind = type(node)
+        if kind is ast.Expr:
+            self._expression(node.value, here)  # type: ignore[attr-defined]
+        elif kind in _PLAIN:
+            self._simple(node, here, inner)
+        elif isinstance(node, ast.expr):
             self._expression(node, here)
         elif isinstance(node, (ast.If, ast.While)):
             self._expression(node.test, here)
@@ -121,7 +130,8 @@ class Walk:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 self.stored.append(Stored(node, target, node.value, here))
                 self._hold(target, node.value, here)
-        for name, value in ast.iter_fields(node):
+        for name in node._fields:
+            value: Any = getattr(node, name, None)
             if name in ("body", "orelse", "finalbody"):
                 inner.append((value, here))
             elif name == "cases":
@@ -137,15 +147,27 @@ class Walk:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def _expression(self, top: ast.expr, state: State) -> None:
-        stack: list[tuple[ast.AST, State]] = [(top, state)]
+        texts = self.code.reads_texts
+        stack: list[tuple[Any, State]] = [(top, state)]
         while stack:
             node, here = stack.pop()
             kind = type(node)
-            if isinstance(node, ast.Constant):
-                if isinstance(node.value, str):
+            if kind is ast.Call:
+                self._call(node, here)
+            elif kind is ast.Attribute:
+                for ref in self.code.read(node):
+                    self._reach(ref, here)
+                if _is_kept(node):
+                    self._keep(node, here)
+            elif kind is ast.Name:
+                if _is_kept(node):
+                    self._keep(node, here)
+                continue
+            elif kind is ast.Constant:
+                if (texts or here.guards) and type(node.value) is str:
                     self._text(node, here)
                 continue
-            if isinstance(node, ast.BoolOp):
+            elif kind is ast.BoolOp:
                 wanted = isinstance(node.op, ast.And)
                 parts = []
                 for value in node.values:
@@ -153,24 +175,29 @@ class Walk:
                     here = self.under(here, value, wanted)
                 stack += reversed(parts)
                 continue
-            if isinstance(node, ast.IfExp):
+            elif kind is ast.IfExp:
                 stack += [(node.orelse, self.under(here, node.test, False)),
                           (node.body, self.under(here, node.test, True)), (node.test, here)]  # fmt: skip
                 continue
-            if isinstance(node, ast.Call):
-                self.values += [value for value in (*node.args, *(k.value for k in node.keywords)) if _may_carry(value)]
-                for ref in self.code.called(node):
-                    self._reach(ref, here)
-                if here.guards and last_name(node.func) in _PLACES:
-                    self._reach(PLACED, here)
-            elif isinstance(node, ast.Attribute):
-                for ref in self.code.read(node):
-                    self._reach(ref, here)
-            if isinstance(node, (ast.Name, ast.Attribute)) and _is_kept(node):
-                for ref in self.code.held(node):
-                    self._reach(ref, here)
-            if kind is not ast.Name:
-                stack += [(child, here) for child in reversed(_children(node))]
+            held = kind in _VALUE_HOLDERS
+            for name in _INSIDE.get(kind) or _fields_inside(kind):
+                value = getattr(node, name, None)
+                if value.__class__ is list:
+                    stack += [(each, here) for each in reversed(value) if isinstance(each, ast.AST)]
+                elif isinstance(value, _INNER) and (held or value.__class__ is not ast.Name):
+                    stack.append((value, here))
+
+    def _call(self, node: ast.Call, here: State) -> None:
+        self.values += [value for value in node.args if _may_carry(value)]
+        self.values += [keyword.value for keyword in node.keywords if _may_carry(keyword.value)]
+        for ref in self.code.called(node):
+            self._reach(ref, here)
+        if here.guards and last_name(node.func) in _PLACES:
+            self._reach(PLACED, here)
+
+    def _keep(self, node: ast.expr, here: State) -> None:
+        for ref in self.code.held(node):
+            self._reach(ref, here)
 
     def _text(self, node: ast.Constant, here: State) -> None:
         if here.guards and str(node.value).startswith(("cuda", "npu")):
@@ -205,7 +232,7 @@ class Walk:
                 cuda = True
                 continue
             # Behind `if not available: return` all the rest would be an option.
-            chosen = speaks_of_cuda(atom.node) or (not behind and is_option(self.slots, atom.node))
+            chosen = speaks_of_cuda(atom.node) or (not behind and self._is_option(atom.node))
             if name := self.guard_of(atom):
                 if all(name != each for each, _, _ in guards):
                     guards.append((name, atom.node.lineno, chosen))
@@ -214,6 +241,12 @@ class Walk:
         if (cuda, option, tuple(guards)) == (here.cuda, here.option, here.guards):
             return here
         return State(cuda, option, tuple(guards))
+
+    def _is_option(self, node: ast.expr) -> bool:
+        known = self.code.options.get(id(node))
+        if known is None:
+            known = self.code.options[id(node)] = is_option(self.slots, node)
+        return known
 
     def asks_for_cuda(self, atom: Atom) -> bool:
         """True where a part of a condition says that the device is one of CUDA."""
@@ -224,8 +257,10 @@ class Walk:
         node = atom.node
         if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
             return ""
-        slot = self.slots.of(node)
-        return "" if slot is None else self.code.guard(slot, atom.truth)
+        known = self.code.asked.get(id(node), "")
+        if known == "":
+            known = self.code.asked[id(node)] = self.slots.of(node)
+        return "" if known is None else self.code.guard(known, atom.truth)
 
     def _reach(self, ref: str, here: State) -> None:
         if here.cuda:
@@ -238,20 +273,19 @@ class Walk:
             self.behind.setdefault(name, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
 
 
+#: The fields that are walked, by the kind of an expression.
+_INSIDE: dict[type[ast.AST], tuple[str, ...]] = {}
 _INNER = (ast.expr, ast.keyword, ast.comprehension, ast.arguments, ast.Slice)
+#: Statements without conditions, imports and definitions: most of all.
+_PLAIN = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.For, ast.With, ast.Raise})
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
-    """The expressions, keywords and comprehensions right inside of an expression, in their order."""
-    found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += [each for each in value if isinstance(each, ast.AST) and not isinstance(each, ast.cmpop)]
-        elif isinstance(value, _INNER):
-            found.append(value)
-    return found
+def _fields_inside(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of an expression that hold others, the last first."""
+    leave = ("ctx", "op", "ops", "id", "attr", "arg", "kind", "conversion", "type_comment")
+    fields = _INSIDE[kind] = tuple(name for name in reversed(kind._fields) if name not in leave)
+    return fields
 
 
 def _may_carry(value: ast.expr) -> bool:
@@ -263,11 +297,12 @@ def _may_carry(value: ast.expr) -> bool:
 
 def _is_kept(node: ast.expr) -> bool:
     above = parent(node)
-    if isinstance(above, ast.IfExp):
-        return above.test is not node
-    if isinstance(above, ast.Assign):
-        return above.value is node
-    return isinstance(above, _VALUE_HOLDERS)
+    kind = type(above)
+    if kind is ast.IfExp:
+        return above.test is not node  # type: ignore[attr-defined]
+    if kind is ast.Assign:
+        return above.value is node  # type: ignore[attr-defined]
+    return kind in _VALUE_HOLDERS
 
 
 def _catches(node: ast.AST) -> bool:

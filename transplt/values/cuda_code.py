@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from transplt.project.code import names_cuda_code
@@ -42,8 +42,12 @@ _OF_OTHERS = re.compile(
 #: What builds an extension, and what it is given for CUDA.
 _BUILDER = re.compile(rb"create_extension|CUDAExtension|CppExtension|cpp_extension|ext_modules|BuildExtension")
 _BUILT_FOR_CUDA = re.compile(r"\.cuh?$|cuda\w*\.(?:c|cc|cpp|cxx|h|o)$|^-?D?WITH_CUDA$")
+#: What a file holds that has such a string.
+_TEXTS = re.compile(rb"-gpu|ExecutionProvider|aten::|__(?:global|device)__")
 _CUDNN_OPERATOR = re.compile(r"aten::\w*(?:cudnn|cuda)\w*$")
 _GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
+#: What a file says that calls one of them, or builds and loads a library.
+_LOADERS = re.compile(rb"cpp_extension|create_extension|CDLL|enable_use_gpu|index_cpu_to|StandardGpu|import \*")
 #: Functions of torch itself without a kernel for NPUs that programs choose for new cards of NVIDIA.
 _TORCH = frozenset({"torch._scaled_mm", "torch._int_mm", "torch.ops.load_library"})
 #: Namespaces of operators that an NPU has kernels for.
@@ -53,6 +57,7 @@ _FAILS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU550", "NPU552")
 _PACKAGES = ("NPU510", "NPU512")
 #: Calls that only ask about what they are given, or build what is called by name alone.
 _ONLY_ASK = frozenset("isinstance issubclass hasattr callable type id repr len".split())
+_NAMED = (ast.Name, ast.Attribute)
 _EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
 
 
@@ -107,6 +112,19 @@ class CudaCode:
     slots: Slots
     rules: RuleSet
     _scopes: dict[str, str] = field(default_factory=dict)
+    _shared: dict[str, str] = field(default_factory=dict)
+    _callees: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
+    _builds: bool = False
+    _loads: bool = True  # some call of the file may load what is built for CUDA
+    options: dict[int, bool] = field(default_factory=dict)  # by the id of a node: whether the user decides it
+    asked: dict[int, str | None] = field(default_factory=dict)  # by the id of a node: the slot it reads
+    reads_texts: bool = False  # strings of the file may name what needs CUDA
+
+    def __post_init__(self) -> None:
+        text = self.slots.scan.source.utf8
+        self._loads = bool(self.slots.names.reexports) or _LOADERS.search(text) is not None
+        self._builds = _BUILDER.search(text) is not None
+        self.reads_texts = self._builds or _TEXTS.search(text) is not None
 
     def guard(self, slot: str, truth: bool) -> str:
         """The name under which the pieces are known that a truth value of a slot lets run."""
@@ -116,6 +134,12 @@ class CudaCode:
         """The name of a slot over all files; a local variable is known by its function, which edits do not move."""
         if not slot.startswith("v:"):
             return slot
+        known = self._shared.get(slot)
+        if known is None:
+            known = self._shared[slot] = self._by_function(slot)
+        return known
+
+    def _by_function(self, slot: str) -> str:
         if not self._scopes:
             own, scopes = self.slots.own, self.slots.scan.scopes
             for node, scope in scopes.items():
@@ -156,11 +180,18 @@ class CudaCode:
     def called(self, call: ast.Call) -> Iterator[str]:
         """The references of a call: its callee, and the functions that it is given."""
         func = call.func
-        yield from self._callee(func)
-        if last_name(func) in _ONLY_ASK or last_name(func) in PROSE_CALLS:
+        yield from self._known_callee(func)
+        last = last_name(func)
+        if last in _ONLY_ASK or last in PROSE_CALLS:
             return
-        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-            yield from self.held(value)
+        for value in call.args:
+            if type(value) in _NAMED:
+                yield from self.held(value)
+        for keyword in call.keywords:
+            if type(keyword.value) in _NAMED:
+                yield from self.held(keyword.value)
+        if not self._loads:
+            return
         full = self.slots.names.qualified(func) or ""
         if full in BUILDERS and builds_for_cuda(call):
             yield "@CUDA sources compiled when the program runs"
@@ -199,7 +230,7 @@ class CudaCode:
         """What a string needs: packages of other libraries, the source of a kernel, one that a builder is given."""
         if isinstance(node.value, str):
             if (
-                (_BUILT_FOR_CUDA.search(node.value) and _BUILDER.search(self.slots.scan.source.utf8))
+                (self._builds and _BUILT_FOR_CUDA.search(node.value))
                 or _OF_OTHERS.fullmatch(node.value)
                 or _CUDNN_OPERATOR.match(node.value)
             ):
@@ -208,6 +239,26 @@ class CudaCode:
                 yield "@the source of a CUDA kernel"
 
     # --- callees -----------------------------------------------------------------------------------------------------
+
+    def _known_callee(self, func: ast.expr) -> Iterable[str]:
+        """`_callee`, worked out once for each dotted name in a scope; what is said of torch's own goes by the place."""
+        parts: list[object] = []
+        node = func
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            if parts and parts[0] != "type" and "type" not in parts:  # `x.type` is seen through
+                last = str(parts[0])
+                return (f"~{last}",) if names_cuda_code(last) else ()
+            return self._callee(func)
+        key = (self.slots.scan.scope_of(node), node.id, *parts)
+        known = self._callees.get(key)
+        if known is None:
+            known = tuple(self._callee(func))
+            if (self.slots.names.qualified(func) or "").partition(".")[0] != "torch":
+                self._callees[key] = known
+        return known
 
     def _callee(self, func: ast.expr) -> Iterator[str]:
         while isinstance(func, ast.Subscript):  # `kernel[grid](x)`

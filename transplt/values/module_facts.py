@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transplt.project.facts import ModuleFacts
+from transplt.project.libraries import is_library
 from transplt.project.marks import BACKEND, DEVICE, marks_by_name
 from transplt.project.npu_choices import is_portable, mentions_npu
 from transplt.rules.rule_set import RuleSet
@@ -43,6 +44,8 @@ _LEADS = re.compile(
     rb"|flash_attn|xformers|\bnms|deform_conv|import_module"
 )
 _SHORT = 4000
+#: What is imported, by its first name. Of `import a, b` it is the first; wrappers import what they wrap by `from`.
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\.|[A-Za-z_]\w*)", re.M)
 
 
 def tells_others(data: bytes, mentions_cuda: bool) -> bool:
@@ -171,11 +174,13 @@ def code_facts(slots: Slots, rules: RuleSet) -> ModuleFacts:
 def leads_to_code(data: bytes, path: str) -> bool:
     """True for a file without CUDA words that may lead to kernels, be it through others.
 
-    It speaks of kernels or of what wraps them, or it is short and imports something: wrappers are.
+    It speaks of kernels or of what wraps them, or it is short and imports something of the project: wrappers are.
     """
     if _LEADS.search(data):
         return True
-    return b"import" in data and (len(data) < _SHORT or path.endswith("__init__.py"))
+    if len(data) >= _SHORT and not path.endswith("__init__.py"):
+        return False
+    return any(not is_library(match.group(1).decode()) for match in _IMPORTS.finditer(data))
 
 
 def empty_facts(path: str) -> ModuleFacts:
