@@ -79,6 +79,8 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
         settled = True
         for gate in list(moving.values()):
             lost = [edit for edit in planned if id(edit) not in portable]
+            if id(gate.edit) not in portable:  # it stood behind a gate that stays
+                gate.why = why[id(gate.edit)]
             if not gate.why:
                 behind = stays_behind(work, gate, lost, [edit for edit in planned if id(edit) in portable])
                 gate.why = f"{_LEFT}: {behind}" if behind else ""

@@ -53,8 +53,8 @@ def parse_args() -> argparse.Namespace:
     training.add_argument("--compile", action="store_true")
     training.add_argument("--seed", type=int, default=1)
     machine = parser.add_argument_group("machine")
-    machine.add_argument("--device", default="npu", help="npu, npu:N or cpu")
-    machine.add_argument("--backend", default=None, choices=["hccl", "gloo"], help="default: hccl on GPUs, else gloo")
+    machine.add_argument("--device", default="npu", help="cuda, cuda:N or cpu")
+    machine.add_argument("--backend", default=None, choices=["hccl", "gloo"], help="default: nccl on GPUs, else gloo")
     machine.add_argument("--launcher", default="env", choices=["env", "spawn"])
     machine.add_argument("--nproc", type=int, default=None, help="with --launcher spawn; default: all GPUs")
     output = parser.add_argument_group("output")
@@ -126,7 +126,7 @@ def train(args: argparse.Namespace, ranks: Ranks) -> None:
     )
     step = checkpoint.load(args.resume, model, optimizer, device, ranks) if args.resume else 0
     if args.compile:
-        if device_type == "npu" and torch.cuda.get_device_capability(device) < (7, 0):
+        if device_type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
             raise SystemExit("--compile needs a GPU of compute capability 7.0 or newer")
         model = torch.compile(model)
     if ranks.distributed:
