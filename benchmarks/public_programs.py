@@ -3,8 +3,9 @@
     python -m benchmarks.public_programs CORPUS [FILE...] [--seconds 10] [--json FILE]
 
 CORPUS holds clones of the repositories of `many_cards_scripts.py`, whose arguments, small settings and stubs are used;
-each FILE of the corpus more is given with its arguments ("PyTorch-GAN/implementations/bgan/bgan.py --n_epochs 1"). Counted are programs which a portable migration of their folder
-changes. How each ended is compared as in `three_hosts.py`, with a program's own folder around it.
+each FILE of the corpus more is given with its arguments ("PyTorch-GAN/implementations/bgan/bgan.py --n_epochs 1").
+Counted are programs which a portable migration of their folder changes. How each ended is compared as in
+`three_hosts.py`, with a program's own folder around it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def programs(scripts: list[Script], corpus: Path, place: Path, seconds: int) -> 
             with_stubs(each, script)
         arguments = [each.replace("{batch}", "4") for each in script.arguments]
         sides = {"before": str(source), "after": str(folder)}
-        yield {"name": script.name, "seconds": seconds, "main": script.main, "args": arguments, "changed": changed, **sides}
+        given = {"name": script.name, "seconds": seconds, "main": script.main, "args": arguments}
+        yield {**given, "changed": changed, **sides}
 
 
 def main() -> int:
@@ -108,7 +110,8 @@ def main() -> int:
     if asked.json:
         asked.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     files = {pair["name"]: pair["changed"] for pair in pairs}
-    print("| host | programs | ran before | run now | print the same | files with edits in them |\n|---|---:|---:|---:|---:|---:|")
+    print("| host | programs | ran before | run now | print the same | files with edits in them |")
+    print("|---|---:|---:|---:|---:|---:|")
     faults = []
     for host in SITES:
         told = results[host]

@@ -24,8 +24,8 @@ fixer = Fixer(__name__, code="NPU207", rank=620)
 
 _WORD = re.compile(
     r"(?<![\w./$-])(?:CUDA|Cuda|cuda|NCCL|nccl)(?![\w/]|-\w|\.\w)"
-    r"(?! (?:v?\d|versions?|toolkit|kernels?|graphs?|drivers?|runtime|extensions?|compute|capabilit|architecture|sources?"
-    r"|compiler|library|libraries|code|operators?|ops?\b))",
+    r"(?! (?:v?\d|versions?|toolkit|kernels?|graphs?|drivers?|runtime|extensions?|compute|capabilit|architecture"
+    r"|sources?|compiler|library|libraries|code|operators?|ops?\b))",
     re.I,
 )
 #: Text on NVIDIA's own things: nothing in it is the NPU's.
