@@ -290,6 +290,20 @@ def test_the_table_says_what_the_lists_of_names_and_of_support_say() -> None:
         assert first == row.npu, row
 
 
+def test_a_device_is_not_parted_from_what_another_question_places() -> None:
+    source = """
+        import torch
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        cuda = True if torch.cuda.is_available() else False
+        model.to(device)
+        if cuda:
+            loss.cuda()
+        Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor
+        """
+    result = migrate(source, style="portable")
+    assert result.data.decode() == clean(source)
+
+
 def test_a_gate_behind_a_gate_that_stays() -> None:
     source = """
         import torch

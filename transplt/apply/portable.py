@@ -26,6 +26,9 @@ _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
 _HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
 _BOTH = "both"
+#: Methods and device strings that bring tensors to a device.
+_PLACING = ("NPU210", "NPU201")
+_PARTED = "another question of this file stays, and what it brings to CUDA would part from this"
 _LEFT = "on an NPU host it would lead to what stays with CUDA"
 
 
@@ -65,6 +68,8 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
             if not gate.why:
                 behind = stays_behind(work, gate, lost, [edit for edit in planned if id(edit) in portable])
                 gate.why = f"{_LEFT}: {behind}" if behind else ""
+            if not gate.why and _places(gate, planned) and _places_elsewhere(planned, portable, moving, gates):
+                gate.why = _PARTED
             if gate.why:
                 settled = False
                 del moving[id(gate)]
@@ -83,6 +88,20 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
         for new in together:
             new.group = name
     return why
+
+
+def _places(gate: Gate, planned: list[Edit]) -> bool:
+    """True for a question that chooses the device where tensors go."""
+    return any(edit.code == "NPU201" and gate.guards(edit.node) for edit in planned)
+
+
+def _places_elsewhere(
+    planned: list[Edit], portable: dict[int, Edit], moving: dict[int, Gate], gates: list[Gate]
+) -> bool:
+    """True where another question stays, and with it code of this file that brings tensors to CUDA."""
+    stays = any(id(gate) not in moving and gate.edit.api in QUESTIONS for gate in gates)
+    lost = [edit for edit in planned if id(edit) not in portable]
+    return stays and any(edit.code in _PLACING or edit.api.endswith("Tensor") for edit in lost)
 
 
 def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: str) -> None:
