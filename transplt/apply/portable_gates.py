@@ -151,7 +151,7 @@ def _flags(work: Work, gate: Gate, statement: ast.stmt) -> None:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     if any((work.names.qualified(each) or "").startswith("torch.") for each in targets):
         return
-    names = f"{value} {' '.join(last_name(each) for each in targets)}".lower()
+    names = f"{value!r} {' '.join(last_name(each) for each in targets)}".lower()
     if isinstance(value, bool):
         _reads(work, gate, statement, value, False)
     elif not str(value).startswith("cuda") and ("gpu" in names or "cuda" in names):
