@@ -47,6 +47,13 @@ def test_everything_reaches_the_plan(tmp_path: Path) -> None:
     assert plan.torch.why == "[tool.transplt] in pyproject.toml"
 
 
+def test_texts_and_where_the_import_goes(tmp_path: Path) -> None:
+    write(tmp_path, '[tool.transplt]\ntexts = true\ntorch-npu-import = "entry"\n')
+    settings = make_plan(Options(tmp_path)).settings
+    assert settings.texts and settings.torch_npu_import == "entry"
+    assert make_plan(Options(tmp_path, torch_npu_import="each-file")).settings.torch_npu_import == "each-file"
+
+
 def test_the_command_line_wins(tmp_path: Path) -> None:
     write(tmp_path, '[tool.transplt]\ntorch-version = "2.8"\nsimilar = false\n')
     plan = make_plan(Options(tmp_path, torch_version="2.6", similar=True))

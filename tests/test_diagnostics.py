@@ -68,6 +68,7 @@ def settings_for(text: str, analysis: bool = False) -> Settings:
         analysis=analysis,
         hardware="950DT" if "`--hardware 950DT`" in text else "A2",
         similar="`-sim`" in text,
+        texts="`--texts`" in text,
         unsafe_fixes="`--unsafe-fixes`" in text,
         entry="example.py" if "`distributed -m example.py`" in text else "",
         user_rules=(("page.json", rules[1]),) if rules else (),

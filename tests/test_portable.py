@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
+from transplt.rules.accelerator import accelerator_names
+from transplt.rules.versions import version_key
+from transplt.settings import TORCH_VERSIONS
 
 CHOICE = 'torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"'
 
@@ -100,6 +106,10 @@ def test_names_that_torch_has_for_every_accelerator(old: str, new: str) -> None:
             """,
         ),
         (
+            "cuda = True if torch.cuda.is_available() else False\nif cuda:\n    torch.cuda.synchronize()",
+            "cuda = True if torch.accelerator.is_available() else False\nif cuda:\n    torch.accelerator.synchronize()",
+        ),
+        (
             "if torch.cuda.device_count() > 0:\n    used = torch.cuda.memory_allocated()",
             "if torch.accelerator.device_count() > 0:\n    used = torch.accelerator.memory_allocated()",
         ),
@@ -125,6 +135,12 @@ def test_a_gate_moves_with_what_it_guards(before: str, after: str) -> None:
         "assert torch.cuda.is_available()\nmodel.cuda()",
         "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    model.cuda()",
         "args.cuda = torch.cuda.is_available()",
+        "cuda = True if torch.cuda.is_available() else False\nif cuda:\n    model.cuda()",
+        "cpu = False if torch.cuda.is_available() else True\nif not cpu:\n    model.cuda()",
+        "count = 1 if torch.cuda.is_available() else 0\nif count > 0:\n    model.cuda()",
+        "kind = 'gpu' if torch.cuda.is_available() else 'cpu'\nif kind == 'gpu':\n    model.cuda()",
+        "cuda = False\nif torch.cuda.is_available():\n    cuda = True\nif cuda:\n    model.cuda()",
+        "if torch.cuda.is_available():\n    args.fast = True\nif args.fast:\n    model.cuda()",
         "def has_gpu():\n    return torch.cuda.is_available()",
         "n = torch.cuda.device_count()\nspawn(main, nprocs=n)",
         "pytest.mark.skipif(not torch.cuda.is_available())",
@@ -213,9 +229,91 @@ def test_before_torch_accelerator_there_is_no_edit(version: str) -> None:
     )
 
 
-def test_memory_statistics_came_later() -> None:
-    source = "import torch\nused = torch.cuda.memory_allocated()\n"
-    check_noop(source, open_codes=["NPU104"], style="portable", torch_version="2.10")
+#: The first version whose torch and torch_npu have the name, the line, and what it becomes.
+BY_VERSION = [
+    ("2.6", "torch.cuda.synchronize()", "torch.accelerator.synchronize()"),
+    ("2.6", "torch.cuda.set_device(1)", "torch.accelerator.set_device_index(1)"),
+    ("2.6", "index = torch.cuda.current_device()", "index = torch.accelerator.current_device_index()"),
+    ("2.11", "with torch.cuda.device(1):\n    f()", "with torch.accelerator.device_index(1):\n    f()"),
+    ("2.13", "free, total = torch.cuda.mem_get_info(0)", "free, total = torch.accelerator.get_memory_info(0)"),
+    *(
+        (
+            "2.13",
+            f"if torch.cuda.is_available():\n    x = torch.cuda.{name}()",
+            f"if torch.accelerator.is_available():\n    x = torch.accelerator.{name}()",
+        )
+        for name in (
+            "empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
+            "memory_stats", "reset_peak_memory_stats", "reset_accumulated_memory_stats",
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("since", "before", "after"), BY_VERSION)
+def test_names_move_from_the_version_on_that_has_them(since: str, before: str, after: str) -> None:
+    for version in TORCH_VERSIONS:
+        moved = migrate(f"import torch\n{before}\n", style="portable", torch_version=version).data.decode()
+        has_it = version_key(version) >= version_key(since)
+        assert moved == f"import torch\n{after if has_it else before}\n", version
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "with torch.cuda.device(x.device):\n    f()",
+        "with torch.cuda.device('cuda:1'):\n    f()",
+        "with torch.cuda.device(rank):\n    f()",
+        "major, minor = torch.cuda.get_device_capability()",
+        "graph = torch.cuda.CUDAGraph()",
+        "state = torch.cuda.get_rng_state()",
+        "seed = torch.cuda.initial_seed()",
+    ],
+)
+def test_names_that_mean_something_else_in_torch_accelerator_stay(line: str) -> None:
+    source = f"import torch\n{line}\n"
+    assert migrate(source, style="portable", torch_version="2.14").data.decode() == source
+
+
+def test_the_table_says_what_the_lists_of_names_and_of_support_say() -> None:
+    facts = Path(__file__).resolve().parent.parent / "scripts" / "facts"
+    lists = json.loads((facts / "torch_names.json").read_text())["lists"]
+    support = json.loads((facts / "verdicts.json").read_text())
+    verdicts = next(value for value in (support, *support.values()) if "torch.accelerator.is_available" in value)
+    listed = {*lists["torch.accelerator"][">=2.13"]}
+    listed |= {f"random.{name}" for name in lists["torch.accelerator.random"][">=2.14"]}
+    assert {row.name for row in accelerator_names()} == listed
+    for row in accelerator_names():
+        said = verdicts.get(f"torch.accelerator.{row.name}") or verdicts.get(f"torch.accelerator.memory.{row.name}", {})
+        yes = [key for key, value in said.items() if (value if isinstance(value, str) else value["supported"]) == "yes"]
+        first = min((re.match(r">=([\d.]+)", key)[1] for key in yes), key=version_key, default="")
+        assert first == row.npu, row
+
+
+def test_a_device_is_not_parted_from_what_another_question_places() -> None:
+    source = """
+        import torch
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        cuda = True if torch.cuda.is_available() else False
+        model.to(device)
+        if cuda:
+            loss.cuda()
+        Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor
+        """
+    result = migrate(source, style="portable")
+    assert result.data.decode() == clean(source)
+
+
+def test_a_gate_behind_a_gate_that_stays() -> None:
+    source = """
+        import torch
+        if torch.cuda.is_available():
+            model = torch.nn.DataParallel(model)
+            if torch.cuda.device_count() > 0:
+                torch.cuda.synchronize()
+        """
+    result = migrate(source, style="portable")
+    assert result.data.decode() == clean(source)
 
 
 @pattern("T21")

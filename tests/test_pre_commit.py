@@ -57,11 +57,11 @@ def pre_commit(hooks: Path, project: Path, *arguments: str) -> subprocess.Comple
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
-def run(hooks: Path, project: Path, hook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(hooks: Path, project: Path, hook: str, *arguments: str, args: str = "[]") -> subprocess.CompletedProcess[str]:
     """The hook as a configuration names it; one environment serves all tests."""
     revision = git(hooks, "rev-parse", "HEAD").strip()
     config = hooks.parent / "config.yaml"
-    config.write_text(f"repos:\n- repo: {hooks}\n  rev: {revision}\n  hooks:\n  - id: {hook}\n")
+    config.write_text(f"repos:\n- repo: {hooks}\n  rev: {revision}\n  hooks:\n  - id: {hook}\n    args: {args}\n")
     return pre_commit(hooks, project, "run", "--config", str(config), "--verbose", hook, *arguments)
 
 
@@ -88,6 +88,23 @@ def test_check_fails_with_findings_and_torch_is_not_installed(hooks: Path, proje
     installed = {path.name for path in (hooks.parent / "cache").glob("*/py_env-*/lib/python*/site-packages/*")}
     assert "libcst" in installed and "transplt" in installed
     assert "torch" not in installed and "numpy" not in installed
+
+
+def test_only_lines_that_changed_since_a_commit(hooks: Path, project: Path) -> None:
+    (project / "train.py").write_text(TRAIN)
+    commit_all(project)
+    (project / "train.py").write_text(TRAIN + "\n\n# more\n")
+    git(project, "add", "train.py")
+    assert run(hooks, project, "transplt-check").returncode == 1
+    done = run(hooks, project, "transplt-check", args="[--since, HEAD]")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (project / "train.py").write_text(TRAIN + "\n\ntorch.cuda.synchronize()\n")
+    git(project, "add", "train.py")
+    done = run(hooks, project, "transplt-check", args="[--since, HEAD]")
+    assert done.returncode == 1
+    lines = [line for line in done.stdout.splitlines() if line.startswith("train.py:")]
+    assert any("torch.cuda.synchronize" in line for line in lines)
+    assert not any(line.startswith("train.py:4:") for line in lines)  # it was there before
 
 
 def test_many_files(hooks: Path, project: Path) -> None:

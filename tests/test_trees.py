@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests import swaps
-from transplt.codemods.help_text import swap_words
+from transplt.codemods.texts import swap_words
 from transplt.text.lexer import literals, one_plain_literal
 from transplt.trees.calls import with_first, with_twin
 from transplt.trees.literals import in_literals, words_in_literal

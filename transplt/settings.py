@@ -51,7 +51,8 @@ class Settings:
     as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
-    comments which ignore nothing may go. `pins`: packages with the versions that the project asks for (`==4.46.0`).
+    comments which ignore nothing may go. `texts`: text for people is edited
+    too. `pins`: packages with the versions that the project asks for (`==4.46.0`).
     `only_lines` maps paths to the lines (first, last) that are looked at, None
     for all.
     """
@@ -61,6 +62,7 @@ class Settings:
     similar: bool = False
     unsafe_fixes: bool = False
     annotate: bool = False
+    texts: bool = False
     style: str = "npu"  # one of STYLES
     torch_npu_import: str = "auto"  # one of IMPORTS
     user_rules: tuple[tuple[str, str], ...] = ()

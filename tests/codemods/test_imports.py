@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
 from transplt.apply.engine import migrate_source
+from transplt.edits.edit import AtTop, Edit
+from transplt.edits.imports import at_top
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
+from transplt.syntax.scan import scan
+from transplt.text.source import read_source
 
 LINE = "import torch_npu  # noqa: F401\n"
 
@@ -234,3 +240,56 @@ def test_an_import_that_is_switched_off_keeps_its_uses() -> None:
     assert result.data == source
     assert result.tokens.unknown == 2
     check_noop("from torch import cuda  # transplt: ignore\nf = cuda\n", open_codes=["NPU602"])
+
+
+_USE = "\n\nnet.cuda()\n"
+_USED = "\n\nnet.npu()\n"
+
+
+@pattern("P17")
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import os\n\nimport numpy as np\nimport torch\n{}import torchvision\nfrom PIL import Image\n",
+        '"""Doc."""\nfrom __future__ import annotations\n\nimport torch\n{}',
+        "import torchvision\nimport torch\n{}import os\n",
+        "from torch import (\n    nn,\n    optim,\n)\n{}import sys\n",
+        "import os, torch, sys\n{}import torchvision\n",
+        "# Copyright\n\nimport torch  # main\n{}\nfrom net import Net\n",
+        "import os\n\nimport numpy as np\nimport lightning\n{}\nfrom net import Net\n",  # no torch: with the packages
+        "import os\n\nimport lightning\n{}\nfrom .net import Net\nfrom .more import More\n",
+        '"""Doc."""\nfrom __future__ import annotations\n\nfrom net import Net\n{}',
+        "import os\n\nfrom net import Net\n{}",
+    ],
+)
+def test_the_import_stands_behind_that_of_torch_in_its_block(imports: str) -> None:
+    files = {"net.py": "class Net: ...\n"}
+    result = migrate(imports.format("") + _USE, files=files, torch_npu_import="each-file")
+    assert result.data.decode() == imports.format(LINE) + _USED
+
+
+#: Imports with a place for `import functools`, and where the one of torch_npu goes.
+_HEADS = [
+    "import argparse\n{functools}import os\n\nimport torch\n{npu}",
+    "import argparse\nimport copy\n{functools}\nimport torch\n{npu}",
+    "import sys\nimport copy\n{functools}\nimport torch\n{npu}",  # not in order: behind the others
+    "{functools}from typing import Any\n\nimport torch\n{npu}",
+    '"""Doc."""\nfrom __future__ import annotations\n\n{functools}from typing import Any\n\nimport torch\n{npu}',
+    "{functools}import torch\n{npu}",
+    "import copy\nimport sys\nsys.path.append('..')\n\nimport torch\n{npu}",
+]
+
+
+@pytest.mark.parametrize("head", _HEADS)
+def test_an_import_of_the_standard_library_goes_among_its_like(head: str) -> None:
+    functools = "import functools\n"
+    if "{functools}" not in head:
+        head = head.replace("import sys\n", "{functools}import sys\n", 1)
+    below = "\n\ndef f(): ...\n\n\nimport zlib\n"
+    source = read_source((head.format(functools="", npu="") + below).encode())
+    found = scan(source, ast.parse(source.utf8))
+    (item,) = at_top(source, found, [Edit(AtTop(), "NPU403", "m", "import functools", group="g")])
+    text = source.utf8.decode()
+    wanted = head.format(functools=functools, npu="")
+    written = text[: item.start] + item.text + text[item.end :]
+    assert written == wanted + below

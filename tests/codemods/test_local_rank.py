@@ -29,7 +29,7 @@ def test_both_spellings(before: str, after: str) -> None:
 def test_the_help_beside_it_changes_too() -> None:
     before = 'parser.add_argument("--local_rank", type=int, help="rank for nccl")\n'
     after = 'parser.add_argument("--local_rank", "--local-rank", type=int, help="rank for hccl")\n'
-    check_rewrite(HEAD + before, HEAD + after, codes_applied=["NPU207", "NPU313"])
+    check_rewrite(HEAD + before, HEAD + after, codes_applied=["NPU207", "NPU313"], texts=True)
 
 
 @pattern("P71")

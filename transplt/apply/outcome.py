@@ -79,13 +79,13 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     modules = ["torch_npu"] if wanted and stands_here(work, "\n".join(written)) else []
     modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)
     moved = {id(_top_statement(piece.site.node)) for piece in pieces if any(edit.writes_npu for edit in piece.edits)}
-    found = needed_imports(source, scan, modules, moved) if modules else []
+    found = needed_imports(work, modules, moved) if modules else []
     below = list(dict.fromkeys(line for edit in applied for line in edit.constants))
     if work.settings.specify_device and "torch_npu" in modules:
         below, more = specify_device.select_card(work, pieces, below)
         beside = [*beside, *more]
         if below and not any("import os" in item.text for item in found):
-            found += needed_imports(source, scan, ["os"], moved)
+            found += needed_imports(work, ["os"], moved)
     if below:
         found.append(constants(source, scan, below, specify_device.fixer.code))
     return found + [alone(source, edit) for edit in beside]

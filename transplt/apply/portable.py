@@ -1,7 +1,8 @@
 """The portable style: an edit is made only if the program does on CUDA and on the CPU what it did before.
 
 The fixers plan as for NPUs alone; then each edit is either replaced by one that holds everywhere, or becomes a
-finding. A question about CUDA and what it guards are one edit, or none (`portable_gates`). From torch 2.5 on torch
+finding. A question about CUDA and what it guards are one edit, or none (`portable_gates`). What torch.accelerator has
+in which version is a table (`rules/accelerator.py`). From torch 2.5 on torch
 loads torch_npu by itself, so no import is added.
 """
 
@@ -12,32 +13,12 @@ import ast
 from transplt.apply.portable_gates import QUESTIONS, Gate, follow, stays_behind
 from transplt.edits.edit import Edit
 from transplt.edits.work import Work
+from transplt.rules.accelerator import accelerator_for
 from transplt.rules.versions import version_key
 from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import left_side
 
-#: torch.cuda name -> (torch.accelerator name, first torch version). Source: torch/accelerator of PyTorch's releases,
-#: and for the versions of memory figures the native API lists of Ascend/pytorch.
-ACCELERATOR = {
-    "torch.cuda.is_available": ("is_available", "2.6"),
-    "torch.cuda.device_count": ("device_count", "2.6"),
-    "torch.cuda.current_device": ("current_device_index", "2.6"),
-    "torch.cuda.set_device": ("set_device_index", "2.6"),
-    "torch.cuda.synchronize": ("synchronize", "2.6"),
-    "torch.cuda.current_stream": ("current_stream", "2.6"),
-    "torch.cuda.set_stream": ("set_stream", "2.6"),
-    "torch.cuda.empty_cache": ("empty_cache", "2.11"),
-    "torch.cuda.memory_allocated": ("memory_allocated", "2.11"),
-    "torch.cuda.max_memory_allocated": ("max_memory_allocated", "2.11"),
-    "torch.cuda.memory_reserved": ("memory_reserved", "2.11"),
-    "torch.cuda.max_memory_reserved": ("max_memory_reserved", "2.11"),
-    "torch.cuda.memory_stats": ("memory_stats", "2.11"),
-    "torch.cuda.reset_peak_memory_stats": ("reset_peak_memory_stats", "2.11"),
-}
-#: Names that answer on a host without any accelerator in torch.cuda (0, None), and raise there in torch.accelerator:
-#: they move only behind a gate. Run on torch 2.13.
-_QUIET_ON_CPU = ("empty_cache", "memory_allocated", "memory_reserved", "memory_stats", "set_stream")
 #: Changes that keep what is there beside what they add: the text of both memory errors.
 _EVERYWHERE = ("NPU230",)
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
@@ -45,6 +26,9 @@ _ALIASES = ("torch.cuda.OutOfMemoryError",)
 CURRENT = "torch.accelerator.current_accelerator()"
 _HELP = "choose the device once (npu, else cuda, else cpu) and pass it on, or migrate with the style npu"
 _BOTH = "both"
+#: Methods and device strings that bring tensors to a device.
+_PLACING = ("NPU210", "NPU201")
+_PARTED = "another question of this file stays, and what it brings to CUDA would part from this"
 _LEFT = "on an NPU host it would lead to what stays with CUDA"
 
 
@@ -79,9 +63,13 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
         settled = True
         for gate in list(moving.values()):
             lost = [edit for edit in planned if id(edit) not in portable]
+            if id(gate.edit) not in portable:  # it stood behind a gate that stays
+                gate.why = why[id(gate.edit)]
             if not gate.why:
                 behind = stays_behind(work, gate, lost, [edit for edit in planned if id(edit) in portable])
                 gate.why = f"{_LEFT}: {behind}" if behind else ""
+            if not gate.why and _places(gate, planned) and _places_elsewhere(planned, portable, moving, gates):
+                gate.why = _PARTED
             if gate.why:
                 settled = False
                 del moving[id(gate)]
@@ -102,6 +90,20 @@ def _settle(work: Work, planned: list[Edit], portable: dict[int, Edit], gates: l
     return why
 
 
+def _places(gate: Gate, planned: list[Edit]) -> bool:
+    """True for a question that chooses the device where tensors go."""
+    return any(edit.code == "NPU201" and gate.guards(edit.node) for edit in planned)
+
+
+def _places_elsewhere(
+    planned: list[Edit], portable: dict[int, Edit], moving: dict[int, Gate], gates: list[Gate]
+) -> bool:
+    """True where another question stays, and with it code of this file that brings tensors to CUDA."""
+    stays = any(id(gate) not in moving and gate.edit.api in QUESTIONS for gate in gates)
+    lost = [edit for edit in planned if id(edit) not in portable]
+    return stays and any(edit.code in _PLACING or edit.api.endswith("Tensor") for edit in lost)
+
+
 def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: str) -> None:
     if portable.pop(id(edit), None) is not None:
         why[id(edit)] = reason
@@ -109,15 +111,15 @@ def _drop(portable: dict[int, Edit], edit: Edit, why: dict[int, str], reason: st
 
 def _needs_gate(edit: Edit) -> bool:
     """True for a name, or a device string, that is right only where there is an accelerator."""
-    if edit.api in ACCELERATOR:
-        return ACCELERATOR[edit.api][0].endswith(_QUIET_ON_CPU)
+    if (name := accelerator_for().get(edit.api)) is not None:
+        return name.quiet
     return edit.code == "NPU201" and not isinstance(parent(edit.node), ast.Compare)
 
 
 def _portable(work: Work, edit: Edit) -> Edit | None:
     if edit.user or edit.code in _EVERYWHERE or edit.api in _ALIASES:
         return edit
-    if edit.api in ACCELERATOR:
+    if edit.api in accelerator_for():
         return _accelerator(work, edit)
     if edit.code == "NPU201" and isinstance(edit.node, ast.Constant):
         return _device_string(work, edit, edit.node)
@@ -126,15 +128,17 @@ def _portable(work: Work, edit: Edit) -> Edit | None:
 
 def _accelerator(work: Work, edit: Edit) -> Edit | None:
     """`torch.cuda.x` written out -> `torch.accelerator.y`; not where an existing chain asks for mps or xpu too."""
-    name, since = ACCELERATOR[edit.api]
-    node = edit.node
+    row = accelerator_for()[edit.api]
+    name, node = row.name, edit.node
     text = work.source.slice(*work.source.extent(node))
-    if version_key(work.settings.torch_version) < version_key(since) or not text.startswith("torch.cuda."):
+    if not row.replaces_cuda(work.settings.torch_version) or not text.startswith("torch.cuda."):
         return None
     call = call_of(node)
     if _beside_other_accelerators(work, node) or (call is not None and call.keywords):  # arguments are by position
         return None
     if name == "current_stream" and not _only_waited_for(call):
+        return None
+    if name == "device_index" and not _by_number(call):
         return None
     new = f"torch.accelerator.{name}"
     return Edit(node, "NPU260", f"{edit.api} -> {new}", new, api=edit.api)
@@ -144,6 +148,13 @@ def _only_waited_for(call: ast.Call | None) -> bool:
     """`torch.cuda.current_stream().synchronize()`: a torch.Stream lacks what else is asked of one of torch.cuda."""
     above = parent(call) if call is not None else None
     return isinstance(above, ast.Attribute) and above.attr == "synchronize"
+
+
+def _by_number(call: ast.Call | None) -> bool:
+    """`torch.cuda.device(1)`: torch.accelerator.device_index takes no torch.device and no string."""
+    if call is None or len(call.args) != 1 or not isinstance(call.args[0], ast.Constant):
+        return False
+    return type(call.args[0].value) is int
 
 
 def _beside_other_accelerators(work: Work, node: ast.AST) -> bool:

@@ -91,8 +91,11 @@ def _climb(work: Work, gate: Gate, node: ast.AST, answer: bool, number: bool) ->
         _climb(work, gate, above, _says_some(above, node), False)
     elif isinstance(above, ast.IfExp) and above.test is node:
         gate.guarded.append(above.body if answer else above.orelse)
+        _chosen(work, gate, above, above.body if answer else above.orelse)
     elif isinstance(above, (ast.If, ast.While)) and above.test is node:
         _statement(gate, above, answer)
+        for inner in above.body if answer else above.orelse:
+            _flags(work, gate, inner)
     elif isinstance(above, ast.Assert) and above.test is node and answer:
         gate.guarded += _rest(above)
     elif isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Mod, ast.FloorDiv)) and above.right is node:
@@ -126,6 +129,33 @@ def _statement(gate: Gate, above: ast.If | ast.While, answer: bool) -> None:
     other = above.orelse if answer else above.body
     if isinstance(above, ast.If) and other and isinstance(other[-1], _EXITS) and not answer:
         gate.guarded += _rest(above)
+
+
+def _chosen(work: Work, gate: Gate, choice: ast.IfExp, yes: ast.expr) -> None:
+    """`True if asked else False` is the answer again, `1 if asked else 0` a count; a device is followed by itself."""
+    if not isinstance(yes, ast.Constant) or str(yes.value).startswith("cuda"):
+        return
+    if isinstance(yes.value, bool):
+        _climb(work, gate, choice, yes.value, False)
+    elif type(yes.value) is int and yes.value > 0:
+        _climb(work, gate, choice, True, True)
+    else:
+        raise _Stays(_NOT_FOLLOWED)
+
+
+def _flags(work: Work, gate: Gate, statement: ast.stmt) -> None:
+    """Follow the flags that a statement behind the question sets; those of torch itself are torch's."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(statement.value, ast.Constant):
+        return
+    value = statement.value.value
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if any((work.names.qualified(each) or "").startswith("torch.") for each in targets):
+        return
+    names = f"{value!r} {' '.join(last_name(each) for each in targets)}".lower()
+    if isinstance(value, bool):
+        _reads(work, gate, statement, value, False)
+    elif not str(value).startswith("cuda") and ("gpu" in names or "cuda" in names):
+        raise _Stays(_NOT_FOLLOWED)
 
 
 def _rest(statement: ast.stmt) -> list[ast.stmt]:

@@ -25,6 +25,10 @@ _STDIN = "-"
 @click.option("--fix", is_flag=True, help="Make the safe edits, in place (with `-`: print the new text).")
 @click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
+@click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
+@click.option(
+    "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
+)
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
 @click.option("--since", metavar="REF", help="Only lines that changed since this commit (main, HEAD~1, ...).")

@@ -57,7 +57,7 @@ def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, An
         ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
         *(
             (name.replace("_", "-"), getattr(settings, name), source(getattr(found, name) is not None))
-            for name in ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate")
+            for name in ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "texts")
         ),
         ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
         ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),

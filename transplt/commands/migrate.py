@@ -58,6 +58,14 @@ _OPTIONS = (
         "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
     ),
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
+    click.option(
+        "--texts", is_flag=True, default=None, help="Messages and help texts follow the code (nothing edits them else)."
+    ),
+    click.option(
+        "--torch-npu-import",
+        type=click.Choice(("auto", "each-file", "entry")),
+        help="Where `import torch_npu` goes (auto: what the version of torch needs).",
+    ),
     ISOLATED,
     JOBS,
     EXIT_ZERO,

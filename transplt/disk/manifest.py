@@ -42,6 +42,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             "similar": settings.similar,
             "unsafe_fixes": settings.unsafe_fixes,
             "annotate": settings.annotate,
+            "texts": settings.texts,
         },
         "files": {
             record.path: {"sha256": record.sha256, "edited_lines": list(record.edited_lines)}

@@ -13,6 +13,8 @@ from transplt.settings import Settings, TorchTarget
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
 Progress = Callable[[int, int], None]
+#: Reasons of tokens in Python that only people read.
+_PROSE = frozenset({"text", "docstring"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,10 @@ class RunResult:
 
     @property
     def prose(self) -> int:
-        return sum(record.prose for record in self.files)
+        """Tokens in text that nothing runs: files of prose, and text for people in Python."""
+        python = (record.ledger.counts().items() for record in self.python_files)
+        texts = sum(count for counts in python for cause, count in counts if cause.reason in _PROSE)
+        return texts + sum(record.prose for record in self.files)
 
     @property
     def python_files(self) -> list[FileRecord]:

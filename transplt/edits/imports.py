@@ -23,6 +23,8 @@ CODE = "NPU403"
 _STANDARD = sys.stdlib_module_names | {"distutils", "imp", "tomllib"}  # the same under every Python
 #: Calls that only keep what they are given.
 _HOLDERS = frozenset("dict add_argument add_option list tuple set field Field get getenv setdefault str".split())
+#: How many statements in a row may stand between the imports at the top of a file.
+_BETWEEN_IMPORTS = 3
 #: What a new line holds when it needs torch_npu.
 _NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.|autocast\(\"npu\"")
 
@@ -82,22 +84,49 @@ def _is_setting(node: ast.AST) -> bool:
     return True
 
 
-def needed_imports(source: Source, scan: Scan, modules: list[str], moved: set[int]) -> list[Placed]:
-    """Imports of `modules` (torch_npu among them) where they are missing. `moved`: ids of statements that name the NPU
-    now.
+def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Placed]:
+    """Imports of `modules` (torch_npu among them) where they are missing: those of the standard library among their
+    like, the others directly behind the first import of torch. `moved`: ids of statements that name the NPU now.
     """
+    source, scan, body = work.source, work.scan, work.scan.tree.body
     wanted = [module for module in modules if not _imported(scan, module)]
+    heads = _import_head(body, moved)
+    standard = [module for module in wanted if module in _STANDARD and any(_is_standard_import(each) for each in heads)]
+    found = [
+        Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, f"import {module}") for module in standard
+    ]
+    wanted = [module for module in wanted if module not in standard]
     if not wanted:
-        return []
-    body = scan.tree.body
+        return found
     place = _inner_place(source, body, moved)
     if place is None:
-        place = (_line_below(source, body, _before_uses(body, _after(body, moved), moved)), "")
+        after = _behind_packages(work, body, _after(body, moved))
+        place = (_line_below(source, body, _before_uses(body, after, moved)), "")
     offset, indent = place
     newline = source.newline()
     lines = [TORCH_NPU if module == "torch_npu" else f"import {module}" for module in wanted]
     text = lead_of(source, offset) + "".join(indent + line + newline for line in lines)
-    return [Placed(offset, offset, text, CODE, f"import {', '.join(wanted)}")]
+    return [*found, Placed(offset, offset, text, CODE, f"import {', '.join(wanted)}")]
+
+
+def _behind_packages(work: Work, body: list[ast.stmt], index: int) -> int:
+    """`index`, or the last import of a package in front of it where the project's own modules are imported there."""
+    if index < 0 or not _is_own(work, body[index]):
+        return index
+    for before in range(index - 1, -1, -1):
+        node = body[before]
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or _is_future(node):
+            break
+        if not _is_own(work, node) and not _is_standard_import(node):
+            return before
+    return index
+
+
+def _is_own(work: Work, node: ast.stmt) -> bool:
+    """True for an import of the project's own modules."""
+    if isinstance(node, ast.ImportFrom):
+        return node.level > 0 or work.defines_package(node.module or "")
+    return isinstance(node, ast.Import) and any(work.defines_package(alias.name) for alias in node.names)
 
 
 def _imported(scan: Scan, module: str) -> bool:
@@ -255,17 +284,21 @@ def at_top(source: Source, scan: Scan, edits: Iterable[Edit]) -> list[Placed]:
     if not wanted:
         return []
     body, newline = scan.tree.body, source.newline()
-    heads = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom)) and not _is_future(node)]
+    heads = _import_head(body, set())
     if not heads:
         at = next((node for node in body if not _is_docstring(node) and not _is_future(node)), None)
         offset = line_start(source, at.lineno) if at else len(source.utf8)
         text = "".join(f"{line}{newline}" for line in sorted(wanted))
         return [placed(wanted[min(wanted)], offset, text + newline)]
     standard = sorted(line for line in wanted if _is_standard(line))
-    found = [
-        placed(wanted[line], _among_standard(source, heads, line.partition(" ")[2]), f"{line}{newline}")
-        for line in standard
-    ]
+    found = []
+    if standard and not any(_is_standard_import(node) for node in heads):
+        offset, _, text = _among_standard(source, heads, standard)
+        found.append(placed(wanted[standard[0]], offset, text))
+    elif standard:
+        for line in standard:
+            offset, _, text = _among_standard(source, heads, [line])
+            found.append(placed(wanted[line], offset, text))
     others = sorted((line for line in wanted if line not in standard), key=lambda line: (line[:4] != "impo", line))
     last = ([node for node in heads if _imports_torch(node)] or heads)[-1]
     offset = line_start(source, (last.end_lineno or last.lineno) + 1)
@@ -281,16 +314,55 @@ def _is_standard(line: str) -> bool:
     return len(words) == 2 and words[1].split(".")[0] in _STANDARD
 
 
-def _among_standard(source: Source, heads: Sequence[ast.Import | ast.ImportFrom], module: str) -> int:
-    """Where `import module` goes among plain imports of the standard library, in the order of the alphabet."""
-    plain = []
-    for node in heads:
-        if isinstance(node, ast.Import) and node.names[0].name.split(".")[0] in _STANDARD:
-            plain.append(node)
-    after = next((node for node in plain if node.names[0].name > module), None)
-    if after is not None or not plain:
-        return line_start(source, (after or heads[0]).lineno)
-    return line_start(source, (plain[-1].end_lineno or plain[-1].lineno) + 1)
+def _import_head(body: Sequence[ast.stmt], moved: set[int]) -> list[ast.Import | ast.ImportFrom]:
+    """The imports at the top of a file, in front of what is `moved`: up to the first definition, loop or block of code;
+    a few statements may stand between them (`sys.path.append(...)`). Imports further down come after uses.
+    """
+    found: list[ast.Import | ast.ImportFrom] = []
+    between = 0
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            between = 0
+            if not _is_future(node):
+                found.append(node)
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.For, ast.While, ast.With)) or id(node) in moved:
+            break
+        elif not isinstance(node, (ast.Try, ast.If)):
+            between += 1
+            if between > _BETWEEN_IMPORTS:
+                break
+    return found
+
+
+def _is_standard_import(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import):
+        return all(alias.name.split(".")[0] in _STANDARD for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in _STANDARD
+
+
+def _among_standard(
+    source: Source, heads: Sequence[ast.Import | ast.ImportFrom], lines: list[str]
+) -> tuple[int, int, str]:
+    """Where `import module` of the standard library goes (start, end, text): in the order of the alphabet where its
+    like stand in it, else behind them; above `from` imports of it, and on top where there are none.
+    """
+    newline = source.newline()
+    text = "".join(f"{line}{newline}" for line in lines)
+    standard = [node for node in heads if _is_standard_import(node)]
+    plain = [node for node in standard if isinstance(node, ast.Import)]
+    if not standard:
+        offset = line_start(source, heads[0].lineno)
+        return offset, offset, text
+    names = [node.names[0].name.lower() for node in plain]
+    module = lines[0].split()[1].lower()
+    after = next((node for node in plain if node.names[0].name.lower() > module), None)
+    if not plain:
+        offset = line_start(source, standard[0].lineno)
+    elif after is not None and names == sorted(names):
+        offset = line_start(source, after.lineno)
+    else:
+        offset = line_start(source, (plain[-1].end_lineno or plain[-1].lineno) + 1)
+    return offset, offset, text
 
 
 def _is_future(node: ast.stmt) -> bool:

@@ -42,6 +42,7 @@ class Options:
     similar: bool | None = None
     unsafe_fixes: bool | None = None
     annotate: bool | None = None
+    texts: bool | None = None
     copy_all: bool | None = None
     force: bool = False
     discard_edits: bool = False
@@ -132,6 +133,8 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
         raise UsageError("what `distributed` writes is for NPUs alone, and the style is portable; give --style npu")
     _refuse_amp(options, settings)
     tune = parse_tunings(options.tune or "", version)
+    if portable and settings.texts:
+        raise UsageError("--texts writes for NPUs alone, and the style is portable; give --style npu")
     if portable and (settings.amp != "off" or tune):
         raise UsageError("--amp and --tune write for NPUs alone, and the style is portable; give --style npu")
     return replace(

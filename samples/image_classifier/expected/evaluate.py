@@ -18,7 +18,7 @@ def parse_args():
     parser.add_argument('--device', default='npu' if torch.npu.is_available() else 'cpu',
                         choices=['npu', 'cpu'])
     parser.add_argument('--weights', default='ema', choices=['ema', 'model'])
-    parser.add_argument('--half', action='store_true', help='evaluate in fp16 (NPU only)')
+    parser.add_argument('--half', action='store_true', help='evaluate in fp16 (CUDA only)')
     return parser.parse_args()
 
 
