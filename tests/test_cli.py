@@ -225,7 +225,8 @@ def test_run_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delitem(command.LAZY_COMMANDS, "explain")
+    others = {name: each for name, each in command.LAZY_COMMANDS.items() if name != "explain"}
+    monkeypatch.setattr(command, "LAZY_COMMANDS", others)
     monkeypatch.setitem(
         cli.main.commands, "explain", command.Command("explain", callback=lambda: __import__("nothere"))
     )
