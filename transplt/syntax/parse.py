@@ -24,7 +24,7 @@ def parse(source: Source) -> ast.Module:
         raise UnreadableSource("NPU903", 1, reason) from None
 
 
-#: What to do with Python 2. Source: docs.python.org, whatsnew 3.13 (lib2to3 is gone); pypi.org/project/fissix.
+#: What to do with Python 2. Source: docs.python.org, whatsnew 3.13 (lib2to3 is gone); package fissix.
 TO_PYTHON_3 = (
     "`2to3 -w FILE` does most of it; it comes with Python up to 3.12, later `pip install fissix` brings it as "
     "`fissix`. Then run transplt again"
