@@ -51,13 +51,14 @@ def source(tmp_path: Path) -> Path:
 def started(source: Path, code: str, *arguments: str, ignored: bool = False) -> Iterator[subprocess.Popen[str]]:
     """A run of `source` that has come to its place."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_PROCESS")}
+    hangup = signal.SIG_IGN if ignored else signal.SIG_DFL  # whatever the tests themselves were started with
     process = subprocess.Popen(
         [sys.executable, "-c", code, "-i", str(source), "-o", str(source.parent / "out"), *arguments],
         env={**environment, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if ignored else None,  # type: ignore[arg-type,return-value]
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup),  # type: ignore[arg-type,return-value]
     )
     try:
         assert process.stdout is not None and process.stdout.readline() == "there\n"
