@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import sys
@@ -59,7 +60,12 @@ def test_the_tables_are_built_of_the_facts(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "rules", tmp_path / "rules", ignore=shutil.ignore_patterns("diagnostics"))
     build_all.main(tmp_path)
     built = [path for path in sorted(tmp_path.rglob("*")) if path.is_file()]
-    assert [path.name for path in built if path.read_bytes() != (ROOT / path.relative_to(tmp_path)).read_bytes()] == []
+    assert [path.name for path in built if content(path) != content(ROOT / path.relative_to(tmp_path))] == []
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file; of a compressed one those inside, which do not depend on the zlib of the machine."""
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
 AMONG = ("2.1", "2.3", "2.9", "2.10", "2.11")
