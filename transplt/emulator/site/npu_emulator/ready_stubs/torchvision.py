@@ -109,8 +109,10 @@ def _without_weights(module: Any) -> None:
             setattr(module, name, functools.wraps(function)(build))
 
 
-if importlib.util.find_spec("torchvision") is None:
-    sys.path.append(os.path.join(os.path.dirname(__file__), "packages"))
-else:
+_PACKAGES = os.path.join(os.path.dirname(__file__), "packages")
+_FOUND = importlib.util.find_spec("torchvision")
+if _FOUND is None:
+    sys.path.append(_PACKAGES)
+elif not (_FOUND.origin or "").startswith(_PACKAGES):  # a spawned process has the path already
     when_imported("torchvision.datasets", _replace_datasets)
     when_imported("torchvision.models", _without_weights)
