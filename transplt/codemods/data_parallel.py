@@ -20,13 +20,13 @@ from transplt.finding import Effort, Level
 from transplt.syntax.asks import begins, first_code, keyword_of, last_name, root_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.trees.names import dotted
+from transplt.values.callees import DATA_PARALLEL
 from transplt.values.last_value import last_value
 
 fixer = Fixer(__name__, code="NPU135", rank=405, versions=">=2.1", words=("DataParallel",))
 
 CLASS_NAME = "OneCardDataParallel"
 _KEY = "one card"
-FULL_NAMES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
 _CLASS = '''\
 class {name}({base}):
     """DataParallel on its first card: torch_npu does not divide a batch among the cards of one process."""
@@ -54,7 +54,7 @@ _SELVES = frozenset({"cuda", "cpu", "to", "train", "eval", "half", "float", "dou
 _SEVERAL = "several cards take one process each"
 
 
-@fixer.on(ast.Call, name=FULL_NAMES)
+@fixer.on(ast.Call, name=DATA_PARALLEL)
 def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     """Call the subclass; the class itself goes in once."""
     if work.settings.style == "portable":
@@ -90,7 +90,7 @@ def divides_by_itself(work: Work, node: ast.ClassDef) -> Finds:
     """A subclass with a `scatter` of its own, such as the one that goes in, needs none of CUDA's."""
     if "scatter" in work.scan.scopes[node].bindings:
         for base in node.bases:
-            if work.names.qualified(base) in FULL_NAMES:
+            if work.names.qualified(base) in DATA_PARALLEL:
                 work.take(base)
     yield from ()
 

@@ -12,7 +12,7 @@ from transplt.edits.work import Work
 from transplt.finding import Effort
 from transplt.project.marks import BACKEND, DEVICE
 from transplt.rules.rule import Kind
-from transplt.syntax.asks import by_place, has_key
+from transplt.syntax.asks import has_key
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
@@ -35,13 +35,7 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
     if not work.scan.strings:
         return
     slots = work.slots
-    seen: set[int] = set()
-    for node in by_place(work.scan.strings):
-        above = parent(node)
-        outer = above if isinstance(above, ast.JoinedStr) else node
-        if id(outer) in work.taken or id(outer) in seen:
-            continue
-        seen.add(id(outer))
+    for outer in work.strings_left():
         value = whole_value(outer)
         if DEVICE_STRING.fullmatch(value):
             yield from _decide(work, slots, outer, value, DEVICE)

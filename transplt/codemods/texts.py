@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Level
 from transplt.project.marks import BACKEND, DEVICE
-from transplt.syntax.asks import arguments_of, by_place
+from transplt.syntax.asks import arguments_of
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.trees.literals import in_literals
 from transplt.values.device_strings import whole_value
@@ -48,13 +48,7 @@ def texts_of_the_file(work: Work, tree: ast.Module) -> Finds:
     """Rewrite the words in text for people, when that is asked for."""
     if not work.settings.texts:
         return
-    seen: set[int] = set()
-    for node in by_place(work.scan.strings):
-        above = parent(node)
-        outer = above if isinstance(above, ast.JoinedStr) else node
-        if id(outer) in work.taken or id(outer) in seen:
-            continue
-        seen.add(id(outer))
+    for outer in work.strings_left():
         value = whole_value(outer)
         if not _WORD.search(value) or _OF_NVIDIA.search(value):
             continue

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 
-from transplt.codemods.data_parallel import CLASS_NAME, FULL_NAMES
+from transplt.codemods.data_parallel import CLASS_NAME
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.syntax.asks import string_of
 from transplt.trees.displays import with_twin
 from transplt.trees.expressions import as_instance, left_side
+from transplt.values.callees import DATA_PARALLEL
 
 fixer = Fixer(__name__, code="NPU135", rank=404, versions=">=2.1", words=("DataParallel",))
 
@@ -45,7 +46,7 @@ def _by_class(work: Work, test: ast.Compare) -> Finds:
     classes = given.elts if inside and isinstance(given, _DISPLAYS) else [given]
     if inside is not isinstance(given, _DISPLAYS) or any(isinstance(each, ast.Starred) for each in classes):
         return
-    if not any(work.names.qualified(each) in FULL_NAMES for each in classes) or not work.take(test):
+    if not any(work.names.qualified(each) in DATA_PARALLEL for each in classes) or not work.take(test):
         return
     new = as_instance(negated=isinstance(test.ops[0], _IS_NOT))
     message = f"type(...) is DataParallel -> isinstance: {CLASS_NAME} is a subclass"

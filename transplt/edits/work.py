@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,9 @@ from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
-from transplt.syntax.asks import last_name
+from transplt.syntax.asks import by_place, last_name
 from transplt.syntax.names import Names
-from transplt.syntax.scan import Scan
+from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
 from transplt.text.source import Source
 from transplt.values.links import linked_slots
@@ -148,6 +148,16 @@ class Work:
                 self._by_last.setdefault(last_name(call.func), []).append((index, call))
         found = [item for name in names for item in self._by_last.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
+
+    def strings_left(self) -> Iterator[ast.expr]:
+        """The strings with a CUDA word that nobody has claimed when their turn comes, by place; an f-string is one."""
+        seen: set[int] = set()
+        for node in by_place(self.scan.strings):
+            above = parent(node)
+            outer = above if isinstance(above, ast.JoinedStr) else node
+            if id(outer) not in self.taken and id(outer) not in seen:
+                seen.add(id(outer))
+                yield outer
 
     @property
     def rewrites(self) -> list[Edit]:

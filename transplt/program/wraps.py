@@ -12,14 +12,12 @@ from transplt.program.models import Models
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.syntax.asks import begins, block_of, call_of, ends, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.values.callees import DATA_PARALLEL
 
 _SETUPS = frozenset(
     "to cuda npu half float double bfloat16 load_state_dict apply compile requires_grad_ type share_memory".split()
 )
 _PARTS = frozenset({"apply", "load_state_dict", "requires_grad_"})
-DATA_PARALLEL = frozenset(
-    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
-)
 
 
 @dataclass(frozen=True, slots=True)

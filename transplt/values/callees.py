@@ -26,6 +26,10 @@ HOSTS = frozenset(["bpy"])
 SIMULATOR_DEVICE = re.compile(
     r"(?:^|_|\b)(?:sim|physics|graphics|render|renderer|rendering|simulation)_device(?:_id)?$"
 )
+#: The names of torch's DataParallel.
+DATA_PARALLEL = frozenset(
+    {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"}
+)
 #: Calls whose text arguments are for people.
 PROSE_CALLS = frozenset(
     "print info debug warning warn error exception critical log write format_exc fail skip warning_once rank_zero_info "

@@ -21,13 +21,13 @@ def moves(program: Program, file: File, slot: Slot, function: Function | None) -
             if call is None or enclosing_function(node) is not function:
                 continue
             stored = statement(node)
-            targets = stored.targets if isinstance(stored, ast.Assign) and _core(stored.value) is _core(call) else []
+            targets = stored.targets if isinstance(stored, ast.Assign) and core(stored.value) is core(call) else []
             if program.slot(file, node.value) == slot or any(program.slot(file, item) == slot for item in targets):
                 found.append(stored)
     return found
 
 
-def _core(node: ast.expr) -> ast.expr:
+def core(node: ast.expr) -> ast.expr:
     """What a chain of moves and wrappers is made around: `Net()` of `Net().to(device)`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
         node = node.func.value

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
-from transplt.program.wraps import DATA_PARALLEL
-from transplt.syntax.asks import arguments_of, place_in_block
-from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.themes.amp.apex_card import MOVES
+from transplt.syntax.asks import arguments_of, following
+from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.themes.amp.apex_card import MOVES, core
+from transplt.values.callees import DATA_PARALLEL
 
 #: What a model goes through in front of training that amp.initialize has to come before.
 WRAPPERS = DATA_PARALLEL | {
@@ -109,21 +109,15 @@ def wrapper_of(item: ast.stmt) -> ast.Call | None:
     """The call of `model = Wrapper(model)`, also of `model = Wrapper(model).cuda()`."""
     if not isinstance(item, ast.Assign) or len(item.targets) != 1:
         return None
-    node = item.value
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
-        node = node.func.value
+    node = core(item.value)
     return node if isinstance(node, ast.Call) else None
 
 
 def _run_later(item: ast.stmt, top: ast.stmt) -> Iterator[ast.stmt]:
     """The statements behind one in its block, and in those around it, inside of a statement that holds them all."""
     while item is not top:
-        block, index = place_in_block(item)
-        yield from block[index + 1 :]
-        above = parent(item)
-        while not isinstance(above, ast.stmt):
-            above = parent(above)
-        item = above
+        yield from following(item)
+        item = statement(parent(item))
 
 
 def _leaves(item: ast.stmt) -> list[ast.stmt]:

@@ -23,10 +23,11 @@ from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
 from transplt.program.values import values_of
-from transplt.program.wraps import DATA_PARALLEL, Wrap, before_wrap, early_uses
+from transplt.program.wraps import Wrap, before_wrap, early_uses
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.varying import Varying
+from transplt.values.callees import DATA_PARALLEL
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
 _BY_HAND = (

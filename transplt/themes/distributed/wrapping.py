@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from transplt.program.models import is_optimizer
-from transplt.program.wraps import DATA_PARALLEL, Wrap, buffers_apart
+from transplt.program.wraps import Wrap, buffers_apart
 from transplt.syntax.asks import block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bare import write_bare, write_renewed
 from transplt.themes.distributed.bench import Bench
 from transplt.trees.calls import only_argument
 from transplt.trees.expressions import wrapped_anew
+from transplt.values.callees import DATA_PARALLEL
 
 _REPLACED = "DataParallel is replaced by DistributedDataParallel"
 _LR = "the global batch is W times the one of a card, and the learning rate stays as it is"
