@@ -22,6 +22,17 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True)
+class Trace:
+    """What processes tell of their training. `steps` is where the script ends (0: its own end); `replay` maps
+    "loader.epoch" to the batches of indices to give; `detail` is the step of which every line is told (0: none)."""
+
+    seed: int = 1234
+    steps: int = 20
+    replay: dict[str, list[list[int]]] | None = None
+    detail: int = 0
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it."""
@@ -41,6 +52,7 @@ class RunOptions:
     reference: Path | None = None
     timeout: float | None = None
     portable: bool = False
+    trace: Trace | None = None
 
     @property
     def shell(self) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from transplt.emulator.edits import EditedFile
-from transplt.emulator.options import RunOptions, UsageError
+from transplt.emulator.options import RunOptions, Trace, UsageError
 
 SITE = Path(__file__).parent / "site"
 #: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
@@ -28,13 +28,14 @@ READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 @dataclass(frozen=True)
 class ScriptRun:
     """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
-    output where that was captured, `processes` the records of all its processes."""
+    output where that was captured, `processes` the records of all its processes, `traces` the events that each told."""
 
     code: int
     processes: tuple[dict[str, Any], ...]
     seconds: float
     output: str = ""
     timed_out: bool = False
+    traces: tuple[list[dict[str, Any]], ...] = ()
 
 
 def ready_stubs() -> list[str]:
@@ -78,8 +79,9 @@ def start(
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
         processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
+        traces = tuple(_events(path) for path in sorted(complete.glob("*.trace")))
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
-        return ScriptRun(code, processes, time.monotonic() - begun, output, timed_out)
+        return ScriptRun(code, processes, time.monotonic() - begun, output, timed_out, traces)
 
 
 def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:
@@ -92,11 +94,28 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "probes": "info" if options.portable else "warning",
         "cpu_fallback": options.cpu_fallback if cuda is None else "ignore",
         "shapes": options.shapes and cuda is None,
-        "saves": options.reference is not None,
+        "saves": options.reference is not None or options.trace is not None,
         "records": str(records),
         "stubs": [_stub(name) for name in options.stubs],
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
+        "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
     }
+
+
+def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
+    replay = folder / "replay.json"
+    if trace.replay is not None:
+        replay.write_text(json.dumps(trace.replay), encoding="utf-8")
+    return {
+        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail,
+        "replay": str(replay) if trace.replay is not None else "",
+    }  # fmt: skip
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    """The events of one process; the last line of one that was killed may be cut."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def _stub(name: str) -> str:

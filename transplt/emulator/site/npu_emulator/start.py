@@ -99,13 +99,14 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
 
 
 def _torch_is_there(torch: ModuleType) -> None:
-    from . import cuda_guard, saves, stubs
+    from . import cuda_guard, saves, stubs, trace
 
     cuda_guard.install()
     if config.saves:
         saves.install()
     if config.autoload:
         import torch_npu  # noqa: F401
+    trace.install()
     stubs.load()
 
 

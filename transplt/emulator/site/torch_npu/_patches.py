@@ -138,9 +138,7 @@ def _patch_pinning() -> None:
 
     def pin_memory(self: Any, device: Any = None) -> Any:
         if self.device.type != "cpu":
-            raise RuntimeError(
-                f"{EMULATED} pin_memory: only cpu memory can be pinned, this tensor is on {self.device}"
-            )
+            raise RuntimeError(f"{EMULATED} pin_memory: only cpu memory can be pinned, this tensor is on {self.device}")
         if self.is_pinned():
             return self
         pinned = self.clone()

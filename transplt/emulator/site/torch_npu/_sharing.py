@@ -42,9 +42,7 @@ def _reduce(tensor: Any) -> Any:
     if tensor.device.type != KIND:
         return reductions.reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError(
-            f"{EMULATED} only leaf tensors and tensors without gradient can be sent to another process"
-        )
+        raise RuntimeError(f"{EMULATED} only leaf tensors and tensors without gradient can be sent to another process")
     function, arguments = reductions.reduce_tensor(_in_shared_memory(tensor))
     parameter = isinstance(tensor, torch.nn.Parameter)
     return rebuild_npu_tensor, (function, arguments, tensor.device.index, parameter, tensor.requires_grad)

@@ -1,0 +1,24 @@
+"""What training did in a process, for `transplt prove`: every step in figures, every event with the line that made it.
+
+Two runs are compared by their traces, so a trace holds nothing that depends on the machine or on the clock: places in
+the user's files, names, figures of tensors. It is the same on the emulated NPU and on the stand-in for CUDA.
+"""
+
+from __future__ import annotations
+
+from ..config import config
+
+
+def install() -> None:
+    """Begin the trace of this process; torch is there. Does nothing where none is asked for."""
+    if not config.trace:
+        return
+    from . import calls, collectives, detail, loaders, repeat, steps
+
+    repeat.install()
+    steps.install()
+    calls.install()
+    loaders.install()
+    collectives.install()
+    if config.trace["detail"]:
+        detail.install()

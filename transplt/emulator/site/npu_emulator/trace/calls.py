@@ -1,0 +1,136 @@
+"""The other events of a training program: what a port must not lose, add or put elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .. import DEVICE
+from .log import called_by_user, emit, is_quiet, quiet
+
+
+def install() -> None:
+    """Watch the calls that make up a training program beside its steps."""
+    module: Any = torch.nn.Module
+    optimizer: Any = torch.optim.Optimizer
+    _tell(module, "train", "mode", lambda self, mode=True: {"train": bool(mode), "of": _class_of(self)})
+    _tell(module, "zero_grad", "zero_grad")
+    _tell(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
+    _tell(optimizer, "zero_grad", "zero_grad")
+    _tell(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        clip = _telling(getattr(torch.nn.utils, name), "clip", _bound)
+        setattr(torch.nn.utils, name, clip)
+        setattr(torch.nn.utils.clip_grad, name, clip)
+    for kind in {torch.optim.lr_scheduler.LRScheduler, *_subclasses(torch.optim.lr_scheduler.LRScheduler)}:
+        if "step" in vars(kind):
+            _tell(kind, "step", "scheduler", lambda self, *rest, **named: {"kind": type(self).__name__})
+    _tell(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f)})
+    _tell(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
+    _tell(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
+    _watch_autocast()
+    _watch_wrapping()
+
+
+def _subclasses(kind: Any) -> set[Any]:
+    below: list[Any] = kind.__subclasses__()
+    return {each for sub in below for each in (sub, *_subclasses(sub))}
+
+
+def _tell(owner: Any, name: str, event: str, fields: Callable[..., dict[str, Any]] | None = None) -> None:
+    setattr(owner, name, _telling(getattr(owner, name), event, fields))
+
+
+def _telling(original: Any, event: str, fields: Callable[..., dict[str, Any]] | None) -> Any:
+    @functools.wraps(original)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        if is_quiet():
+            return original(*args, **kwargs)
+        emit(event, **(_safely(fields, args, kwargs) if fields is not None else {}))
+        with quiet():
+            return original(*args, **kwargs)
+
+    return told
+
+
+def _safely(fields: Callable[..., dict[str, Any]], args: Any, kwargs: Any) -> dict[str, Any]:
+    try:
+        return fields(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {}
+
+
+def _class_of(module: Any) -> str:
+    from .models import unwrapped
+
+    return type(unwrapped(module)).__name__
+
+
+def _bound(parameters: Any = None, bound: Any = None, *rest: Any, **named: Any) -> dict[str, Any]:
+    value: Any = bound if bound is not None else named.get("max_norm", named.get("clip_value"))
+    return {"bound": float(value)}
+
+
+def _file(path: Any) -> str:
+    return os.path.basename(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else ""
+
+
+def _watch_autocast() -> None:
+    kind: Any = torch.autocast
+    enter = kind.__enter__
+
+    @functools.wraps(enter)
+    def entered(self: Any) -> Any:
+        if not is_quiet():
+            device = "card" if self.device == DEVICE else self.device
+            dtype = str(self.fast_dtype).removeprefix("torch.")
+            emit("autocast", device=device, dtype=dtype, enabled=bool(self._enabled))
+        return enter(self)
+
+    kind.__enter__ = entered
+    kind = torch.no_grad
+    begin = kind.__enter__
+
+    @functools.wraps(begin)
+    def begun(self: Any) -> Any:
+        if not is_quiet() and called_by_user():
+            emit("no_grad")
+        return begin(self)
+
+    kind.__enter__ = begun
+
+
+def _watch_wrapping() -> None:
+    """DDP: who is wrapped, which forward went through it, and which went past it."""
+    if not torch.distributed.is_available():
+        return
+    kind: Any = torch.nn.parallel.DistributedDataParallel
+    made, forward = kind.__init__, kind.forward
+    inside: list[int] = []
+
+    @functools.wraps(made)
+    def __init__(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
+        names = [name for name, _ in module.named_parameters()] if isinstance(module, torch.nn.Module) else []
+        emit("wrap", of=_class_of(module) if names else "", parameters=len(names))
+        made(self, module, *args, **kwargs)
+        if isinstance(module, torch.nn.Module):
+            module.register_forward_pre_hook(past)
+
+    @functools.wraps(forward)
+    def through(self: Any, *args: Any, **kwargs: Any) -> Any:
+        emit("through", of=_class_of(self), grad=torch.is_grad_enabled())
+        inside.append(id(self.module))
+        try:
+            return forward(self, *args, **kwargs)
+        finally:
+            inside.pop()
+
+    def past(module: Any, args: Any) -> None:
+        if id(module) not in inside and not is_quiet():
+            emit("past", of=type(module).__name__, grad=torch.is_grad_enabled())
+
+    kind.__init__, kind.forward = __init__, through

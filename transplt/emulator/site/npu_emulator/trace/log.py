@@ -1,0 +1,62 @@
+"""One JSON line an event, written at once: a process that hangs or is killed has said how far it came."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+from types import FrameType
+from typing import IO, Any
+
+from ..config import config
+from ..user_code import kind, nearest
+
+_file: IO[str] | None = None
+_owner = 0
+_lock = threading.RLock()
+_quiet = threading.local()
+
+
+def emit(event: str, frame: FrameType | None = None, **fields: Any) -> None:
+    """Write `event` with the place of a user's frame (default: the innermost one that called)."""
+    if getattr(_quiet, "depth", 0):
+        return
+    where = frame if frame is not None else nearest(2)
+    place = [os.path.abspath(where.f_code.co_filename), where.f_lineno] if where is not None else None
+    line = json.dumps({"e": event, "at": place, "t": round(time.monotonic(), 4), **fields}, allow_nan=True)
+    with _lock:
+        _open().write(line + "\n")
+
+
+class quiet:  # reads as the statement it is
+    """`with quiet():` what is called in it is our own work, or part of an event that was told already."""
+
+    def __enter__(self) -> None:
+        _quiet.depth = getattr(_quiet, "depth", 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        _quiet.depth -= 1
+
+
+def is_quiet() -> bool:
+    return bool(getattr(_quiet, "depth", 0))
+
+
+def called_by_user(depth: int = 2) -> bool:
+    """Whether the caller's caller is a line of the user's."""
+    return kind(sys._getframe(depth).f_code.co_filename) == "user"
+
+
+def _open() -> IO[str]:
+    global _file, _owner
+    if _file is None or _owner != os.getpid():
+        _owner = os.getpid()
+        # Line by line: what a killed process has said is there.
+        _file = open(os.path.join(config.records, f"{_owner}.trace"), "a", buffering=1, encoding="utf-8")  # noqa: SIM115
+        first = {"e": "begin", "pid": _owner, "parent": os.getppid(), "rank": os.environ.get("RANK")}
+        _file.write(json.dumps(first) + "\n")
+        atexit.register(_file.flush)
+    return _file

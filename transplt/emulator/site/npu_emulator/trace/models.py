@@ -1,0 +1,86 @@
+"""Which networks there are, and what their tensors are called: told by who asked a module for its parameters."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+import torch
+
+from .figures import figures
+from .log import is_quiet, quiet
+
+_roots: list[Any] = []
+_names: dict[int, str] = {}
+
+
+def install() -> None:
+    """Know each module that somebody asks for all of its parameters: an optimizer's argument, a wrapper's model."""
+    module: Any = torch.nn.Module
+    for name in ("parameters", "named_parameters"):
+        setattr(module, name, _noting(getattr(module, name)))
+
+
+def _noting(original: Any) -> Any:
+    @functools.wraps(original)
+    def asked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_quiet() and not any(known() is self for known in _roots):
+            _roots.append(weakref.ref(self))
+            _names.clear()
+        return original(self, *args, **kwargs)
+
+    return asked
+
+
+def name_of(parameter: Any) -> str:
+    """`Net.conv.weight`: the class of the whole network and the path in it; "" for a tensor of no module."""
+    if not _names:
+        with quiet():
+            for root in _networks():
+                for name, found in root.named_parameters():
+                    _names.setdefault(id(found), f"{type(root).__name__}.{_plain(name)}")
+    return _names.get(id(parameter), "")
+
+
+def buffers() -> dict[str, list[float]]:
+    """The figures of the buffers of all networks."""
+    found: dict[str, list[float]] = {}
+    with quiet():
+        for root in _networks():
+            for name, tensor in root.named_buffers():
+                values = figures(tensor)
+                if values is not None:
+                    found.setdefault(f"{type(root).__name__}.{_plain(name)}", values)
+    return found
+
+
+def parameters() -> dict[str, list[float]]:
+    """The figures of the parameters of all networks, whether an optimizer has them or not."""
+    found: dict[str, list[float]] = {}
+    with quiet():
+        for root in _networks():
+            for name, tensor in root.named_parameters():
+                values = figures(tensor)
+                if values is not None:
+                    found.setdefault(f"{type(root).__name__}.{_plain(name)}", values)
+    return found
+
+
+def unwrapped(module: Any) -> Any:
+    """The network that a wrapper with a single child `module` holds."""
+    while [*module._modules] == ["module"] and not module._parameters and module.module is not None:
+        module = module.module
+    return module
+
+
+def _networks() -> list[Any]:
+    """The outermost networks, the largest first; wrappers are looked through."""
+    alive = [unwrapped(root) for reference in _roots if (root := reference()) is not None]
+    unlike = list({id(root): root for root in alive}.values())
+    sizes = {id(root): sum(1 for _ in root.parameters()) for root in unlike}
+    return sorted(unlike, key=lambda root: -sizes[id(root)])
+
+
+def _plain(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part not in ("module", "_orig_mod"))

@@ -1,0 +1,183 @@
+"""Backward passes and steps of optimizers, in figures."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from ..config import config
+from . import models
+from .figures import figures, gradient_figures, number
+from .log import emit, quiet
+
+_numbers: dict[int, int] = {}
+_attempts: dict[int, int] = {}
+#: Optimizers stay alive here, or another would come by their ids.
+_kept: list[Any] = []
+_told: dict[int, Any] = {}
+_unscaled: dict[int, tuple[Any, Any]] = {}
+
+
+def install() -> None:
+    """Watch every optimizer, every backward pass and every scaler of this process."""
+    models.install()
+    _watch_making()
+    register_optimizer_step_pre_hook(_before_step)
+    register_optimizer_step_post_hook(_after_step)
+    _watch_backward()
+    _watch_scaler()
+    atexit.register(_at_end)
+
+
+def attempts() -> dict[int, int]:
+    """How many steps each optimizer took or was kept from."""
+    return _attempts
+
+
+def _number(optimizer: Any) -> int:
+    if id(optimizer) not in _numbers:
+        _numbers[id(optimizer)] = len(_kept)
+        _kept.append(optimizer)
+    return _numbers[id(optimizer)]
+
+
+def _watch_making() -> None:
+    kind: Any = torch.optim.Optimizer
+    made = kind.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, params: Any, defaults: Any) -> None:
+        made(self, params, defaults)
+        sizes = [len(group["params"]) for group in self.param_groups]
+        emit("optimizer", o=_number(self), kind=type(self).__name__, sizes=sizes, hyper=_hyper(self))
+
+    kind.__init__ = __init__
+
+
+def _hyper(optimizer: Any) -> list[dict[str, Any]]:
+    """The numbers of each group; those that only choose an implementation are left out."""
+    kept = []
+    for group in optimizer.param_groups:
+        values: dict[str, Any] = {}
+        for key, value in group.items():
+            if key in ("params", "foreach", "fused", "capturable", "initial_lr", "decoupled_weight_decay"):
+                continue
+            if isinstance(value, torch.Tensor):
+                value = number(value)
+            if isinstance(value, (bool, int, float)) or (
+                isinstance(value, (tuple, list)) and all(isinstance(each, (int, float)) for each in value)
+            ):
+                values[key] = list(value) if isinstance(value, tuple) else value
+        kept.append(values)
+    return kept
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+    with quiet():
+        which = _number(optimizer)
+        done = _attempts.get(which, 0)
+    assert config.trace
+    if config.trace["steps"] and done >= config.trace["steps"]:
+        emit("limit")
+        raise SystemExit(0)
+    parameters = _parameters(optimizer)
+    if which not in _told:
+        names = [models.name_of(parameter) or f"{which}.{place}" for place, parameter in enumerate(parameters)]
+        start = [figures(parameter) for parameter in parameters]
+        lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
+        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start)
+    hyper = _hyper(optimizer)
+    if hyper != _told.get(which):
+        _told[which] = hyper
+        emit("hyper", o=which, hyper=hyper)
+    grads = [gradient_figures(parameter.grad) for parameter in parameters]
+    emit("grads", o=which, k=done, g=grads)
+
+
+def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+    with quiet():
+        which = _number(optimizer)
+        done = _attempts.get(which, 0)
+        _attempts[which] = done + 1
+        held = models.buffers()
+    emit("step", o=which, k=done, p=[figures(parameter) for parameter in _parameters(optimizer)], b=held)
+
+
+def _watch_backward() -> None:
+    original = torch.autograd.backward
+
+    @functools.wraps(original)
+    def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+        listed = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        emit("backward", loss=[_loss(each) for each in listed], dtype=[_dtype(each) for each in listed])
+        _unscaled.clear()
+        return original(tensors, grad_tensors, *args, **kwargs)
+
+    torch.autograd.backward = backward
+
+
+def _loss(tensor: Any) -> Any:
+    """The loss, without the scale that a scaler put on it."""
+    known = _unscaled.get(id(tensor))
+    return known[1] if known is not None else number(tensor)
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _watch_scaler() -> None:
+    from torch.amp import grad_scaler
+
+    kind: Any = grad_scaler.GradScaler
+    scale, unscale, update, step = kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step
+
+    @functools.wraps(scale)
+    def scaled(self: Any, outputs: Any) -> Any:
+        result = scale(self, outputs)
+        if isinstance(outputs, torch.Tensor):
+            with quiet():
+                _unscaled[id(result)] = (result, number(outputs))
+            emit("scale", enabled=self.is_enabled())
+        return result
+
+    @functools.wraps(unscale)
+    def unscaled(self: Any, optimizer: Any) -> Any:
+        emit("unscale", o=_number(optimizer))
+        return unscale(self, optimizer)
+
+    @functools.wraps(update)
+    def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = update(self, *args, **kwargs)
+        with quiet():
+            value = self.get_scale()
+        emit("update", scale=value, enabled=self.is_enabled())
+        return result
+
+    @functools.wraps(step)
+    def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        which = _number(optimizer)
+        before = _attempts.get(which, 0)
+        result = step(self, optimizer, *args, **kwargs)
+        if _attempts.get(which, 0) == before:
+            _attempts[which] = before + 1
+            with quiet():
+                value = self.get_scale()
+            emit("skipped", o=which, k=before, scale=value)
+        return result
+
+    kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step = scaled, unscaled, updated, stepped
+
+
+def _at_end() -> None:
+    with contextlib.suppress(Exception):
+        emit("end", p=models.parameters(), b=models.buffers(), steps={str(o): k for o, k in _attempts.items()})
