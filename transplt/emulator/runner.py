@@ -73,7 +73,7 @@ def start(
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
         code, output, timed_out = _execute(
-            command_line(options, script), _environment(options, config, host), options.timeout, capture, echo
+            command_line(options, script), _environment(options, config, host), options, capture, echo
         )
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
@@ -142,11 +142,13 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
     environment.pop("PYTHONSAFEPATH", None)
+    if options.threads:
+        environment |= {name: str(options.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     return environment
 
 
 def _execute(
-    command: list[str], environment: dict[str, str], timeout: float | None, capture: bool, echo: bool
+    command: list[str], environment: dict[str, str], options: RunOptions, capture: bool, echo: bool
 ) -> tuple[int, str, bool]:
     sys.stdout.flush()
     try:
@@ -155,7 +157,8 @@ def _execute(
             env=environment,
             stdout=subprocess.PIPE if capture else None,
             stderr=None if echo else subprocess.DEVNULL,
-            start_new_session=timeout is not None,
+            start_new_session=options.timeout is not None,
+            cwd=options.folder or None,
         )
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from error
@@ -166,7 +169,7 @@ def _execute(
         reader.start()
     timed_out = False
     try:
-        process.wait(timeout)
+        process.wait(options.timeout)
     except subprocess.TimeoutExpired:
         timed_out = True
         _stop(process)

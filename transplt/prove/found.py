@@ -1,0 +1,38 @@
+"""What a comparison found: differences with their cause, and reasons why something could not be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transplt.prove.training import Place
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference. `what` is one sentence; `place` the line of the migrated program that it comes from, as far as
+    that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` says
+    how the line was found."""
+
+    what: str
+    place: Place | None = None
+    original: Place | None = None
+    step: int | None = None
+    cause: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        there = f" (original: {self.original})" if self.original and self.original != self.place else ""
+        because = f"; {self.cause}" if self.cause else ""
+        return f"{where}{self.what}{there}{because}"
+
+
+@dataclass
+class Findings:
+    """What one comparison came to. `steps` is how many were compared; `differences` the gravest first; `reasons` say
+    what was not compared and why; `curve` has (loss of the one, loss of the other, distance of the parameters)."""
+
+    steps: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    curve: list[tuple[float | None, float | None, float]] = field(default_factory=list)

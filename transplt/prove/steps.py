@@ -1,0 +1,162 @@
+"""Holds one training against another, step by step: the first figure that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from transplt.prove.found import Difference
+from transplt.prove.tolerance import Tolerance
+from transplt.prove.training import Optimizer, Step, Training
+
+#: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign says nothing.
+_NOISE = 1e-6
+
+
+def pairs(one: Training, other: Training) -> Iterator[tuple[Step, Step]]:
+    """The steps that both took, in the order of the first."""
+    known = {(step.optimizer, step.number): step for step in other.steps}
+    for step in one.steps:
+        match = known.get((step.optimizer, step.number))
+        if match is not None:
+            yield step, match
+
+
+def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
+    """The first step at which the two differ, and in what; None where every figure agrees."""
+    begun: set[int] = set()
+    for left, right in pairs(one, other):
+        made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
+        if made is None or remade is None:
+            continue
+        if left.optimizer not in begun:
+            begun.add(left.optimizer)
+            found = _at_the_start(made, remade, left, right, tolerance)
+            if found is not None:
+                return found
+        found = _at_a_step(made, remade, left, right, tolerance)
+        if found is not None:
+            return found
+    return _in_number(one, other)
+
+
+def _in_number(one: Training, other: Training) -> Difference | None:
+    """Steps that only one of them took. Where both were cut, the last of one may be missing."""
+    for which in sorted({*one.optimizers, *other.optimizers}):
+        left = [step for step in one.steps if step.optimizer == which]
+        right = [step for step in other.steps if step.optimizer == which]
+        if len(left) == len(right) or (one.cut and other.cut and abs(len(left) - len(right)) <= 1):
+            continue
+        made = other.optimizers.get(which)
+        what = f"optimizer {which} takes {len(right)} steps, in the original {len(left)}"
+        origin = one.optimizers.get(which)
+        return Difference(
+            what, made.place if made else None, origin.place if origin else None, min(len(left), len(right)) + 1
+        )
+    return None
+
+
+def _at_the_start(
+    made: Optimizer, remade: Optimizer, left: Step, right: Step, tolerance: Tolerance
+) -> Difference | None:
+    if len(made.start) != len(remade.start):
+        what = f"{remade.kind} has {len(remade.start)} parameters, in the original {len(made.start)}"
+        return Difference(what, remade.place, made.place, 0)
+    for place, (before, after) in enumerate(zip(made.start, remade.start, strict=True)):
+        if before is None or after is None or before == after:
+            continue
+        gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
+        if not gap <= 1e-5 * max(before[0], after[0], 1e-12):
+            what = f"{remade.names[place]} begins with other values than in the original"
+            return Difference(what, right.place, left.place, 0)
+    return None
+
+
+def _at_a_step(made: Optimizer, remade: Optimizer, left: Step, right: Step, tolerance: Tolerance) -> Difference | None:
+    step = left.number + 1
+    if len(left.losses) == len(right.losses):
+        for mine, theirs in zip(left.losses, right.losses, strict=True):
+            apart = tolerance.loss_apart(mine.value, theirs.value)
+            if apart:
+                what = f"the loss of step {step} is {_shown(theirs.value)}, in the original {_shown(mine.value)}"
+                return Difference(what, theirs.place, mine.place, step)
+    if left.skipped or right.skipped:
+        return None
+    total = math.sqrt(sum(each[0] ** 2 for each in left.gradients if each is not None))
+    quiet: set[int] = set()
+    for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
+        name = _name(remade, place)
+        if (before is None) != (after is None):
+            here, there = ("no", "one") if after is None else ("a", "none")
+            what = f"{name} has {here} gradient at step {step}, in the original {there}"
+            return Difference(what, right.place, left.place, step)
+        if before is None or after is None:
+            continue
+        if before[0] <= _NOISE * total and after[0] <= _NOISE * total:
+            quiet.add(place)
+            continue
+        apart = tolerance.gradient_apart(before, after, total)
+        if apart:
+            what = (
+                f"the gradient of {name} at step {step} has the norm {after[0]:.6g}, in the original {before[0]:.6g}"
+                if abs(after[0] - before[0]) > 1e-6 * before[0]
+                else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
+            )
+            return Difference(what, right.place, left.place, step)
+    found = _hyper(left, right)
+    if found is not None:
+        return found
+    for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
+        start = made.start[place] if place < len(made.start) else None
+        dtype = remade.dtypes[place] if place < len(remade.dtypes) else "float32"
+        if place not in quiet and tolerance.parameter_apart(before, after, start, dtype):
+            return Difference(f"{_name(remade, place)} differs after step {step}", right.place, left.place, step)
+    for name in left.buffers.keys() & right.buffers.keys():
+        before, after = left.buffers[name], right.buffers[name]
+        gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
+        if not gap <= max(1e-4, tolerance.movement) * max(before[0], after[0], 1e-6):
+            return Difference(f"the buffer {name} differs after step {step}", right.place, left.place, step)
+    return None
+
+
+def _hyper(left: Step, right: Step) -> Difference | None:
+    for mine, theirs in zip(left.hyper, right.hyper, strict=False):
+        for key in mine.keys() & theirs.keys():
+            if not _alike(mine[key], theirs[key]):
+                what = f"{key} is {theirs[key]} at step {left.number + 1}, in the original {mine[key]}"
+                return Difference(what, right.place, left.place, left.number + 1, cause="hyper")
+    return None
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12)
+    return bool(one == other)
+
+
+def _name(made: Optimizer, place: int) -> str:
+    return made.names[place] if place < len(made.names) else f"parameter {place}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
+
+
+def curve(one: Training, other: Training) -> list[tuple[float | None, float | None, float]]:
+    """For each pair of steps: both losses, and the distance of the parameters as a share of their norm."""
+    rows = []
+    for left, right in pairs(one, other):
+        gaps = norms = 0.0
+        for before, after in zip(left.parameters, right.parameters, strict=False):
+            if before is not None and after is not None:
+                gaps += (before[1] - after[1]) ** 2 + (before[2] - after[2]) ** 2
+                norms += before[0] ** 2
+        distance = math.sqrt(gaps / 2 / norms) if norms and math.isfinite(gaps) else math.nan if gaps else 0.0
+        rows.append((_scalar(left), _scalar(right), distance))
+    return rows
+
+
+def _scalar(step: Step) -> float | None:
+    values = [loss.value for loss in step.losses if isinstance(loss.value, (int, float))]
+    return float(values[-1]) if values else None

@@ -1,0 +1,153 @@
+"""What one process told of its training, as steps: the losses before each, its gradients, parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: [norm, projection, other projection, checksum]; None for a tensor without such figures.
+Figures = list[float] | None
+
+
+class Place(NamedTuple):
+    """A line of a file of the project, the path relative to its folder."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event: `kind` and `fields` as the trace has them, and the user's line behind it."""
+
+    kind: str
+    fields: dict[str, Any]
+    place: Place | None
+    index: int
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a backward pass began with: the value of a scalar, without the scale of a scaler; else norm and projection."""
+
+    value: Any
+    dtype: str
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures."""
+
+    optimizer: int
+    number: int
+    place: Place | None
+    index: int
+    losses: tuple[Loss, ...]
+    hyper: list[dict[str, Any]]
+    gradients: list[list[float] | None] = field(default_factory=list)
+    parameters: list[Figures] = field(default_factory=list)
+    buffers: dict[str, list[float]] = field(default_factory=dict)
+    skipped: bool = False
+
+
+@dataclass
+class Optimizer:
+    """Where and how it was made; names, dtypes and figures of its parameters as they were before its first step."""
+
+    kind: str
+    place: Place | None
+    names: list[str] = field(default_factory=list)
+    dtypes: list[str] = field(default_factory=list)
+    start: list[Figures] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One process. `ended` is False where it was stopped or failed; `final` are the figures of all networks' tensors."""
+
+    rank: int
+    world: int
+    events: tuple[Event, ...]
+    steps: tuple[Step, ...]
+    optimizers: dict[int, Optimizer]
+    final: dict[str, list[float]]
+    cut: bool
+
+    def of(self, *kinds: str) -> list[Event]:
+        """The events of these kinds."""
+        return [event for event in self.events if event.kind in kinds]
+
+    def step(self, optimizer: int, number: int) -> Step | None:
+        return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)
+
+
+def read_trainings(traces: Sequence[list[dict[str, Any]]], root: Path) -> list[Training]:
+    """The processes that trained, by rank; where none did, the one that told most."""
+    read = [_read(trace, root) for trace in traces if trace]
+    training = [each for each in read if each.steps or each.of("backward")]
+    if not training and read:
+        training = [max(read, key=lambda each: (bool(each.of("group")), len(each.events)))]
+    return sorted(training, key=lambda each: each.rank)
+
+
+def _read(trace: list[dict[str, Any]], root: Path) -> Training:
+    events = tuple(_event(entry, number, root) for number, entry in enumerate(trace))
+    groups = [event for event in events if event.kind == "group"]
+    rank = int(groups[0].fields["rank"]) if groups else int(trace[0].get("rank") or 0)
+    world = int(groups[0].fields["world"]) if groups else 1
+    last = next((event for event in reversed(events) if event.kind == "end"), None)
+    final = {**last.fields["p"], **last.fields["b"]} if last is not None else {}
+    steps, optimizers = _steps(events)
+    cut = any(event.kind == "limit" for event in events)
+    return Training(rank, world, events, tuple(steps), optimizers, final, cut)
+
+
+def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
+    at = entry.get("at")
+    fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
+    return Event(entry["e"], fields, Place(_below(at[0], root), at[1]) if at else None, number)
+
+
+def _below(path: str, root: Path) -> str:
+    try:
+        return Path(path).resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        return path
+
+
+def _steps(events: Sequence[Event]) -> tuple[list[Step], dict[int, Optimizer]]:
+    steps: list[Step] = []
+    optimizers: dict[int, Optimizer] = {}
+    losses: list[Loss] = []
+    hyper: dict[int, list[dict[str, Any]]] = {}
+    gradients: dict[int, list[list[float] | None]] = {}
+    for event in events:
+        fields = event.fields
+        if event.kind == "optimizer":
+            optimizers[fields["o"]] = Optimizer(fields["kind"], event.place)
+            hyper[fields["o"]] = fields["hyper"]
+        elif event.kind == "start":
+            made = optimizers.setdefault(fields["o"], Optimizer(fields["kind"], event.place))
+            made.names, made.dtypes, made.start = fields["names"], fields["dtypes"], fields["p"]
+        elif event.kind == "hyper":
+            hyper[fields["o"]] = fields["hyper"]
+        elif event.kind == "backward":
+            pairs = zip(fields["loss"], fields["dtype"], strict=True)
+            losses += [Loss(value, dtype, event.place) for value, dtype in pairs]
+        elif event.kind == "grads":
+            gradients[fields["o"]] = fields["g"]
+        elif event.kind in ("step", "skipped"):
+            which = fields["o"]
+            common = (which, fields["k"], event.place, event.index, tuple(losses), hyper.get(which, []))
+            if event.kind == "skipped":
+                steps.append(Step(*common, skipped=True))
+            else:
+                steps.append(Step(*common, gradients.pop(which, []), fields["p"], fields["b"]))
+            losses = []
+    return steps, optimizers
