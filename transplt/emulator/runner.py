@@ -107,7 +107,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     if trace.replay is not None:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
-        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail,
+        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "",
     }  # fmt: skip
 

@@ -20,7 +20,8 @@ class Config:
     whether CUDA is there. `cpu_fallback`: warn | error | ignore. `watch` maps a source file (real path) to the lines
     whose execution is recorded. `torch_version` is the minor version of the target torch_npu. `trace`, for
     `transplt prove`: `seed`; `steps` after which the script ends (0: its own end); `replay`, a file of indices that
-    loaders give ("" for their own); `detail`, the step of which every line is told (1 is the first, 0 none).
+    loaders give ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`,
+    the step of which every line is told (1 is the first, 0 none).
     """
 
     npus: int = 8
