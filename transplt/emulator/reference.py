@@ -38,6 +38,19 @@ def _lines(outcome: ScriptRun) -> list[tuple[str, list[str]]]:
     return [_skeleton(line) for line in parts if line.strip()]
 
 
+def printed_results(outcome: ScriptRun) -> list[tuple[str, float]]:
+    """(the line with its numbers left out, a number) for each printed number that a word such as `loss` precedes."""
+    found: list[tuple[str, float]] = []
+    for skeleton, numbers in _lines(outcome):
+        words = skeleton.split("#")
+        found += [
+            (skeleton, float(number))
+            for before, number in zip(words, numbers, strict=False)
+            if _MEASURE.search(before) and not number.lstrip("+-").isdigit()
+        ]
+    return found
+
+
 def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[str, Any]:
     """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared."""
     if first.code or second.code:
@@ -104,7 +117,7 @@ def _fill(skeleton: str, numbers: list[str]) -> str:
     return "".join(p + n for p, n in zip(parts, [*numbers, ""], strict=False))[:160]
 
 
-def _saves(outcome: ScriptRun) -> dict[tuple[str, str], dict[str, Any]]:
+def saved_tensors(outcome: ScriptRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(path, rank) with a running number for repeated saves -> tensor digests."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for process in outcome.processes:
@@ -130,7 +143,7 @@ def _equal(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
 
 def _compare_saves(first: ScriptRun, second: ScriptRun, migrated: ScriptRun, differences: list[str]) -> int:
     """The number of tensors compared; adds to `differences`."""
-    a, b, c = _saves(first), _saves(second), _saves(migrated)
+    a, b, c = saved_tensors(first), saved_tensors(second), saved_tensors(migrated)
     compared = 0
     for key, tensors in a.items():
         if key not in c:

@@ -78,9 +78,7 @@ def _branches(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
                 yield handler.lineno, handler.body[0].lineno, "except"
 
 
-def one_sided(
-    found: list[Way], original: dict[str, set[int]], migrated: dict[str, set[int]]
-) -> list[OneSided]:
+def one_sided(found: list[Way], original: dict[str, set[int]], migrated: dict[str, set[int]]) -> list[OneSided]:
     """The branches that ran on one side only, where both came to the condition. The lines that ran, by path."""
     taken = []
     for way in found:

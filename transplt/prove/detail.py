@@ -10,6 +10,8 @@ from transplt.prove.training import Event, Training
 
 #: Moves between devices: a port changes them.
 _MOVES = frozenset("to cuda npu cpu detach contiguous numpy pin_memory type _to_copy".split())
+#: Their memory holds whatever was there.
+_UNSET = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
 _ROUNDING = {"float64": 1e-12, "float16": 5e-3, "bfloat16": 4e-2}
 
 
@@ -35,7 +37,7 @@ def first_other_result(one: Training, other: Training) -> Difference | None:
 
 
 def _calls(training: Training) -> list[Event]:
-    return [event for event in training.of("op") if event.fields["name"] not in _MOVES]
+    return [event for event in training.of("op") if event.fields["name"] not in _MOVES | _UNSET]
 
 
 def _key(event: Event) -> tuple[str, tuple[int, ...]]:

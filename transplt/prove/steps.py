@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from transplt.prove.found import Difference
@@ -39,6 +40,20 @@ def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Di
         if found is not None:
             return found
     return _in_number(one, other)
+
+
+def mixed_difference(
+    left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance
+) -> Difference | None:
+    """As `first_difference`, for one pair of steps of which the second is in mixed precision: the losses; before
+    anything was updated the gradients, too."""
+    made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
+    if made is None or remade is None:
+        return None
+    if left.number == 0 and not right.skipped:
+        plain = replace(right, parameters=[], buffers={})
+        return _at_a_step(made, remade, left, plain, tolerance)
+    return _at_a_step(made, remade, left, replace(right, skipped=True), tolerance) or _hyper(left, right)
 
 
 def _in_number(one: Training, other: Training) -> Difference | None:

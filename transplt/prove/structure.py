@@ -65,7 +65,9 @@ def changes(one: Training, other: Training) -> list[Change]:
     skipped = _ADDED - kinds
     left = [event for event in one.events if event.kind in _NAMES or event.kind == "skipped"]
     right = [
-        event for event in other.events if (event.kind in _NAMES or event.kind == "skipped") and event.kind not in skipped
+        event
+        for event in other.events
+        if (event.kind in _NAMES or event.kind == "skipped") and event.kind not in skipped
     ]
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     found = []

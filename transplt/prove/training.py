@@ -33,7 +33,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a backward pass began with: the value of a scalar, without the scale of a scaler; else norm and projection."""
+    """What a backward pass began with: a scalar without the scale of a scaler, or norm and projection of more."""
 
     value: Any
     dtype: str
@@ -69,7 +69,8 @@ class Optimizer:
 
 @dataclass(frozen=True)
 class Training:
-    """One process. `ended` is False where it was stopped or failed; `final` are the figures of all networks' tensors."""
+    """One process. `final` are the figures of all tensors of its networks at its end; `cut`: it was ended after so
+    many steps."""
 
     rank: int
     world: int

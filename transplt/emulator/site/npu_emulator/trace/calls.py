@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .. import DEVICE
+from ..user_code import nearest
+from . import steps
 from .log import called_by_user, emit, is_quiet, quiet
 
 
@@ -34,6 +37,7 @@ def install() -> None:
     _tell(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
     _watch_autocast()
     _watch_wrapping()
+    _watch_draws()
 
 
 def _subclasses(kind: Any) -> set[Any]:
@@ -134,3 +138,37 @@ def _watch_wrapping() -> None:
             emit("past", of=type(module).__name__, grad=torch.is_grad_enabled())
 
     kind.__init__, kind.forward = __init__, through
+
+
+_DRAWS = "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split()
+_DRAWS_INTO = "normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_".split()
+
+
+def _watch_draws() -> None:
+    """Random numbers that are drawn once training has begun: each line is told once."""
+    seen: set[tuple[str, int]] = set()
+
+    def drawing(original: Any) -> Any:
+        @functools.wraps(original)
+        def drawn(*args: Any, **kwargs: Any) -> Any:
+            if steps.attempts() and not is_quiet():
+                frame = nearest(1)
+                place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+                if place not in seen and not _of_the_loader():
+                    seen.add(place)
+                    emit("draw", frame)
+            return original(*args, **kwargs)
+
+        return drawn
+
+    for name in _DRAWS:
+        setattr(torch, name, drawing(getattr(torch, name)))
+    tensor: Any = torch.Tensor
+    for name in _DRAWS_INTO:
+        setattr(tensor, name, drawing(getattr(tensor, name)))
+
+
+def _of_the_loader() -> bool:
+    """Whether torch.utils.data draws: an order, or a seed for its workers."""
+    frame = sys._getframe(2)
+    return frame.f_globals.get("__name__", "").startswith("torch.utils.data")

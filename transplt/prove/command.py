@@ -1,0 +1,174 @@
+"""`transplt prove`: the command. Imports nothing heavy; torch only ever runs in the processes of the two programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from transplt.emulator.options import RunOptions, Trace, UsageError
+from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+
+_HELP = """Run ORIGINAL and MIGRATED, with ARGS, on the CPU of this machine, and compare how they train.
+
+ORIGINAL and MIGRATED are the folders of the project before and after its migration, or two scripts. The original runs
+on a stand-in for CUDA, the migrated program on the emulated NPU, each in a fresh copy of its folder and in processes
+of its own, with the same seeds, the same order of data, and dropout off. Compared are the loss, the gradients, the
+parameters, the buffers and the learning rate at every step, printed and saved results, the events of the training, and
+with several processes the ranks with each other and with one process that got the same global batches.
+
+\b
+Verdicts, the gravest of all comparisons:
+  equal     what was compared agrees; the sentence says how much of what, and how closely
+  runs      ran, and nothing was compared or could be
+  differs   the first difference, and the line that it comes from
+  stops     file, line and reason
+  not run   it could not be started, or computed nothing on the npu
+
+\b
+Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 internal error."""
+
+
+@click.command(
+    "prove",
+    help=_HELP,
+    context_settings={"allow_interspersed_args": True, "help_option_names": ["-h", "--help"]},
+)
+@click.option("--main", default="", metavar="FILE", help="The script in both folders (default: main.py).")
+@click.option(
+    "--nproc", default="1", show_default=True, metavar="N,...", help="With how many processes, one after another."
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="End the programs after N steps of an optimizer; 0 lets them come to their own end.",
+)
+@click.option("--seed", type=int, default=1234, show_default=True, help="Where the program sets none of its own.")
+@click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that each process computes with."
+)
+@click.option(
+    "--stubs",
+    type=click.Path(),
+    multiple=True,
+    metavar="FILE",
+    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
+)
+@click.option(
+    "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
+)
+@click.option(
+    "--torch-version",
+    type=click.Choice(TORCH_VERSIONS),
+    default=None,
+    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop a run after this time.",
+)
+@click.option(
+    "--python",
+    type=click.Path(),
+    default=sys.executable,
+    metavar="PATH",
+    help="The interpreter that has PyTorch (default: this one).",
+)
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
+@click.argument("original", type=click.Path(exists=True, path_type=Path))
+@click.argument("migrated", type=click.Path(exists=True, path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def prove_command(
+    main: str,
+    nproc: str,
+    steps: int,
+    seed: int,
+    threads: int,
+    stubs: tuple[str, ...],
+    data: tuple[str, ...],
+    torch_version: str | None,
+    timeout: float,
+    python: str,
+    json_path: Path | None,
+    exit_zero: bool,
+    original: Path,
+    migrated: Path,
+    args: tuple[str, ...],
+) -> int:
+    options = RunOptions(
+        main, args, python, torch_version=torch_version or "", random="cpu", stubs=stubs, timeout=timeout,
+        trace=Trace(seed, steps), threads=threads,
+    )  # fmt: skip
+    try:
+        code = prove(original, migrated, options, _worlds(nproc), data, json_path)
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        return 2
+    return 0 if exit_zero and code == 1 else code
+
+
+def prove(
+    original: Path,
+    migrated: Path,
+    options: RunOptions,
+    worlds: tuple[int, ...],
+    data: tuple[str, ...] = (),
+    json_path: Path | None = None,
+) -> int:
+    """Prove, report, and return the exit code. UsageError when no run can be started."""
+    from dataclasses import replace
+
+    from transplt.emulator import interpreter
+    from transplt.emulator.edits import find_migration
+    from transplt.emulator.verdict import Word
+    from transplt.prove.branches import ways
+    from transplt.prove.projects import find_project
+    from transplt.prove.proof import Prover
+    from transplt.prove.runs import Runner
+    from transplt.prove.text import as_json, as_text
+
+    torch = interpreter.torch_of(options.python)
+    if json_path is not None and not json_path.resolve().parent.is_dir():
+        raise UsageError(f"no such folder for the report: {json_path.parent}.")
+    before, after = (find_project(path, options.script, data) for path in (original, migrated))
+    migration = find_migration(after.root)
+    version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
+    portable = migration is not None and migration.style == "portable"
+    options = replace(options, torch_version=version, portable=portable)
+    branches = ways(before.root, after.root)
+    watched: tuple[dict[str, list[int]], ...] = ({}, {})
+    for way in branches:
+        for side in (0, 1):
+            watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
+    prover = Prover(
+        Runner(before, options, "cuda", watched[0]),
+        Runner(after, options, "npu", watched[1]),
+        branches,
+        lambda text: click.echo(f"transplt prove: {text} ...", err=True),
+    )
+    proof = prover.prove(worlds)
+    if json_path is not None:
+        command = [str(original), str(migrated), *options.arguments]
+        json_path.write_text(json.dumps(as_json(proof, command, torch, version), indent=1) + "\n", encoding="utf-8")
+    click.echo(as_text(proof))
+    return 0 if proof.verdict.word is Word.EQUAL else 1
+
+
+def _worlds(text: str) -> tuple[int, ...]:
+    """(1, 2, 4) for "1,2,4". UsageError for anything but whole numbers from 1 to 64."""
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(number.isdigit() and 1 <= int(number) <= 64 for number in numbers):
+        raise UsageError(f"--nproc {text}: numbers of processes from 1 to 64, with commas between them.")
+    return tuple(sorted({int(number) for number in numbers}))

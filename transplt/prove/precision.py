@@ -1,0 +1,99 @@
+"""Judges mixed precision against float32: left-out steps, the scale, gradients that underflow, the losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from transplt.prove.found import Difference
+from transplt.prove.steps import pairs
+from transplt.prove.tolerance import Tolerance
+from transplt.prove.training import Training
+
+#: A scale of 65,536 is halved a few times until it fits; more than this share of all steps is no start any more.
+SKIPPED, AT_THE_START = 0.2, 3
+#: The share of a gradient's elements that may become zero in half precision.
+UNDERFLOW = 0.25
+#: Against float32: half precision has 11 bits, bfloat16 8.
+MIXED = Tolerance(5e-2, 0.2, 0.5, 4)
+_HALF = ("float16", "bfloat16")
+
+
+def is_mixed(training: Training) -> bool:
+    """Whether anything of the training asks for half precision."""
+    if any(event.fields.get("enabled", True) for event in training.of("autocast", "scale")):
+        return True
+    dtypes = {dtype for made in training.optimizers.values() for dtype in made.dtypes}
+    return bool(dtypes & {*_HALF}) or any(loss.dtype in _HALF for step in training.steps for loss in step.losses)
+
+
+def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
+    """What is wrong with the mixed precision of `other`, whose counterpart `one` is in float32."""
+    yield from _order(other)
+    yield from _skips(other)
+    if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
+        dtypes = {dtype for made in other.optimizers.values() for dtype in made.dtypes}
+        if any(event.fields["enabled"] for event in other.of("scale")) and not dtypes & {*_HALF}:
+            place = other.of("scale")[0].place
+            yield Difference(
+                "a scaler scales the loss, and nothing is computed in half precision: autocast is missing", place
+            )
+    if one.of("scale"):
+        return
+    yield from _underflow(one, other)
+
+
+def _order(training: Training) -> Iterator[Difference]:
+    """The rules of torch.amp: unscale before clipping, one update after the steps."""
+    scaled = unscaled = False
+    pending = 0
+    for event in training.events:
+        if event.kind == "scale" and event.fields["enabled"]:
+            scaled, unscaled = True, False
+        elif event.kind == "unscale":
+            unscaled = True
+        elif event.kind == "clip" and scaled and not unscaled:
+            yield Difference("gradients are clipped while the scale is on them: unscale_ comes first", event.place)
+            return
+        elif event.kind in ("step", "skipped") and scaled:
+            pending += 1
+        elif event.kind == "update":
+            pending, scaled = 0, False
+        if pending > 4 + len(training.optimizers):
+            yield Difference("the scale is never updated after the steps: scaler.update() is missing", event.place)
+            return
+
+
+def _skips(training: Training) -> Iterator[Difference]:
+    for which, made in training.optimizers.items():
+        steps = [step for step in training.steps if step.optimizer == which]
+        left_out = [step for step in steps if step.skipped]
+        if len(left_out) > max(AT_THE_START, SKIPPED * len(steps)):
+            what = (
+                f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are left out by the scaler"
+            )
+            yield Difference(what, left_out[-1].place, step=left_out[AT_THE_START].number + 1)
+    scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
+    if scales and not scales[-1] >= 1:
+        yield Difference(f"the scale has fallen to {scales[-1]:g}", training.of("update")[-1].place)
+
+
+def _underflow(one: Training, other: Training) -> Iterator[Difference]:
+    lost: dict[str, list[float]] = {}
+    for left, right in pairs(one, other):
+        names = other.optimizers[right.optimizer].names
+        for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
+            if before is not None and after is not None and place < len(names) and math.isfinite(after[0]):
+                lost.setdefault(names[place], []).append(after[2] - before[2])
+    for name, shares in lost.items():
+        middle = sorted(shares)[len(shares) // 2]
+        if middle > UNDERFLOW:
+            yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
+
+
+def summary(training: Training) -> str:
+    """One clause on the scaler and its steps."""
+    steps, left_out = len(training.steps), sum(step.skipped for step in training.steps)
+    scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
+    scale = f", the scale is {scales[-1]:g} at the end" if scales else ""
+    return f"{left_out} of {steps} steps left out{scale}"

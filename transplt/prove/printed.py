@@ -1,0 +1,55 @@
+"""What the two programs printed and saved: results that no optimizer shows, such as an accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from transplt.emulator.reference import printed_results, saved_tensors
+from transplt.emulator.runner import ScriptRun
+from transplt.prove.found import Difference
+
+
+def other_results(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
+    """Printed results and saved tensors of the original that the other has otherwise, or not at all."""
+    return [*_printed(one, other, bound), *_saved(one, other, bound)]
+
+
+def compared(one: ScriptRun) -> tuple[int, int]:
+    """How many printed results and saved tensors there are to compare."""
+    return len(printed_results(one)), sum(len(tensors) for tensors in saved_tensors(one).values())
+
+
+def _printed(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
+    """Numbers of lines with a word such as `loss` or `acc`, line by line of the same words."""
+    left, right = printed_results(one), printed_results(other)
+    theirs: dict[str, list[float]] = defaultdict(list)
+    for words, value in right:
+        theirs[words].append(value)
+    for words, value in left:
+        if not theirs[words]:
+            return [Difference(f"the original prints {value:g} in {words!r}, the migrated program nothing")]
+        again = theirs[words].pop(0)
+        if not (math.isclose(value, again, rel_tol=bound, abs_tol=bound) or (math.isnan(value) and math.isnan(again))):
+            return [Difference(f"the original prints {value:g} in {words!r}, the migrated program {again:g}")]
+    return []
+
+
+def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
+    left, right = saved_tensors(one), saved_tensors(other)
+    for key, tensors in left.items():
+        if key not in right:
+            return [Difference(f"the original saves {key[0].rpartition('#')[0]}, the migrated program does not")]
+        for name, value in tensors.items():
+            again = right[key].get(name)
+            if again is None:
+                return [Difference(f"{key[0].rpartition('#')[0]} has no {name}, that of the original has")]
+            if value["sha256"] == again["sha256"]:
+                continue
+            near = value["shape"] == again["shape"] and all(
+                math.isclose(value[k], again[k], rel_tol=bound, abs_tol=bound * max(1.0, abs(value["norm"])))
+                for k in ("sum", "norm")
+            )
+            if not near:
+                return [Difference(f"{name} in {key[0].rpartition('#')[0]} differs")]
+    return []

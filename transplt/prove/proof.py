@@ -1,0 +1,298 @@
+"""The proof: which runs are made, what is compared, and the word that it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transplt.emulator.verdict import Verdict, Word, gravest
+from transplt.prove import precision, printed, ranks, steps
+from transplt.prove.branches import OneSided, one_sided
+from transplt.prove.collectives import collective_faults
+from transplt.prove.detail import first_other_result
+from transplt.prove.found import Difference, Findings
+from transplt.prove.runs import Run, Runner
+from transplt.prove.structure import Change, changes
+from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
+from transplt.prove.training import Training
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison: what with what, and its verdict."""
+
+    title: str
+    verdict: Verdict
+    findings: Findings
+
+    def as_json(self) -> dict[str, Any]:
+        found = self.findings
+        return {
+            "title": self.title,
+            "verdict": self.verdict.word.value,
+            "sentence": self.verdict.sentence,
+            "steps": found.steps,
+            "differences": [
+                {
+                    "what": each.what,
+                    "path": each.place.path if each.place else None,
+                    "line": each.place.line if each.place else None,
+                    "original_path": each.original.path if each.original else None,
+                    "original_line": each.original.line if each.original else None,
+                    "step": each.step,
+                    "cause": each.cause,
+                }
+                for each in found.differences
+            ],
+            "not_compared": found.reasons,
+            "remarks": found.remarks,
+            "curve": [list(row) for row in found.curve],
+        }
+
+
+@dataclass
+class Proof:
+    """All comparisons of two programs. The verdict is the gravest of theirs."""
+
+    parts: list[Part] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        return gravest([part.verdict for part in self.parts])
+
+
+@dataclass
+class Prover:
+    """Makes the runs that a proof needs, and no more: the original again only where something differs."""
+
+    original: Runner
+    migrated: Runner
+    ways: list[Any]
+    say: Callable[[str], None]
+
+    def prove(self, worlds: tuple[int, ...]) -> Proof:
+        """Compare with each number of processes; one process first, since the others are held against the original."""
+        proof = Proof()
+        self.say("the original on a stand-in for CUDA")
+        reference = self.original.run()
+        self.say("the migrated program on the emulated npu")
+        alone = self.migrated.run()
+        if 1 in worlds or not _groups(alone):
+            proof.parts.append(self._one_process(reference, alone))
+        for world in worlds:
+            if world > 1:
+                self.say(f"the migrated program with {world} processes")
+                proof.parts += self._several(world, reference)
+        proof.seconds = self.original.seconds + self.migrated.seconds
+        return proof
+
+    # One process against the original.
+
+    def _one_process(self, reference: Run, alone: Run) -> Part:
+        title = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
+        found = Findings()
+        stopped = _stopped(reference, alone)
+        if stopped is not None:
+            return Part(title, stopped, found)
+        one, other = reference.first, alone.first
+        if reference.stop is not None or one is None or other is None:
+            why = f"the original stops on the stand-in: {reference.stop}" if reference.stop else "no training was seen"
+            found.reasons.append(why)
+            return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
+        mixed = precision.is_mixed(other) and not precision.is_mixed(one)
+        tolerance = precision.MIXED if mixed else PLAIN
+        found.steps = sum(1 for _ in steps.pairs(one, other))
+        found.curve = steps.curve(one, other)
+        sides = one_sided(self.ways, reference.lines, alone.lines)
+        decisive = [change for change in changes(one, other) if change.decisive]
+        if precision.is_mixed(other):
+            found.remarks.append(f"mixed precision: {precision.summary(other)}")
+            found.differences += precision.precision_faults(one, other)
+        numeric = _mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
+        if (numeric is not None or results) and not found.differences:
+            unsteady = self._repeats(reference, tolerance)
+            if unsteady is not None and (
+                numeric is None or numeric.step is None or (unsteady.step or 0) <= numeric.step
+            ):
+                found.reasons.append(f"the original does not repeat itself: {unsteady.what}")
+                numeric, results = None, []
+        if numeric is not None or results:
+            first = numeric if numeric is not None else results[0]
+            found.differences.append(self._with_cause(first, decisive, sides, one, other))
+        elif decisive:
+            found.differences += [_of_change(change) for change in decisive]
+        if found.differences:
+            return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+        if sides:
+            found.reasons += [str(side) for side in sides]
+            return Part(title, Verdict(Word.RUNS, f"what was compared agrees, but {sides[0]}"), found)
+        if found.reasons:
+            return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
+        return Part(title, _equal(found.steps, reference, tolerance, mixed), found)
+
+    def _repeats(self, reference: Run, tolerance: Tolerance) -> Difference | None:
+        """How the original differs from itself when it is run again; None where it repeats itself."""
+        self.say("the original again: does it repeat itself?")
+        again = self.original.run()
+        if reference.first is None or again.first is None:
+            return Difference("it ended otherwise the second time")
+        found = steps.first_difference(reference.first, again.first, tolerance)
+        if found is not None:
+            return found
+        results = printed.other_results(reference.outcome, again.outcome, tolerance.movement)
+        return results[0] if results else None
+
+    def _with_cause(
+        self, first: Difference, decisive: list[Change], sides: list[OneSided], one: Training, other: Training
+    ) -> Difference:
+        """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
+        if sides:
+            return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]))
+        if decisive:
+            change = _of_change(decisive[0])
+            return replace(first, place=change.place, original=change.original, cause=change.what)
+        if first.cause == "hyper":
+            return _of_hyper(first, one, other)
+        if first.step is not None:
+            self.say(f"both again, line by line, up to step {max(first.step, 1)}")
+            wanted = max(first.step, 1)
+            left, right = self.original.run(detail=wanted), self.migrated.run(detail=wanted)
+            if left.first is not None and right.first is not None:
+                line = first_other_result(left.first, right.first)
+                if line is not None and line.place is not None:
+                    return replace(first, place=line.place, original=line.original, cause=line.what)
+        return first
+
+    # Several processes.
+
+    def _several(self, world: int, reference: Run) -> list[Part]:
+        """The ranks against each other, and against one process with the same global batches."""
+        run = self.migrated.run(world)
+        title = f"{world} ranks of the migrated program with each other"
+        found = Findings()
+        faults = collective_faults(run.trainings, self.migrated.project.root)
+        found.differences += [Difference(fault.text, fault.place, cause="") for fault in faults]
+        if run.stop is not None:
+            sentence = f"{faults[0].text}; {run.stop}" if faults else str(run.stop)
+            return [Part(title, Verdict(Word.STOPS, sentence), found)]
+        if not _groups(run):
+            return [Part(title, Verdict(Word.NOT_RUN, "the program begins no process group"), found)]
+        if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
+            return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
+        found.steps = min(len(training.steps) for training in run.trainings)
+        for check in (
+            ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings), ranks.same_order(run.trainings[0])
+        ):  # fmt: skip
+            if check is not None:
+                found.differences.append(check)
+        if precision.is_mixed(run.trainings[0]):
+            found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
+        if found.differences:
+            return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
+        equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {found.steps} steps")
+        return [Part(title, equal, found), self._against_one(world, run, reference)]
+
+    def _against_one(self, world: int, several: Run, reference: Run) -> Part:
+        """W processes against one that is given what they had, all ranks' samples in one batch."""
+        title = f"one process, and {world} with the same global batches"
+        found = Findings()
+        rank = several.trainings[0]
+        self.say(f"one process with the batches of {world}")
+        replay = ranks.global_batches(several.trainings)
+        starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
+        one = starter.run(replay=replay).first
+        if one is None:
+            found.reasons.append("one process did not train")
+            return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
+        mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
+        tolerance = precision.MIXED if mixed else REORDERED
+        found.steps = sum(1 for _ in steps.pairs(one, rank))
+        found.curve = steps.curve(one, rank)
+        first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        why = _incomparable(several.trainings, replay)
+        if first is None:
+            return Part(title, Verdict(Word.EQUAL, f"{found.steps} steps compared, {tolerance}"), found)
+        if why:
+            found.reasons.append(why)
+            return Part(title, Verdict(Word.EQUAL, f"the ranks agree; one process was not compared: {why}"), found)
+        found.differences.append(ranks.with_cause(first, one, several.trainings, world))
+        return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+
+
+def _groups(run: Run) -> bool:
+    return any(training.of("group") for training in run.trainings)
+
+
+def _stopped(reference: Run, run: Run) -> Verdict | None:
+    """`stops` with the line, or `not run` where the original stops in the same way or nothing came to the npu."""
+    if run.stop is not None:
+        if reference.stop is not None and reference.stop.reason == run.stop.reason:
+            return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
+        return Verdict(Word.STOPS, str(run.stop))
+    errors = [finding for finding in run.findings if finding["level"] == "error"]
+    if errors:
+        first = errors[0]
+        return Verdict(Word.STOPS, f"{first['path']}:{first['line']}: {first['code']} {first['message']}")
+    if not run.operators and reference.operators:
+        return Verdict(Word.NOT_RUN, "nothing was computed on the npu")
+    return None
+
+
+def _equal(compared: int, reference: Run, tolerance: Tolerance, mixed: bool) -> Verdict:
+    numbers, tensors = printed.compared(reference.outcome)
+    if not compared and not numbers and not tensors:
+        return Verdict(Word.RUNS, "ran to its end; it took no step and printed or saved no result to compare")
+    cut = ", and was ended behind the last of them" if reference.first is not None and reference.first.cut else ""
+    with_what = f"{tensors} saved tensors and {numbers} printed results" if tensors or numbers else "nothing else"
+    kind = " (mixed precision against float32)" if mixed else ""
+    return Verdict(
+        Word.EQUAL, f"{compared} steps compared with the original's{kind}: {tolerance}; beside them {with_what}{cut}"
+    )
+
+
+def _mixed_difference(one: Training, other: Training) -> Difference | None:
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    for left, right in steps.pairs(one, other):
+        found = steps.mixed_difference(left, right, one, other, precision.MIXED)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_change(change: Change) -> Difference:
+    gained, lost = change.gained, change.lost
+    around = change.after or change.before
+    place = gained[0].place if gained else around.place if around else None
+    return Difference(change.sentence, place, lost[0].place if lost else None)
+
+
+def _of_hyper(first: Difference, one: Training, other: Training) -> Difference:
+    """What set a number of the optimizer: a scheduler behind the last step, or the line that made it."""
+    lines = [event for event in other.of("scheduler", "hyper") if event.kind == "scheduler"]
+    if first.step is not None and first.step > 1 and lines:
+        return replace(first, place=lines[-1].place, cause="")
+    made = next(iter(other.optimizers.values()), None)
+    origin = next(iter(one.optimizers.values()), None)
+    return replace(
+        first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
+    )
+
+
+def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]]) -> str:
+    """Why one process may rightly compute something else; empty where it may not."""
+    first = trainings[0]
+    names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
+    if "running_mean" in names:
+        return "batch norms take the statistics of a card's share of the batch"
+    uneven = ranks.uneven_from(trainings)
+    if uneven is not None:
+        return f"batch {uneven + 1} is not shared evenly by the ranks (drop_last would leave it out)"
+    draws = first.of("draw")
+    if draws:
+        return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
+    if not replay:
+        return "the data come from no loader with a sampler, so one process cannot be given the same"
+    return ""

@@ -1,0 +1,221 @@
+"""Holds the ranks of one run against each other, and W of them against one process that got the same global batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from transplt.prove import steps
+from transplt.prove.found import Difference
+from transplt.prove.steps import pairs
+from transplt.prove.tolerance import Tolerance
+from transplt.prove.training import Event, Place, Step, Training
+
+
+def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
+    """The first step after which two ranks hold different parameters, with what was left out there."""
+    first = ranks[0]
+    for other in ranks[1:]:
+        for which, made in first.optimizers.items():
+            remade = other.optimizers.get(which)
+            if remade is None:
+                continue
+            for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
+                if mine != theirs:
+                    what = (
+                        f"{made.names[place]} begins with other values on rank {other.rank} than on rank {first.rank}"
+                    )
+                    return Difference(what, made.place, step=0, cause=_why(first, which, None))
+        for left, right in pairs(first, other):
+            if left.skipped != right.skipped:
+                who = first.rank if left.skipped else other.rank
+                what = f"step {left.number + 1} is left out by the scaler on rank {who} only"
+                return Difference(what, left.place, step=left.number + 1)
+            for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
+                if before is not None and after is not None and before[3] != after[3]:
+                    name = first.optimizers[left.optimizer].names[place]
+                    what = (
+                        f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
+                    )
+                    cause = _why(first, left.optimizer, left)
+                    return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
+        counts = [sum(1 for step in each.steps) for each in (first, other)]
+        if counts[0] != counts[1] and not (first.cut and other.cut):
+            what = f"rank {first.rank} takes {counts[0]} steps, rank {other.rank} {counts[1]}"
+            last = (first if counts[0] > counts[1] else other).steps[-1]
+            return Difference(what, last.place)
+    return None
+
+
+def _before(training: Training, step: Step) -> list[Event]:
+    """The events between the step before and this one."""
+    earlier = [each.index for each in training.steps if each.index < step.index and each.optimizer == step.optimizer]
+    begin = max(earlier, default=-1)
+    return [event for event in training.events if begin < event.index < step.index]
+
+
+def _unexchanged(training: Training, step: Step) -> Place | None:
+    """The line to look at: a forward past the wrapper, else the backward pass, else the step."""
+    events = _before(training, step)
+    past = [event for event in events if event.kind == "past" and event.fields.get("grad")]
+    if past:
+        return past[-1].place
+    backward = [event for event in events if event.kind == "backward"]
+    return backward[-1].place if backward else step.place
+
+
+def _why(training: Training, optimizer: int, step: Step | None) -> str:
+    wraps = training.of("wrap")
+    if not wraps and not training.of("coll"):
+        return "nothing exchanges gradients or parameters between the ranks"
+    if step is None:
+        return "nothing sends the values of rank 0 to the others"
+    events = _before(training, step)
+    if any(event.kind == "past" and event.fields.get("grad") for event in events):
+        return "the network is called past its wrapper, whose forward is what makes the ranks exchange gradients"
+    if wraps and not any(event.kind == "through" and event.fields.get("grad") for event in events):
+        return "no forward went through the wrapper before this step, so no gradients were exchanged"
+    if not any(event.kind == "coll" for event in events):
+        return "no gradients were exchanged before this step"
+    names = training.optimizers[optimizer].names
+    wrapped = {event.fields.get("of") for event in wraps}
+    classes = {name.partition(".")[0] for name in names if name}
+    if wraps and classes and not classes & wrapped:
+        return f"{', '.join(sorted(classes))} is in no wrapper"
+    return ""
+
+
+def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
+    """(loader, epoch) -> the indices of its batches."""
+    found: dict[tuple[int, int], list[list[int]]] = {}
+    for event in training.of("batch"):
+        found.setdefault((event.fields["loader"], event.fields["epoch"]), []).append(event.fields["indices"])
+    return found
+
+
+def trained_on(training: Training) -> set[int]:
+    """The loaders that a backward pass follows a batch of."""
+    loaders: set[int] = set()
+    last: int | None = None
+    for event in training.events:
+        if event.kind == "batch":
+            last = event.fields["loader"]
+        elif event.kind == "backward" and last is not None:
+            loaders.add(last)
+    return loaders
+
+
+def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
+    """ "loader.epoch" -> for each batch the indices of all ranks, one rank after the other; those of one rank where all
+    ranks have the same."""
+    every = [batches(rank) for rank in ranks]
+    merged: dict[str, list[list[int]]] = {}
+    for key in every[0]:
+        if not all(key in each for each in every):
+            merged[f"{key[0]}.{key[1]}"] = every[0][key]
+            continue
+        if all(each[key] == every[0][key] for each in every):
+            merged[f"{key[0]}.{key[1]}"] = every[0][key]
+            continue
+        together = zip(*(each[key] for each in every), strict=False)
+        merged[f"{key[0]}.{key[1]}"] = [[index for part in parts for index in part] for parts in together]
+    return merged
+
+
+def uneven_from(ranks: Sequence[Training]) -> int | None:
+    """The number of the first batch (from 0, over all epochs of training) whose share is not equal on all ranks."""
+    wanted = trained_on(ranks[0])
+    sizes = [
+        [len(event.fields["indices"]) for event in rank.of("batch") if event.fields["loader"] in wanted]
+        for rank in ranks
+    ]
+    return next((number for number, row in enumerate(zip(*sizes, strict=False)) if len({*row}) > 1), None)
+
+
+def same_data(ranks: Sequence[Training]) -> Difference | None:
+    """A loader of training whose samples are the same on every rank: W cards do the work of one."""
+    wanted = trained_on(ranks[0])
+    every = [batches(rank) for rank in ranks]
+    for key, mine in every[0].items():
+        if key[0] not in wanted or not all(key in each for each in every):
+            continue
+        shares = [{index for batch in each[key] for index in batch} for each in every]
+        event = next(e for e in ranks[0].of("loader") if (e.fields["loader"], e.fields["epoch"]) == key)
+        if all(each[key] == mine for each in every):
+            return Difference(
+                "every rank trains on the same samples in the same order, so that W cards do the work of one",
+                event.place, cause=f"the sampler is a {event.fields['sampler']}",
+            )  # fmt: skip
+        largest = max(len(share) for share in shares)
+        if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
+            return Difference(
+                "every rank goes through all samples, in an order of its own: an epoch is W times as long",
+                event.place, cause=f"the sampler is a {event.fields['sampler']}",
+            )  # fmt: skip
+    return None
+
+
+def same_order(training: Training) -> Difference | None:
+    """A loader of training that shuffles by DistributedSampler and gives each epoch in the order of the first."""
+    wanted = trained_on(training)
+    known = batches(training)
+    for event in training.of("loader"):
+        key = (event.fields["loader"], event.fields["epoch"])
+        if key[0] not in wanted or event.fields["sampler"] != "DistributedSampler" or not event.fields["shuffle"]:
+            continue
+        first, again = known.get((key[0], 0)), known.get(key)
+        if key[1] and first and again and len(again) > 1 and again == first[: len(again)]:
+            return Difference(
+                f"epoch {key[1] + 1} comes in the order of the first", event.place, cause="set_epoch is not called"
+            )
+    return None
+
+
+def first_difference(one: Training, ranks: Sequence[Training], tolerance: Tolerance) -> Difference | None:
+    """The first step at which one process and rank 0 differ. The loss of a rank is that of its share, so the mean over
+    the ranks is held against the one of the whole batch."""
+    meant = replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
+    return steps.first_difference(one, meant, tolerance)
+
+
+def _with_mean_loss(step: Step, ranks: Sequence[Training]) -> Step:
+    twins = [rank.step(step.optimizer, step.number) for rank in ranks]
+    shares = [[loss.value for loss in twin.losses] for twin in twins if twin is not None]
+    if len({len(share) for share in shares}) != 1:
+        return step
+    means = [
+        sum(values) / len(values)
+        if all(isinstance(value, (int, float)) for value in values)
+        else step.losses[place].value
+        for place, values in enumerate(zip(*shares, strict=True))
+    ]
+    losses = tuple(replace(loss, value=mean) for loss, mean in zip(step.losses, means, strict=True))
+    return replace(step, losses=losses)
+
+
+def with_cause(first: Difference, one: Training, ranks: Sequence[Training], world: int) -> Difference:
+    """The difference with what the sizes of the gradients tell: a sum in place of a mean, or a mean taken twice."""
+    if first.step is None or not first.step:
+        return first
+    for mine, theirs in pairs(one, ranks[0]):
+        if mine.number + 1 < first.step:
+            continue
+        found = [
+            after[0] / before[0]
+            for before, after in zip(mine.gradients, theirs.gradients, strict=False)
+            if before is not None and after is not None and before[0] > 0
+        ]
+        events = _before(ranks[0], theirs)
+        for ratio, said in (
+            (world, "summed over the ranks and not divided"),
+            (1 / world, "divided by the ranks twice"),
+        ):
+            if found and all(math.isclose(each, ratio, rel_tol=0.02) for each in found):
+                by_hand = [event for event in events if event.kind in ("coll", "backward")]
+                place = by_hand[-1].place if by_hand else first.place
+                return replace(
+                    first, place=place, cause=f"each gradient is {ratio:g} times that of one process: {said}"
+                )
+        break
+    return first

@@ -1,0 +1,136 @@
+"""Starts the two programs, each in a fresh copy, and gathers what their processes told."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from transplt.emulator import runner
+from transplt.emulator.edits import EditedFile
+from transplt.emulator.options import RunOptions, Trace
+from transplt.emulator.runner import ScriptRun
+from transplt.prove.projects import Project
+from transplt.prove.training import Place, Training, read_trainings
+
+#: Variables that torchrun sets; a script that asks for them has to be started by it.
+_OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a run did not reach its end: the error, and the user's line."""
+
+    reason: str
+    place: Place | None
+    rank: int | None = None
+
+    def __str__(self) -> str:
+        who = f"rank {self.rank}: " if self.rank is not None else ""
+        return f"{who}{f'{self.place}: ' if self.place else ''}{self.reason}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what each process trained, how it ended, what it printed, wrote and which lines it took."""
+
+    trainings: list[Training]
+    stop: Stop | None
+    outcome: ScriptRun
+    world: int
+    lines: dict[str, set[int]]
+    operators: int
+    findings: list[dict[str, Any]]
+
+    @property
+    def first(self) -> Training | None:
+        return self.trainings[0] if self.trainings else None
+
+
+@dataclass
+class Runner:
+    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran."""
+
+    project: Project
+    options: RunOptions
+    host: str
+    watched: dict[str, list[int]] = field(default_factory=dict)
+    torchrun: bool = False
+    seconds: float = 0.0
+
+    def run(self, world: int = 1, *, replay: dict[str, list[list[int]]] | None = None, detail: int = 0) -> Run:
+        """Run with `world` processes. A script that asks for the variables of torchrun gets them with one, too."""
+        done = self._start(world, replay, detail)
+        if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
+            self.torchrun = True
+            done = self._start(world, replay, detail)
+        return done
+
+    def _start(self, world: int, replay: dict[str, list[list[int]]] | None, detail: int) -> Run:
+        with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
+            root = self.project.copy_to(Path(folder))
+            assert self.options.trace is not None
+            steps = detail or self.options.trace.steps
+            trace = Trace(self.options.trace.seed, steps, replay, detail)
+            options = replace(
+                self.options, script=self.project.main, folder=str(root), trace=trace,
+                nproc=world if world > 1 or self.torchrun else 0,
+            )  # fmt: skip
+            edited = tuple(
+                EditedFile(root / path, {line: frozenset([line]) for line in lines}, ())
+                for path, lines in self.watched.items()
+                if lines and not detail
+            )
+            outcome = runner.start(options, edited, capture=True, echo=False, host=self.host)
+            self.seconds += outcome.seconds
+            trainings = read_trainings(outcome.traces, root)
+            return Run(
+                trainings, _stop(outcome, root), outcome, world, _lines(outcome, root),
+                sum(sum(process["operators"].values()) for process in outcome.processes),
+                [_finding(each, root) for process in outcome.processes for each in process["findings"]],
+            )  # fmt: skip
+
+
+def _wants_torchrun(reason: str) -> bool:
+    return any(name in reason for name in _OF_TORCHRUN) and ("KeyError" in reason or "environment variable" in reason)
+
+
+def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
+    """The first error: of a rank rather than of the launcher, and rather than a lost connection to another rank."""
+    if not outcome.code and not outcome.timed_out:
+        return None
+    failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
+    failed.sort(key=lambda process: any(word in process["exception"]["message"] for word in _LOST))
+    for process in failed:
+        error = process["exception"]
+        first = error["message"].splitlines()[0] if error["message"] else ""
+        reason = f"{error['type']}: {first}" if first else error["type"]
+        place = Place(_below(error["path"], root), error["line"]) if error.get("path") else None
+        return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
+    if outcome.timed_out:
+        return Stop("did not end in time and was stopped", None)
+    lines = [line for line in outcome.output.splitlines() if line.strip()]
+    return Stop(f"ended with exit code {outcome.code}{': ' + lines[-1][:200] if lines else ''}", None)
+
+
+_LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Gloo connectFullMesh failed")
+
+
+def _below(path: str, root: Path) -> str:
+    try:
+        return Path(path).resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        return path
+
+
+def _lines(outcome: ScriptRun, root: Path) -> dict[str, set[int]]:
+    ran: dict[str, set[int]] = {}
+    for process in outcome.processes:
+        for path, lines in process["lines"].items():
+            ran.setdefault(_below(path, root), set()).update(lines)
+    return ran
+
+
+def _finding(finding: dict[str, Any], root: Path) -> dict[str, Any]:
+    return {**finding, "path": _below(finding["path"], root)}
