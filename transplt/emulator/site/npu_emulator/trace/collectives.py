@@ -4,7 +4,7 @@
 `coll` is a collective or a message that begins: `n` counts them in this process, `kind` is the function's name in
 torch.distributed, `by` the user's lines that called the one at `at`, the nearest first. `coll_wait` is a wait for one
 that went on in the background (`async`), `coll_end` its end, with the `error` that it raised. They are written before
-anything is sent, so that a rank that hangs has said where.
+anything is sent, so that a rank that hangs has said where. `raised` is the error that ended the process.
 
 A call of torch.distributed is told once, as the user made it. What DistributedDataParallel and functional collectives
 do in C++ reaches the operators of the device (`_collectives.py`) without such a call, and is told from there; in C++ on
@@ -48,6 +48,7 @@ def install() -> None:
     _watch_functions()
     _watch_groups()
     _watch_waiting()
+    _watch_errors()
     if "torch_npu" not in sys.modules:
         when_imported("torch_npu", lambda module: _replace("barrier", functools.partial(_told_function, "barrier")))
 
@@ -251,6 +252,23 @@ def _watch_waiting() -> None:
         return done
 
     kind.wait, kind.is_completed = waited, asked
+
+
+def _watch_errors() -> None:
+    """A rank that others wait for may have left with an error."""
+    previous = sys.excepthook
+
+    def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
+        frame = None
+        while trace is not None:
+            if is_user(trace.tb_frame.f_code.co_filename):
+                frame = trace
+            trace = trace.tb_next
+        at = [os.path.abspath(frame.tb_frame.f_code.co_filename), frame.tb_lineno] if frame is not None else None
+        write("raised", None, at=at, error=_line_of(error))
+        previous(kind, error, error.__traceback__)
+
+    sys.excepthook = excepthook
 
 
 def _tell_ended() -> None:
