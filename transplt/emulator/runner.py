@@ -216,11 +216,12 @@ def _wait_watching(process: subprocess.Popen[bytes], timeout: float | None, watc
 
 
 def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
-    for line in stream:
-        lines.append(line)
-        if echo:
-            sys.stdout.write(line.decode("utf-8", "replace"))
-            sys.stdout.flush()
+    with stream:
+        for line in stream:
+            lines.append(line)
+            if echo:
+                sys.stdout.write(line.decode("utf-8", "replace"))
+                sys.stdout.flush()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -259,16 +259,36 @@ def _watch_errors() -> None:
     previous = sys.excepthook
 
     def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
-        frame = None
-        while trace is not None:
-            if is_user(trace.tb_frame.f_code.co_filename):
-                frame = trace
-            trace = trace.tb_next
-        at = [os.path.abspath(frame.tb_frame.f_code.co_filename), frame.tb_lineno] if frame is not None else None
-        write("raised", None, at=at, error=_line_of(error))
-        previous(kind, error, error.__traceback__)
+        _tell_error(error)
+        previous(kind, error, trace)
 
     sys.excepthook = excepthook
+    spawning: Any = sys.modules["torch.multiprocessing.spawn"]
+    wrapped = spawning._wrap
+
+    @functools.wraps(wrapped)
+    def _wrap(function: Any, *rest: Any) -> Any:
+        """What the script spawns: its errors are kept for the parent, and reach no hook."""
+
+        def telling(*args: Any) -> Any:
+            try:
+                return function(*args)
+            except Exception as error:
+                _tell_error(error)
+                raise
+
+        return wrapped(telling, *rest)
+
+    spawning._wrap = _wrap
+
+
+def _tell_error(error: BaseException) -> None:
+    at, trace = None, error.__traceback__
+    while trace is not None:
+        if is_user(trace.tb_frame.f_code.co_filename):
+            at = [os.path.abspath(trace.tb_frame.f_code.co_filename), trace.tb_lineno]
+        trace = trace.tb_next
+    write("raised", None, at=at, error=_line_of(error))
 
 
 def _tell_ended() -> None:

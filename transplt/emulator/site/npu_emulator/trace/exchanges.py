@@ -59,7 +59,7 @@ _OPERATORS: dict[str, tuple[str, int, bool]] = {
     "_reduce_scatter_base_": ("reduce_scatter_tensor", 0, False),
     "reduce_scatter_tensor_coalesced_": ("reduce_scatter_coalesced", 0, False),
     "alltoall_": ("all_to_all", -1, False),
-    "alltoall_base_": ("all_to_all_single", 1, False),
+    "alltoall_base_": ("all_to_all_single", -1, False),
 }
 
 
@@ -83,11 +83,14 @@ def of_function(name: str, signature: inspect.Signature, args: Any, kwargs: Any)
         fields["tag"] = values["tag"]
     if kind == "broadcast_object_list":
         fields["shape"] = [len(values["object_list"])]
+    if kind.startswith("all_to_all"):
+        fields["rank_in_group"] = members.index(dist.get_rank()) if dist.get_rank() in members else None
     if kind == "all_to_all":
         fields["sends"] = [each.numel() for each in values["input_tensor_list"]]
         fields["receives"] = [each.numel() for each in values["output_tensor_list"]]
         fields["dtype"] = _of_tensors(values["input_tensor_list"])["dtype"]
     if kind == "all_to_all_single":
+        fields["shape"] = None
         for key, tensor in (("sends", "input"), ("receives", "output")):
             fields[key] = _parts(values[tensor], values.get(f"{tensor}_split_sizes"), len(members))
     return fields
