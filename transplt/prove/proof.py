@@ -9,7 +9,6 @@ from typing import Any
 from transplt.emulator.verdict import Verdict, Word, gravest
 from transplt.prove import precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, one_sided
-from transplt.prove.collectives import collective_faults
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings
 from transplt.prove.runs import Replay, Run, Runner
@@ -177,7 +176,7 @@ class Prover:
         run = self.migrated.run(world)
         title = f"{world} ranks of the migrated program with each other"
         found = Findings()
-        faults = collective_faults(run.trainings, self.migrated.project.root)
+        faults = run.faults
         found.differences += [Difference(fault.text, fault.place, cause="") for fault in faults]
         if run.stop is not None:
             sentence = f"{faults[0].text}; {run.stop}" if faults else str(run.stop)
