@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -22,6 +23,8 @@ from transplt.emulator.options import RunOptions, UsageError
 SITE = Path(__file__).parent / "site"
 #: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
 SITES = {"npu": SITE, "cuda": Path(__file__).parent / "site_cuda", "cpu": None}
+#: Asks a process for its stacks. Scripts use the named ones for themselves.
+STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 
 
@@ -72,14 +75,22 @@ def start(
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
         code, output, timed_out = _execute(
-            command_line(options, script), _environment(options, config, host), options.timeout, capture, echo
+            command_line(options, script), _environment(options, config, host), options.timeout, capture, echo, records
         )
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
-        processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
+        processes = tuple(_record(path) for path in sorted(complete.glob("*.json")))
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         return ScriptRun(code, processes, time.monotonic() - begun, output, timed_out)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What a process wrote of itself; `stack` is what it wrote of where it stood, "" of one that ended by itself."""
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    stack = path.with_suffix(".stack")
+    cut = record["status"] == "running" and stack.is_file()
+    return {**record, "stack": stack.read_text(encoding="utf-8", errors="replace") if cut else ""}
 
 
 def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:
@@ -94,6 +105,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "shapes": options.shapes and cuda is None,
         "saves": options.reference is not None,
         "records": str(records),
+        "stack_signal": STACK_SIGNAL,
         "stubs": [_stub(name) for name in options.stubs],
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
     }
@@ -127,7 +139,7 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
 
 
 def _execute(
-    command: list[str], environment: dict[str, str], timeout: float | None, capture: bool, echo: bool
+    command: list[str], environment: dict[str, str], timeout: float | None, capture: bool, echo: bool, records: Path
 ) -> tuple[int, str, bool]:
     sys.stdout.flush()
     try:
@@ -150,6 +162,7 @@ def _execute(
         process.wait(timeout)
     except subprocess.TimeoutExpired:
         timed_out = True
+        _ask_for_stacks(records)
         _stop(process)
     except KeyboardInterrupt:
         _stop(process)
@@ -165,6 +178,29 @@ def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
         if echo:
             sys.stdout.write(line.decode("utf-8", "replace"))
             sys.stdout.flush()
+
+
+def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
+    """Let the processes that still live write where they stand (see npu_emulator.stacks), which takes them no time."""
+    asked: dict[Path, int] = {}
+    for path in records.glob("*.stack"):
+        if _locked(path):  # else it has ended, and the number may be another's by now
+            asked[path] = path.stat().st_size
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(path.stem), STACK_SIGNAL)
+    end = time.monotonic() + patience
+    while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
+        time.sleep(0.05)
+    time.sleep(0.05)  # the last one may still be at it
+
+
+def _locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
