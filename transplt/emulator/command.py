@@ -17,7 +17,8 @@ from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
 
 SCRIPT is a Python file, or a launch script that ends in .sh. Everything it starts (torchrun ranks, spawned and loader
-processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a verdict:
+processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a verdict,
+without --reference with runs at best:
 
 \b
 {words}
