@@ -27,8 +27,8 @@ _NONE: Any = object()
 
 @contextlib.contextmanager
 def _apart(loader: int, epoch: int) -> Iterator[None]:
-    """Let a loader draw its order and the seeds of its workers beside the program's random numbers: a sampler that draws
-    otherwise, as DistributedSampler does, then changes nothing of the program's."""
+    """Let a loader draw its order and the seeds of its workers beside the program's random numbers: a sampler that
+    draws otherwise, as DistributedSampler does, then changes nothing of the program's."""
     generator = torch.default_generator
     state = generator.get_state()
     generator.manual_seed(zlib.crc32(state.numpy().tobytes()) + 7919 * loader + epoch)
