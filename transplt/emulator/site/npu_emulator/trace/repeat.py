@@ -34,8 +34,8 @@ def install() -> None:
 def _keep_the_stream() -> None:
     """A seed that the stream began with already does not begin it anew.
 
-    Programs for several cards set the seed again, with the rank added: on rank 0 the numbers then go on as they do where
-    nothing is set.
+    Programs for several cards set the seed again, with the rank added: on rank 0 the numbers then go on as they do
+    where nothing is set.
     """
     original: Any = torch.manual_seed
 
