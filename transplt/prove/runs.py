@@ -61,13 +61,17 @@ class Run:
 
 @dataclass
 class Runner:
-    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran."""
+    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran.
+
+    `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for each card by itself.
+    """
 
     project: Project
     options: RunOptions
     host: str
     watched: dict[str, list[int]] = field(default_factory=dict)
     torchrun: bool = False
+    spawns: bool = False
     seconds: float = 0.0
 
     def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
@@ -75,6 +79,9 @@ class Runner:
         done = self._start(world, replay, detail)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
             self.torchrun = True
+            done = self._start(world, replay, detail)
+        if not self.torchrun and not self.spawns and world == 1 and any(each.world > 1 for each in done.trainings):
+            self.spawns = True
             done = self._start(world, replay, detail)
         return done
 
@@ -87,7 +94,8 @@ class Runner:
             trace = Trace(self.options.trace.seed, steps, given, every, detail)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
-                nproc=world if world > 1 or self.torchrun else 0,
+                nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
+                npus=world if self.spawns else self.options.npus,
             )  # fmt: skip
             edited = tuple(
                 EditedFile(root / path, {line: frozenset([line]) for line in lines}, ())
