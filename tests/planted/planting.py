@@ -58,7 +58,7 @@ def ported(program: Path, port: str) -> str:
 
 
 def write_port(program: Path, port: str, folder: Path) -> Path:
-    """Migrate a program of one file as `main.py`; the folder of the output. The source lies in `folder / "original"`."""
+    """Migrate a program of one file as `main.py`, out of `folder / "original"`: the folder of the output."""
     source = folder / "original"
     source.mkdir()
     shutil.copy(program, source / "main.py")
