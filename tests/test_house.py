@@ -62,11 +62,11 @@ def test_one_room_has_libcst() -> None:
     assert {module for module in having if not module.startswith("transplt.trees.")} == {"transplt.codemod"}
 
 
-#: Who reads files at all: the one reader, those that read what the package itself brings, and the one whose processes
-#: write for it. (`transplt.emulator.site` is in the processes that run a script.)
+#: Who reads files at all: the one reader, those that read what the package itself brings, and those whose processes
+#: write for them. (`transplt.emulator.site` is in the processes that run a script.)
 READERS = {
     "transplt.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.report.html",
-    "transplt.emulator.runner",
+    "transplt.emulator.runner", "transplt.emulator.hangs",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -17,18 +18,24 @@ from pathlib import Path
 from typing import IO, Any
 
 from transplt.emulator.edits import EditedFile
+from transplt.emulator.hangs import Watch
 from transplt.emulator.options import RunOptions, Trace, UsageError
 
 SITE = Path(__file__).parent / "site"
 #: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
 SITES = {"npu": SITE, "cuda": Path(__file__).parent / "site_cuda", "cpu": None}
+#: How often the traces of a running script are looked at, in seconds.
+_LOOK = 0.5
+#: Asks a process for its stacks. Scripts use the named ones for themselves.
+STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 
 
 @dataclass(frozen=True)
 class ScriptRun:
     """What became of one start of the script. `code` is the exit status (negative: a signal), `output` its standard
-    output where that was captured, `processes` the records of all its processes, `traces` the events that each told."""
+    output where that was captured, `processes` the records of all its processes, `traces` the events that each told;
+    `hung` where its ranks waited for one another, and it was stopped."""
 
     code: int
     processes: tuple[dict[str, Any], ...]
@@ -36,6 +43,17 @@ class ScriptRun:
     output: str = ""
     timed_out: bool = False
     traces: tuple[list[dict[str, Any]], ...] = ()
+    hung: bool = False
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """How the command ended, and what it printed."""
+
+    code: int
+    output: str
+    timed_out: bool
+    hung: bool
 
 
 def ready_stubs() -> list[str]:
@@ -72,16 +90,25 @@ def start(
         config = Path(folder) / "config.json"
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
-        code, output, timed_out = _execute(
-            command_line(options, script), _environment(options, config, host), options, capture, echo
+        ended = _execute(
+            command_line(options, script), _environment(options, config, host), options, records, capture, echo
         )
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
-        processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
+        processes = tuple(_record(path) for path in sorted(complete.glob("*.json")))
         traces = tuple(_events(path) for path in sorted(complete.glob("*.trace")))
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
-        return ScriptRun(code, processes, time.monotonic() - begun, output, timed_out, traces)
+        seconds = time.monotonic() - begun
+        return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What a process wrote of itself; `stack` is what it wrote of where it stood, "" of one that ended by itself."""
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    stack = path.with_suffix(".stack")
+    cut = record["status"] == "running" and stack.is_file()
+    return {**record, "stack": stack.read_text(encoding="utf-8", errors="replace") if cut else ""}
 
 
 def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:
@@ -96,6 +123,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "shapes": options.shapes and cuda is None,
         "saves": options.reference is not None or options.trace is not None,
         "records": str(records),
+        "stack_signal": STACK_SIGNAL,
         "stubs": [_stub(name) for name in options.stubs],
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
         "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
@@ -107,7 +135,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     if trace.replay is not None:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
-        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail,
+        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "",
     }  # fmt: skip
 
@@ -148,8 +176,8 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
 
 
 def _execute(
-    command: list[str], environment: dict[str, str], options: RunOptions, capture: bool, echo: bool
-) -> tuple[int, str, bool]:
+    command: list[str], environment: dict[str, str], options: RunOptions, records: Path, capture: bool, echo: bool
+) -> _Outcome:
     sys.stdout.flush()
     try:
         process = subprocess.Popen(
@@ -157,7 +185,7 @@ def _execute(
             env=environment,
             stdout=subprocess.PIPE if capture else None,
             stderr=None if echo else subprocess.DEVNULL,
-            start_new_session=options.timeout is not None,
+            start_new_session=options.timeout is not None or options.trace is not None,
             cwd=options.folder or None,
         )
     except OSError as error:
@@ -167,26 +195,69 @@ def _execute(
     if process.stdout is not None:
         reader = threading.Thread(target=_copy, args=(process.stdout, lines, echo), daemon=True)
         reader.start()
-    timed_out = False
+    timed_out = hung = False
     try:
-        process.wait(options.timeout)
+        if options.trace is not None:
+            hung = _wait_watching(process, options.timeout, Watch(records))
+        else:
+            process.wait(options.timeout)
     except subprocess.TimeoutExpired:
         timed_out = True
-        _stop(process)
+        _ask_for_stacks(records)
     except KeyboardInterrupt:
         _stop(process)
         raise
+    if timed_out or hung:
+        _stop(process)
     if reader is not None:
         reader.join(5)
-    return process.returncode, b"".join(lines).decode("utf-8", "replace"), timed_out
+    return _Outcome(process.returncode, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
+
+
+def _wait_watching(process: subprocess.Popen[bytes], timeout: float | None, watch: Watch) -> bool:
+    """Wait for the end of a traced script, or for its ranks to hang: True. TimeoutExpired when the time is over."""
+    begun = time.monotonic()
+    while True:
+        left = timeout - (time.monotonic() - begun) if timeout is not None else _LOOK
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(min(left, _LOOK), 0.0))
+            return False
+        if left <= 0:
+            raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
+        if watch.hung():
+            return True
 
 
 def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
-    for line in stream:
-        lines.append(line)
-        if echo:
-            sys.stdout.write(line.decode("utf-8", "replace"))
-            sys.stdout.flush()
+    with stream:
+        for line in stream:
+            lines.append(line)
+            if echo:
+                sys.stdout.write(line.decode("utf-8", "replace"))
+                sys.stdout.flush()
+
+
+def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
+    """Let the processes that still live write where they stand (see npu_emulator.stacks), which takes them no time."""
+    asked: dict[Path, int] = {}
+    for path in records.glob("*.stack"):
+        if _locked(path):  # else it has ended, and the number may be another's by now
+            asked[path] = path.stat().st_size
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(path.stem), STACK_SIGNAL)
+    end = time.monotonic() + patience
+    while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
+        time.sleep(0.05)
+    time.sleep(0.05)  # the last one may still be at it
+
+
+def _locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -11,6 +11,7 @@ from transplt.emulator import runner
 from transplt.emulator.edits import EditedFile
 from transplt.emulator.options import RunOptions, Trace
 from transplt.emulator.runner import ScriptRun
+from transplt.prove.collectives import CollectiveFault, collective_faults, standings
 from transplt.prove.projects import Project
 from transplt.prove.training import Place, Training, read_trainings
 
@@ -32,6 +33,15 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """"loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
+    whose order is a DistributedSampler's."""
+
+    batches: dict[str, list[list[int]]]
+    every: bool = True
+
+
+@dataclass(frozen=True)
 class Run:
     """One run: what each process trained, how it ended, what it printed, wrote and which lines it took."""
 
@@ -42,6 +52,7 @@ class Run:
     lines: dict[str, set[int]]
     operators: int
     findings: list[dict[str, Any]]
+    faults: list[CollectiveFault]
 
     @property
     def first(self) -> Training | None:
@@ -59,7 +70,7 @@ class Runner:
     torchrun: bool = False
     seconds: float = 0.0
 
-    def run(self, world: int = 1, *, replay: dict[str, list[list[int]]] | None = None, detail: int = 0) -> Run:
+    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
         """Run with `world` processes. A script that asks for the variables of torchrun gets them with one, too."""
         done = self._start(world, replay, detail)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
@@ -67,12 +78,13 @@ class Runner:
             done = self._start(world, replay, detail)
         return done
 
-    def _start(self, world: int, replay: dict[str, list[list[int]]] | None, detail: int) -> Run:
+    def _start(self, world: int, replay: Replay | None, detail: int) -> Run:
         with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
             root = self.project.copy_to(Path(folder))
             assert self.options.trace is not None
             steps = detail or self.options.trace.steps
-            trace = Trace(self.options.trace.seed, steps, replay, detail)
+            given, every = (replay.batches, replay.every) if replay is not None else (None, True)
+            trace = Trace(self.options.trace.seed, steps, given, every, detail)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
                 nproc=world if world > 1 or self.torchrun else 0,
@@ -89,6 +101,7 @@ class Runner:
                 trainings, _stop(outcome, root), outcome, world, _lines(outcome, root),
                 sum(sum(process["operators"].values()) for process in outcome.processes),
                 [_finding(each, root) for process in outcome.processes for each in process["findings"]],
+                collective_faults(outcome.traces, root, hung=outcome.hung),
             )  # fmt: skip
 
 
@@ -98,8 +111,10 @@ def _wants_torchrun(reason: str) -> bool:
 
 def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
     """The first error: of a rank rather than of the launcher, and rather than a lost connection to another rank."""
-    if not outcome.code and not outcome.timed_out:
+    if not outcome.code and not outcome.timed_out and not outcome.hung:
         return None
+    if outcome.hung:
+        return Stop(f"its ranks waited for one another: {'; '.join(standings(outcome.traces, root))}", None)
     failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
     failed.sort(key=lambda process: any(word in process["exception"]["message"] for word in _LOST))
     for process in failed:
@@ -109,7 +124,8 @@ def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
         place = Place(_below(error["path"], root), error["line"]) if error.get("path") else None
         return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
     if outcome.timed_out:
-        return Stop("did not end in time and was stopped", None)
+        where = "; ".join(standings(outcome.traces, root))
+        return Stop(f"did not end in time and was stopped{f': {where}' if where else ''}", None)
     lines = [line for line in outcome.output.splitlines() if line.strip()]
     return Stop(f"ended with exit code {outcome.code}{': ' + lines[-1][:200] if lines else ''}", None)
 

@@ -112,10 +112,10 @@ def _read(trace: list[dict[str, Any]], root: Path) -> Training:
 def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     at = entry.get("at")
     fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
-    return Event(entry["e"], fields, Place(_below(at[0], root), at[1]) if at else None, number)
+    return Event(entry["e"], fields, Place(below(at[0], root), at[1]) if at else None, number)
 
 
-def _below(path: str, root: Path) -> str:
+def below(path: str, root: Path) -> str:
     try:
         return Path(path).resolve().relative_to(root.resolve()).as_posix()
     except ValueError:

@@ -14,6 +14,8 @@ import warnings
 from typing import Any
 
 import torch
+from npu_emulator.record import record, write
+from npu_emulator.trace import collectives as trace
 
 from . import _gloo_threads
 from ._kernel import count
@@ -53,9 +55,14 @@ def _override(op: Any) -> Any:
     results = len(schema.returns)
 
     def collective(*given: Any) -> Any:
-        args = list(given)
         count(schema.name)
-        args[group_position] = _inner_group(ProcessGroup.unbox(args[group_position])).boxed()
+        outer = ProcessGroup.unbox(given[group_position])
+        with trace.operator(schema.name.removeprefix("c10d::"), list(given), outer):
+            return carry_out(outer, given)
+
+    def carry_out(outer: Any, given: tuple[Any, ...]) -> Any:
+        args = list(given)
+        args[group_position] = _inner_group(outer).boxed()
         for i in tensor_positions:
             if args[i] is not None:
                 args[i] = _on_cpu(args[i])
@@ -103,6 +110,9 @@ def _add_hccl(dist: Any) -> None:
     from torch._C._distributed_c10d import ProcessGroupGloo
 
     def create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+        if record.rank is None:  # the first group is the whole world
+            record.rank = str(rank)
+            write("running")  # a process that is stopped says which rank it was
         return ProcessGroupGloo(store, rank, size, timeout)
 
     dist.Backend.register_backend("hccl", create, devices=["npu"])

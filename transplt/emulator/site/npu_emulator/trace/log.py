@@ -21,14 +21,22 @@ _quiet = threading.local()
 
 
 def emit(event: str, frame: FrameType | None = None, **fields: Any) -> None:
-    """Write `event` with the place of a user's frame (default: the innermost one that called)."""
-    if getattr(_quiet, "depth", 0):
-        return
-    where = frame if frame is not None else nearest(2)
-    place = [os.path.abspath(where.f_code.co_filename), where.f_lineno] if where is not None else None
+    """Tell `event` with the place of a user's frame (default: the innermost one that called), unless all is quiet."""
+    if not is_quiet():
+        write(event, frame if frame is not None else nearest(2), **fields)
+
+
+def write(event: str, frame: FrameType | None, **fields: Any) -> None:
+    """Write `event`, whether it is quiet or not."""
+    place = place_of(frame) if frame is not None else None
     line = json.dumps({"e": event, "at": place, "t": round(time.monotonic(), 4), **fields}, allow_nan=True)
     with _lock:
         _open().write(line + "\n")
+
+
+def place_of(frame: FrameType) -> list[Any]:
+    """[path, line] of what a frame is at."""
+    return [os.path.abspath(frame.f_code.co_filename), frame.f_lineno]
 
 
 class quiet:  # reads as the statement it is
