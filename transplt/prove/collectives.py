@@ -161,10 +161,11 @@ class _Search:
         """The condition under which only one of two stands, and which of them (0 or 1): `side` where that is known."""
         found = [self._conditions(one), self._conditions(other)]
         if side is not None:
-            # What the other rank was under at any time does not keep it away.
+            # What the other rank was under at any time does not keep it away; a way out of a loop may, at some time.
             been = {each for exchange in made[1 - side] for each in self._conditions(exchange)}
             only = [each for each in found[side] if each not in been]
-            return next((each for each in only if each.divides), only[0] if only else None), side
+            ways_out = [each for each in found[side] if each.divides and each.way != "body"]
+            return next((each for each in (*only, *ways_out) if each.divides), only[0] if only else None), side
         apart = [[each for each in found[k] if each not in found[1 - k]] for k in (0, 1)]
         for divides in (True, False):
             having = [[each for each in mine if each.divides or not divides] for mine in apart]
