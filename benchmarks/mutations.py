@@ -3,8 +3,8 @@
 usage: python benchmarks/mutations.py ORIGINAL MIGRATED [--json FILE] [--only WORD]
 
 ORIGINAL is a checkout of pytorch/examples at 47d0c2e, MIGRATED its output of `transplt -i`. A mutant is one changed
-line put back. The run catches it when the verdict is no longer the one of the untouched script, the static check when
-migrating the file again has something to say about it.
+line put back. The run catches it when its gravest reason is no longer that of the untouched script, the static check
+when migrating the file again has something to say about it.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ def page(folder: Path) -> str:
 
 def test_a_run_is_put_into_the_page_once(migrated: Path) -> None:
     assert "Run on the emulated NPU" not in page(migrated)
-    assert add_run(migrated, "script-failed", "line 1: <b>bad</b>")
-    assert add_run(migrated, "verified", "all is well")
+    assert add_run(migrated, "stops", "a.py:1: <i>bad</i>", "line 1: <b>bad</b>")
+    assert add_run(migrated, "runs", "it <ended> well", "all is well")
     text = page(migrated)
     assert text.count("Run on the emulated NPU") == 1
-    assert "verified" in text and "script-failed" not in text
+    assert "<strong>runs</strong>: it &lt;ended&gt; well</p>" in text and "<strong>stops" not in text
 
 
 STUCK = """import torch
@@ -75,10 +75,10 @@ def test_a_run_shows_the_actions_of_the_lines_that_it_speaks_of(stuck: Path) -> 
         (3, ["train.py:9: NPU501 torch.cuda.get_arch_list"]),
     ]
     assert [number for number, _, _ in proofs(manifest, [Seen("train.py", 9, "stopped by TypeError")])] == [1, 3]
-    assert add_run(stuck, "findings", "text", seen)
+    assert add_run(stuck, "runs", "sentence", "text", seen)
     assert "2. Replace DataParallel," in page(stuck) and "train.py:7: NPU507" in page(stuck)
     odd = Seen("train.py", 7, "<b>\udcff\x1b")
-    assert add_run(stuck, "findings", "text", [odd]) and "&lt;b&gt;\\xff\\x1b" in page(stuck)
+    assert add_run(stuck, "runs", "sentence", "text", [odd]) and "&lt;b&gt;\\xff\\x1b" in page(stuck)
 
 
 @pytest.mark.parametrize("actions", [None, 3, [3], [{}], [{"lines": 3}], [{"lines": {"a.py": [3, [1], ["a", "b"]]}}]])
@@ -87,12 +87,12 @@ def test_a_manifest_with_something_else_shows_nothing(actions: object) -> None:
 
 
 def test_what_a_script_prints_is_no_markup(migrated: Path) -> None:
-    assert add_run(migrated, "findings", "<script>alert(1)</script>")
+    assert add_run(migrated, "runs", "sentence", "<script>alert(1)</script>")
     assert "<script>alert(1)" not in page(migrated)
 
 
 def test_the_page_still_counts_as_written_by_transplt(migrated: Path) -> None:
-    assert add_run(migrated, "verified", "fine")
+    assert add_run(migrated, "runs", "fine", "all")
     manifest = read_manifest(migrated)
     assert manifest is not None
     assert edited_since(migrated, manifest) == []
@@ -101,12 +101,12 @@ def test_the_page_still_counts_as_written_by_transplt(migrated: Path) -> None:
 def test_a_page_that_was_edited_stays(migrated: Path) -> None:
     (migrated / "report.html").write_text(page(migrated) + "<!-- mine -->")
     before = page(migrated)
-    assert not add_run(migrated, "verified", "fine")
+    assert not add_run(migrated, "runs", "fine", "all")
     assert page(migrated) == before
 
 
 def test_a_folder_without_a_page(tmp_path: Path) -> None:
-    assert not add_run(tmp_path, "verified", "fine")
+    assert not add_run(tmp_path, "runs", "fine", "all")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -115,4 +115,4 @@ def test_transplt_run_adds_itself(migrated: Path) -> None:
     command = [sys.executable, "-m", "transplt", "run", "--report", str(migrated.parent / "run.json"), "train.py"]
     here = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     subprocess.run(command, check=True, cwd=migrated, capture_output=True, env=here)
-    assert "Verdict: <strong>verified</strong>" in page(migrated)
+    assert "Verdict: <strong>runs</strong>: it ended well" in page(migrated)

@@ -52,13 +52,14 @@ def migrated(source: Path, out: Path, *options: str) -> Path:
 
 
 def emulated(folder: Path, *script: str, stubs: str = "") -> list[str]:
-    """Run a script of `folder` on the emulated NPU, verified; the lines it printed, without the names of ranks."""
+    """Run a script of `folder` on the emulated NPU without a finding; the lines it printed, without names of ranks."""
     report = folder / "report.json"
     options = ["--stubs", stubs] if stubs else []
     done = transplt("run", "--report", str(report), *options, *script, cwd=folder)
     printed = done.stdout + done.stderr
     assert report.exists(), printed
-    assert json.loads(report.read_text(encoding="utf-8"))["verdict"] == "verified", printed
+    told = json.loads(report.read_text(encoding="utf-8"))
+    assert (told["verdict"], told["reasons"]) == ("runs", []), printed
     return [line.partition("]:")[2] if line.startswith(_RANK) else line for line in done.stdout.splitlines()]
 
 

@@ -57,6 +57,10 @@ def test_a_program_for_cuda_sees_a_cuda_host(on: On) -> None:
     assert "cuda host: ok" in on("cuda", program("cuda_host.py"))
 
 
+def test_lazy_modules_and_the_profiler_of_autograd(on: On) -> None:
+    assert "lazy and profiled: ok" in on("cuda", for_cuda("lazy_and_profiled.py"))
+
+
 def test_behaviours(on: On) -> None:
     # Sparse tensors are missing as on the emulated NPU; the others ask something of an NPU alone.
     asked_of_npus = "load_cuda_checkpoint map_location_that_maps_nothing mem_api misc_ops profiler"

@@ -57,6 +57,11 @@ def test_types_of_tensors(program: Any) -> None:
     assert "tensor types: ok" in program("tensor_types.py").stdout
 
 
+def test_lazy_modules_and_the_profiler_of_autograd(program: Any) -> None:
+    done = program("lazy_and_profiled.py")
+    assert "lazy and profiled: ok" in done.stdout and "INTERNAL ASSERT" not in done.stderr
+
+
 def test_forked_workers(program: Any) -> None:
     assert "fork: 2/2" in program("fork.py").stdout
 

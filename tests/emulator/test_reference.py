@@ -43,8 +43,12 @@ def test_a_line_that_is_not_printed() -> None:
 def test_an_original_that_does_not_repeat_itself() -> None:
     result = compare(outcome("step 1 loss 0.5\n"), outcome("step 1 loss 0.6\n"), outcome("step 1 loss 0.7\n"))
     assert result["reason"] == "reference-unstable"
-    assert compare(outcome("done\n"), outcome("done\n"), outcome("done\n"))["reason"] == "reference-unstable"
-    assert compare(outcome("x 0.5\n", code=1), outcome("x 0.5\n"), outcome("x 0.5\n"))["reason"] == "reference-unstable"
+    nothing = compare(outcome("done\n"), outcome("done\n"), outcome("done\n"))
+    assert (nothing["reason"], nothing["why"]) == (
+        "reference-unstable", "the original prints and saves no results that could be compared")  # fmt: skip
+    failed = compare(outcome("x 0.5\n", code=1), outcome("x 0.5\n"), outcome("x 0.5\n"))
+    assert (failed["reason"], failed["why"]) == (
+        "reference-unstable", "the original itself failed (exit code 1), so nothing could be compared")  # fmt: skip
 
 
 def test_checkpoints() -> None:
@@ -58,4 +62,5 @@ def test_checkpoints() -> None:
     absent = compare(outcome(text, [save("a")]), outcome(text, [save("a")]), outcome(text))
     assert absent["differences"] == ["the original saves net.pt, the migrated script does not"]
     unstable = compare(outcome(text, [save("a")]), outcome(text, [save("c", 3.0)]), outcome(text, [save("b", 2.0)]))
-    assert (unstable["reason"], unstable["tensors"]) == ("", 0)
+    assert (unstable["reason"], unstable["tensors"], unstable["unstable_tensors"]) == ("reference-unstable", 0, 1)
+    assert unstable["why"].startswith("the original does not repeat itself (0 printed results and 1 saved tensors")

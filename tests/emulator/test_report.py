@@ -14,7 +14,15 @@ from transplt.emulator.runner import ScriptRun
 
 def process(**values: Any) -> dict[str, Any]:
     record: dict[str, Any] = {"pid": 1, "rank": None, "launcher": False, "forked": False, "status": "ended"}
-    record |= {"exception": None, "torch": "2.13.0", "operators": {"aten::add.Tensor": 3}, "findings": [], "lines": {}}
+    record |= {
+        "exception": None,
+        "leaving": None,
+        "stack": "",
+        "torch": "2.13.0",
+        "operators": {"aten::add.Tensor": 3},
+        "findings": [],
+        "lines": {},
+    }
     record |= {"notes": {}, "saves": [], "shapes": [], "seconds": 1.0}
     return {**record, **values}
 
@@ -27,35 +35,174 @@ def finding(
 
 
 def judge(
-    *processes: dict[str, Any], code: int = 0, timed_out: bool = False, migration: Migration | None = None
+    *processes: dict[str, Any],
+    code: int = 0,
+    timed_out: bool = False,
+    migration: Migration | None = None,
+    reference: dict[str, Any] | None = None,
 ) -> Any:
-    return build(ScriptRun(code, processes, 2.0, timed_out=timed_out), migration, ["train.py"], "2.13.0", "2.13")
+    outcome = ScriptRun(code, processes, 2.0, timed_out=timed_out)
+    return build(outcome, migration, ["train.py"], "2.13.0", "2.13", 5.0, reference)
 
 
-def test_verified() -> None:
+def raised(kind: str, reason: str, time: float = 1.0, **place: Any) -> dict[str, Any]:
+    return {"type": kind, "message": reason, "reason": f"{kind}: {reason}", "time": time, **place}
+
+
+def test_runs() -> None:
     report = judge(process(), process(rank="1", operators={"aten::add.Tensor": 2}))
-    assert (report.verdict, report.reasons) == ("verified", [])
-    assert report.as_json()["operators"] == {"calls": 5, "distinct": 1, "counts": {"aten::add.Tensor": 5}}
-    assert as_text(report).startswith("transplt run: verified: the script ran to its end")
+    assert (report.verdict.word, report.reasons) == ("runs", [])
+    told = report.as_json()
+    assert told["operators"] == {"calls": 5, "distinct": 1, "counts": {"aten::add.Tensor": 5}}
+    assert (told["schema_version"], told["verdict"]) == (2, "runs")
+    assert told["sentence"] == "it ended well, and nothing was compared with the original"
+    assert as_text(report).startswith(f"transplt run: runs: {told['sentence']}\n")
+
+
+LEFTOVER = raised("CudaLeftover", "x")
+PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is_available", "help": "it answers no"}
 
 
 @pytest.mark.parametrize(
-    ("records", "code", "timed_out", "reasons"),
+    ("records", "code", "timed_out", "reasons", "verdict"),
     [
-        ([process(exception={"type": "CudaLeftover", "message": "x"})], 1, False, ["cuda-leftover"]),
-        ([process(exception={"type": "ValueError", "message": ""})], 1, False, ["script-failed"]),
-        ([process(operators={})], 0, False, ["no-npu-operator"]),
-        ([process(operators={})], -9, False, ["script-failed", "no-npu-operator"]),
-        ([process()], -15, True, ["timed-out"]),
-        ([], 2, False, ["script-failed", "no-npu-operator"]),
+        ([process(exception=LEFTOVER)], 1, False, ["cuda-leftover"], "stops: CudaLeftover: x"),
+        (
+            [process(exception=raised("ValueError", "no", path="/t.py", line=3))], 1, False,
+            ["script-failed"], "stops: /t.py:3: ValueError: no",
+        ),
+        (
+            [process(leaving={"reason": "bad data", "time": 1.0, "path": "/t.py", "line": 3})], 1, False,
+            ["script-failed"], "stops: /t.py:3: bad data: it ended with exit code 1",
+        ),
+        ([process()], 7, False, ["script-failed"], "stops: it ended with exit code 7"),
+        ([process(operators={})], -9, False, ["script-failed", "no-npu-operator"], "stops: it ended by signal SIGKILL"),
+        (
+            [process(operators={}, status="running")], -15, True,
+            ["timed-out"], "stops: it did not end within 5 s; where it stood is not known",
+        ),
+        ([], 2, False, ["script-failed", "no-npu-operator"],
+         "not run: no Python process of it began; it ended with exit code 2"),
+        ([process(operators={})], 0, False, ["no-npu-operator"],
+         "not run: it ended well, and nothing was computed on the npu: every tensor stayed on the cpu"),
+        ([process(operators={}, torch=None)], 0, False, ["no-npu-operator"],
+         "not run: it ended well, and nothing was computed on the npu: PyTorch was never imported"),
+        ([process(operators={}, findings=[{**PROBE, "level": "warning", "count": 1}])], 0, False,
+         ["findings", "no-npu-operator"],
+         "not run: it ended well, and nothing was computed on the npu: "
+         "/t.py:2: NPU101 torch.cuda.is_available: it answers no"),
     ],
-)
-def test_what_is_not_verified(records: list[dict[str, Any]], code: int, timed_out: bool, reasons: list[str]) -> None:
+)  # fmt: skip
+def test_what_stops_and_what_is_not_run(
+    records: list[dict[str, Any]], code: int, timed_out: bool, reasons: list[str], verdict: str
+) -> None:
     report = judge(*records, code=code, timed_out=timed_out)
-    assert report.reasons == reasons and report.verdict == reasons[0]
+    assert (report.reasons, str(report.verdict)) == (reasons, verdict)
+    assert as_text(report).startswith(f"transplt run: {verdict}\n")
+
+
+def test_the_error_that_came_first_is_the_reason() -> None:
+    """Not the one of the launcher, and not that of a rank whose peer was gone."""
+    first = raised("ValueError", "no", 2.0, path="/t.py", line=3)
+    records = [
+        process(launcher=True, exception=raised("ChildFailedError", "", 0.5)),
+        process(rank="0", exception=raised("RuntimeError", "Connection closed by peer", 3.0, path="/t.py", line=9)),
+        process(rank="1", exception=first),
+    ]
+    assert judge(*records, code=1).verdict.sentence == "rank 1: /t.py:3: ValueError: no"
+
+
+STACK = """\
+["/lib/python3/", "/site-packages/"]
+Thread 0x1 (most recent call first):
+  File "/lib/python3/threading.py", line 9 in wait
+  File "/t.py", line 40 in helper
+Current thread 0x2 (most recent call first):
+  File "/x/site-packages/torch/distributed/distributed_c10d.py", line 99 in all_reduce
+  File "/t\\xe9.py", line 12 in step
+  File "/t\\xe9.py", line 20 in <module>
+"""
+WAITING = '[]\nThread 0x1 (most recent call first):\n  File "/t.py", line 3 in <module>\n'
+
+
+def test_where_each_rank_stood_when_the_time_was_over() -> None:
+    late = {"status": "running", "operators": {}}
+    records = [
+        process(launcher=True),
+        process(rank="10", stack=STACK, **late),
+        process(rank="2", stack=WAITING, **late),
+        process(rank="3", exception=raised("ValueError", "no", path="/t.py", line=5)),
+        process(rank="4"),
+        process(rank="5", stack='["/lib/"]\n', **late),
+    ]
+    report = judge(*records, code=-15, timed_out=True)
+    assert report.reasons == ["timed-out"]
+    assert report.verdict.sentence == (
+        "it did not end within 5 s; rank 2 stood at /t.py:3, rank 3 had failed: /t.py:5: ValueError: no, "
+        "rank 4 had ended, where rank 5 stood is not known, rank 10 stood at /té.py:12, in step"
+    )
+    assert report.as_json()["processes"][1]["stood"] == {"path": "/té.py", "line": 12, "function": "step"}
     text = as_text(report)
-    assert text.startswith(f"transplt run: {reasons[0]}: ")
-    assert ("ended by signal SIGKILL" in text) == (code == -9)
+    assert "nothing was computed" not in text and "in 3 of 3 processes that ended by themselves" in text
+
+
+def test_processes_that_tell_nothing_are_left_out_unless_there_are_no_others() -> None:
+    own, main = process(torch=None, operators={}), process(torch=None, operators={}, leaving={"reason": "no data"})
+    assert judge(own, own, code=1).verdict.word == "stops"
+    assert len(judge(own, own, code=1).processes) == 2
+    assert judge(own, main, code=1).verdict.sentence == "no data: it ended with exit code 1"
+    early = process(torch=None, operators={}, status="running", stack=WAITING)
+    assert judge(own, early, code=-15, timed_out=True).verdict.sentence.endswith("; it stood at /t.py:3")
+
+
+def test_where_a_crash_happened() -> None:
+    report = judge(
+        process(status="running", operators={}, stack="[]\nFatal Python error: Aborted\n\n" + STACK[37:]), code=-6
+    )
+    assert report.verdict.sentence.startswith("it ended by signal SIGABRT; it stood at /")
+    assert report.reasons == ["script-failed"] and "npu operators: not known" in as_text(report)
+
+
+def test_errors_that_were_carried_out_would_stop_a_card(tmp_path: Path) -> None:
+    found = [finding(tmp_path, 9, "error"), finding(tmp_path, 3), finding(tmp_path, 12, "error")]
+    report = judge(process(findings=found), migration=Migration(tmp_path, "2.13", ()))
+    assert (report.verdict.word, report.reasons) == ("stops", ["findings"])
+    assert report.verdict.sentence == (
+        "train.py:9: NPU101 torch.cuda.X: use torch.npu.X, and 1 more; a card would stop there, and the emulator was "
+        "told to go on"
+    )
+
+
+COMPARED = {
+    "original": "old.py",
+    "reason": "",
+    "why": "",
+    "numbers": 8,
+    "unstable": 0,
+    "tensors": 1,
+    "tolerance": 1e-5,
+    "differences": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ({}, "equal: 8 printed numbers and 1 saved tensor agree with those of old.py, within 1e-05"),
+        ({"unstable": 1}, "equal: 8 printed numbers and 1 saved tensor agree with those of old.py, within 1e-05; "
+         "1 printed number left out, which the original does not repeat"),
+        ({"reason": "reference-differs", "differences": ["a", "b", "c"]}, "differs: a, and 2 more differences"),
+        ({"reason": "reference-unstable", "why": "so it is"}, "runs: it ended well, and so it is"),
+    ],
+)  # fmt: skip
+def test_a_reference(said: dict[str, Any], verdict: str, tmp_path: Path) -> None:
+    report = judge(process(), reference={**COMPARED, "summary": [], **said})
+    assert str(report.verdict) == verdict
+    assert report.reasons == ([said["reason"]] if "reason" in said else [])
+    warned = judge(process(findings=[finding(tmp_path)]), reference={**COMPARED, "summary": [], **said})
+    assert str(warned.verdict).startswith(f"{verdict}; 1 warning: ")
+    assert judge(process(operators={}), reference={**COMPARED, "summary": []}).verdict.word == "not run"
+    assert judge(process(), code=1, reference={**COMPARED, "summary": []}).verdict.word == "stops"
 
 
 def test_findings_are_summed_up_and_info_does_not_count(tmp_path: Path) -> None:
@@ -65,11 +212,16 @@ def test_findings_are_summed_up_and_info_does_not_count(tmp_path: Path) -> None:
     ]
     migration = Migration(tmp_path, "2.13", ())
     report = judge(*records, migration=migration)
-    assert report.reasons == ["findings"]
+    assert (report.verdict.word, report.reasons) == ("runs", ["findings"])
+    assert report.verdict.sentence == (
+        "it ended well, and nothing was compared with the original; "
+        "1 warning: train.py:3: NPU101 torch.cuda.X: use torch.npu.X"
+    )
     assert [(f["path"], f["line"], f["count"]) for f in report.findings] == [("train.py", 3, 5), ("train.py", 9, 1)]
     text = as_text(report)
     assert "train.py:3: NPU101 torch.cuda.X (5 times): use torch.npu.X" in text and "train.py:9" not in text
-    assert judge(process(findings=[finding(tmp_path, level="info")])).verdict == "verified"
+    quiet = judge(process(findings=[finding(tmp_path, level="info")]))
+    assert (quiet.verdict, quiet.reasons) == (judge(process()).verdict, [])
 
 
 def test_long_lists_are_cut(tmp_path: Path) -> None:
@@ -97,8 +249,9 @@ def test_notes(tmp_path: Path) -> None:
     assert idle.notes == [
         "n (3 times)",
         "rank 1 never used the npu",
-        "1 process was stopped before it could report everything",
+        "1 process was stopped before reporting everything: operators and lines are those of the rest",
     ]
+    assert idle.verdict.sentence.endswith("; rank 1 never used the npu")
     assert "note: rank 1 never used the npu" in as_text(idle)
 
 

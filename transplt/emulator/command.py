@@ -10,26 +10,32 @@ from pathlib import Path
 import click
 
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
+from transplt.emulator.verdict import Word
 from transplt.errors import shown
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
 
 SCRIPT is a Python file, or a launch script that ends in .sh. Everything it starts (torchrun ranks, spawned and loader
-processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The run is verified when the script
-ends well, nothing of CUDA was used, every operator has an NPU kernel, and something was computed on the npu.
+processes) sees `import torch_npu`, torch.npu, "npu:N" devices and the hccl backend. The report begins with a verdict,
+without --reference with runs at best:
 
 \b
-What a verified run does not promise:
+{words}
+
+\b
+What a run does not promise:
 {limits}
 
 \b
-Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or PyTorch missing, 3 internal error."""
+Exit codes: 0 equal or runs, 1 any other verdict, 2 wrong usage or PyTorch missing, 3 internal error."""
+
+_WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 
 
 @click.command(
     "run",
-    help=_HELP.format(limits="\n".join(f"  - {limit}" for limit in LIMITS)),
+    help=_HELP.format(words=_WORDS, limits="\n".join(f"  - {limit}" for limit in LIMITS)),
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's dotted name, as with python -m.")
@@ -164,11 +170,11 @@ def run(options: RunOptions, report_path: Path | None) -> int:
             )
     edited = migration.files if migration else ()
     outcome = runner.start(options, edited, capture=options.reference is not None)
-    result = build(outcome, migration, [options.script, *options.arguments], torch, version)
+    compared = None
     if originals:
-        result.reference = reference.compare(originals[0], originals[1], outcome)
-        if result.reference["reason"]:
-            result.reasons.append(result.reference["reason"])
+        compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}
+    command = [options.script, *options.arguments]
+    result = build(outcome, migration, command, torch, version, options.timeout, compared)
     if migration is not None:
         result.prove(read_manifest(migration.root))
     if report_path is not None:
@@ -176,7 +182,7 @@ def run(options: RunOptions, report_path: Path | None) -> int:
         if migration is not None:
             from transplt.report.run_section import add_run
 
-            add_run(migration.root, result.verdict, as_text(result), result.seen)
+            add_run(migration.root, str(result.verdict.word), result.verdict.sentence, as_text(result), result.seen)
     sys.stdout.flush()
     click.echo(as_text(result), err=True)
-    return 1 if result.reasons else 0
+    return 0 if result.verdict.word in (Word.EQUAL, Word.RUNS) else 1

@@ -24,11 +24,13 @@ class UsageError(Exception):
 @dataclass(frozen=True)
 class Trace:
     """What processes tell of their training. `steps` is where the script ends (0: its own end); `replay` maps
-    "loader.epoch" to the batches of indices to give; `detail` is the step of which every line is told (0: none)."""
+    "loader.epoch" to the batches of indices to give, without `replay_all` only where the sampler is a
+    DistributedSampler; `detail` is the step of which every line is told (0: none)."""
 
     seed: int = 1234
     steps: int = 20
     replay: dict[str, list[list[int]]] | None = None
+    replay_all: bool = True
     detail: int = 0
 
 

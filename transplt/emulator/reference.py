@@ -52,13 +52,18 @@ def printed_results(outcome: ScriptRun) -> list[tuple[str, float]]:
 
 
 def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[str, Any]:
-    """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared."""
+    """`reason` is "", "reference-unstable" or "reference-differs"; `summary` says what was compared, `why` why the
+    results could not be."""
     if first.code or second.code:
         return {
             "reason": "reference-unstable",
+            "why": f"the original itself failed (exit code {first.code or second.code}), so nothing could be compared",
             "summary": [f"reference: the original itself failed (exit code {first.code or second.code})"],
             "numbers": 0,
             "unstable": 0,
+            "tensors": 0,
+            "unstable_tensors": 0,
+            "tolerance": _TOLERANCE,
             "differences": [],
         }
     a, b, c = _lines(first), _lines(second), _lines(migrated)
@@ -88,20 +93,30 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
                     differences.append(
                         f"the original prints {x}, the migrated script {y} in {_fill(skeleton, numbers)!r}"
                     )
-    saves = _compare_saves(first, second, migrated, differences)
+    saves, unstable_saves = _compare_saves(first, second, migrated, differences)
     reason = "reference-differs" if differences else ""
-    if not reason and (unstable_results or not (results or saves)):
+    why = ""
+    if not reason and (unstable_results or unstable_saves):
         reason = "reference-unstable"
+        why = (
+            f"the original does not repeat itself ({unstable_results} printed results and {unstable_saves} saved "
+            "tensors differ between two runs of it), so nothing can be called equal to it"
+        )
+    elif not reason and not (results or saves):
+        reason, why = "reference-unstable", "the original prints and saves no results that could be compared"
     summary = [
         f"reference: {compared} printed numbers and {saves} saved tensors compared, {unstable} left out because "
         f"the original does not repeat them, {len(differences)} differences"
     ]
     return {
         "reason": reason,
+        "why": why,
         "summary": summary + ["  " + d for d in differences[:10]],
         "numbers": compared,
         "unstable": unstable,
         "tensors": saves,
+        "unstable_tensors": unstable_saves,
+        "tolerance": _TOLERANCE,
         "differences": differences,
     }
 
@@ -141,10 +156,12 @@ def _equal(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
     )
 
 
-def _compare_saves(first: ScriptRun, second: ScriptRun, migrated: ScriptRun, differences: list[str]) -> int:
-    """The number of tensors compared; adds to `differences`."""
+def _compare_saves(
+    first: ScriptRun, second: ScriptRun, migrated: ScriptRun, differences: list[str]
+) -> tuple[int, int]:
+    """How many tensors were compared, and how many the original does not repeat; adds to `differences`."""
     a, b, c = saved_tensors(first), saved_tensors(second), saved_tensors(migrated)
-    compared = 0
+    compared = unstable = 0
     for key, tensors in a.items():
         if key not in c:
             differences.append(f"the original saves {key[0].rpartition('#')[0]}, the migrated script does not")
@@ -154,4 +171,6 @@ def _compare_saves(first: ScriptRun, second: ScriptRun, migrated: ScriptRun, dif
                 compared += 1
                 if not _equal(value, c[key].get(name)):
                     differences.append(f"{key[0].rpartition('#')[0]}: tensor {name} differs")
-    return compared
+            else:
+                unstable += 1
+    return compared, unstable

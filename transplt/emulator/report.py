@@ -1,29 +1,32 @@
-"""Judges a run: one verdict, with everything it rests on, as JSON and as text."""
+"""The report of a run: its verdict, with everything it rests on, as JSON and as text."""
 
 from __future__ import annotations
 
 import os
-import signal
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from transplt.emulator.edits import Migration
+from transplt.emulator.judging import Facts, judge, reasons
 from transplt.emulator.runner import ScriptRun
+from transplt.emulator.stacks import stood
+from transplt.emulator.verdict import Verdict
 from transplt.report.cell import visible
 from transplt.report.proofs import Seen, proofs
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass
 class Report:
-    """`reasons` are the verdicts that apply, the gravest first; empty means verified."""
+    """What came of a run. `reasons` are the causes behind the verdict, for programs (see judging.reasons)."""
 
     command: list[str]
     torch: str
     torch_version: str
+    verdict: Verdict
     reasons: list[str] = field(default_factory=list)
     findings: list[dict[str, Any]] = field(default_factory=list)
     operators: Counter[str] = field(default_factory=Counter)
@@ -35,12 +38,6 @@ class Report:
     code: int = 0
     seconds: float = 0.0
     actions: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def verdict(self) -> str:
-        """verified, or the gravest of: cuda-leftover, script-failed, timed-out, findings, no-npu-operator,
-        reference-unstable, reference-differs."""
-        return self.reasons[0] if self.reasons else "verified"
 
     @property
     def seen(self) -> list[Seen]:
@@ -60,7 +57,8 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         return {
             "schema_version": SCHEMA_VERSION,
-            "verdict": self.verdict,
+            "verdict": self.verdict.word,
+            "sentence": self.verdict.sentence,
             "reasons": self.reasons,
             "command": self.command,
             "script_exit_code": self.code,
@@ -83,16 +81,24 @@ class Report:
 
 
 def build(
-    outcome: ScriptRun, migration: Migration | None, command: list[str], torch: str, torch_version: str
+    outcome: ScriptRun,
+    migration: Migration | None,
+    command: list[str],
+    torch: str,
+    torch_version: str,
+    limit: float | None = None,
+    reference: dict[str, Any] | None = None,
 ) -> Report:
-    """Merge the records of all processes into one report and judge it."""
+    """Merge the records of all processes into one report and judge it. `limit` is the seconds that the run had,
+    `reference` what transplt.emulator.reference.compare gave."""
     root = migration.root if migration else Path.cwd()
-    report = Report(command, torch, torch_version, code=outcome.code, seconds=outcome.seconds)
+    operators: Counter[str] = Counter()
+    shapes: list[dict[str, Any]] = []
     merged: dict[tuple[str, int, str, str], dict[str, Any]] = {}
     notes: Counter[str] = Counter()
     ran: dict[str, set[int]] = {}
     for process in outcome.processes:
-        report.operators.update(process["operators"])
+        operators.update(process["operators"])
         notes.update(process["notes"])
         for path, lines in process["lines"].items():
             ran.setdefault(path, set()).update(lines)
@@ -102,14 +108,42 @@ def build(
                 merged[key]["count"] += finding["count"]
             else:
                 merged[key] = dict(finding)
-        report.shapes.extend(_relative_shape(shape, root) for shape in process["shapes"])
-        if process["torch"] or process["findings"] or process["exception"] or len(outcome.processes) == 1:
-            report.processes.append(_process(process, root))  # not those of multiprocessing's own
-    report.findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
-    report.lines = _lines(migration, ran)
-    report.notes = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
-    _judge(report, outcome)
-    return report
+        shapes.extend(_relative_shape(shape, root) for shape in process["shapes"])
+    telling = [each for each in outcome.processes if _telling(each)]  # not those of multiprocessing's own
+    processes = [_process(each, root) for each in telling or outcome.processes]
+    findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
+    facts = Facts(outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference)
+    said = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
+    return Report(
+        command,
+        torch,
+        torch_version,
+        judge(facts),
+        reasons(facts),
+        findings,
+        operators,
+        _lines(migration, ran),
+        processes,
+        said + _limits(facts),
+        shapes,
+        reference,
+        outcome.code,
+        outcome.seconds,
+    )
+
+
+def _limits(facts: Facts) -> list[str]:
+    """What the figures of a report leave out."""
+    idle = [f"rank {', '.join(facts.idle)} never used the npu"] if facts.idle else []
+    if not facts.cut:
+        return idle
+    word = "process was" if facts.cut == 1 else "processes were"
+    return [*idle, f"{facts.cut} {word} stopped before reporting everything: operators and lines are those of the rest"]
+
+
+def _telling(process: dict[str, Any]) -> bool:
+    told = ("torch", "findings", "exception", "leaving")
+    return any(process[each] for each in told) or stood(process["stack"]) is not None
 
 
 def relative(path: str, root: Path) -> str:
@@ -125,15 +159,19 @@ def _relative_shape(shape: dict[str, Any], root: Path) -> dict[str, Any]:
 
 
 def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
-    exception = process["exception"]
-    if exception and exception.get("path"):
-        exception = {**exception, "path": relative(exception["path"], root)}
+    exception, leaving, place = (
+        {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
+        for what in (process["exception"], process["leaving"], stood(process["stack"]))
+    )
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
     return {
         "role": role,
         "rank": process["rank"],
         "status": process["status"],
         "exception": exception,
+        "leaving": leaving,
+        "stood": place,
+        "torch": process["torch"],
         "operator_calls": sum(process["operators"].values()),
         "seconds": process["seconds"],
     }
@@ -156,67 +194,21 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, A
     return {"known": True, "executed": executed, "never_executed": never}
 
 
-def _judge(report: Report, outcome: ScriptRun) -> None:
-    stopped_by_guard = any(p["exception"] and p["exception"]["type"] == "CudaLeftover" for p in report.processes)
-    counted = [f for f in report.findings if f["level"] in ("error", "warning")]
-    if outcome.timed_out:
-        report.reasons.append("timed-out")
-    elif outcome.code:
-        report.reasons.append("cuda-leftover" if stopped_by_guard else "script-failed")
-    if counted:
-        report.reasons.append("findings")
-    if not report.operators:
-        report.reasons.append("no-npu-operator")
-    else:
-        idle = sorted(
-            p["rank"]
-            for p in report.processes
-            if p["role"] == "script" and p["rank"] is not None and not p["operator_calls"]
-        )
-        if idle and not outcome.code:
-            report.notes.append(f"rank {', '.join(idle)} never used the npu")
-    cut = sum(p["status"] == "running" for p in report.processes)
-    if cut:
-        word = "process was" if cut == 1 else "processes were"
-        report.notes.append(f"{cut} {word} stopped before it could report everything")
-
-
-_EXPLANATIONS = {
-    "verified": "the script ran to its end on the emulated npu",
-    "cuda-leftover": "the script was stopped at a leftover use of CUDA",
-    "script-failed": "the script failed",
-    "timed-out": "the script did not end in time and was stopped",
-    "findings": "there are findings",
-    "no-npu-operator": "nothing was computed on the npu",
-    "reference-unstable": "the original does not repeat its own results, so nothing can be compared",
-    "reference-differs": "the migrated script's results differ from the original's",
-}
-
-
 def _stopped(exception: dict[str, Any]) -> str:
-    first = exception["message"].splitlines()[0] if exception["message"] else ""
-    return f"stopped by {exception['type']}: {first}" if first else f"stopped by {exception['type']}"
+    return f"stopped by {exception['reason']}"
 
 
 def as_text(report: Report, limit: int = 20) -> str:
     """The summary for a terminal; lists longer than `limit` are cut, the JSON report has all."""
-    lines = [f"transplt run: {report.verdict}: {'; '.join(_EXPLANATIONS[r] for r in report.reasons or ['verified'])}"]
+    lines = [f"transplt run: {report.verdict}"]
     lines += _cut([_finding_line(f) for f in report.findings if f["level"] != "info"], limit)
-    if report.code < 0:
-        name = signal.Signals(-report.code).name if -report.code in list(signal.Signals) else str(-report.code)
-        lines.append(f"  ended by signal {name}")
     for process in report.processes:
         error = process["exception"]
         if error and error["type"] != "CudaLeftover":
             place = f"{error['path']}:{error['line']}: " if error.get("path") else ""
             rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
-            lines.append(
-                f"  {rank}{place}{error['type']}: {error['message'].splitlines()[0] if error['message'] else ''}"
-            )
-    lines.append(
-        f"  npu operators: {sum(report.operators.values())} calls of {len(report.operators)} operators in "
-        f"{sum(p['operator_calls'] > 0 for p in report.processes)} of {len(report.processes)} processes"
-    )
+            lines.append(f"  {rank}{place}{error['reason']}")
+    lines.append(f"  npu operators: {_operators(report)}")
     if report.lines.get("known"):
         executed, never = report.lines["executed"], report.lines["never_executed"]
         lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} never did" + (":" if never else ""))
@@ -233,6 +225,16 @@ def as_text(report: Report, limit: int = 20) -> str:
         lines += _cut([f"  {visible(line)}" for line in action["proof"]], limit)
     lines += [f"  note: {note}" for note in report.notes]
     return "\n".join(lines)
+
+
+def _operators(report: Report) -> str:
+    """Counted by the processes themselves, so that nothing is known of one that was stopped."""
+    told = [process for process in report.processes if process["status"] != "running"]
+    if report.processes and not told:
+        return "not known, since no process ended by itself"
+    calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
+    used = f"{sum(process['operator_calls'] > 0 for process in told)} of {len(told)} processes"
+    return f"{calls} in {used}" + (" that ended by themselves" if len(told) < len(report.processes) else "")
 
 
 def _cut(lines: list[str], limit: int) -> list[str]:

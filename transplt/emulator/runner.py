@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -25,6 +26,8 @@ SITE = Path(__file__).parent / "site"
 SITES = {"npu": SITE, "cuda": Path(__file__).parent / "site_cuda", "cpu": None}
 #: How often the traces of a running script are looked at, in seconds.
 _LOOK = 0.5
+#: Asks a process for its stacks. Scripts use the named ones for themselves.
+STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1
 READY_STUBS = SITE / "npu_emulator" / "ready_stubs"
 
 
@@ -93,11 +96,19 @@ def start(
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
         complete = records.rename(Path(folder) / "complete")
-        processes = tuple(json.loads(path.read_text(encoding="utf-8")) for path in sorted(complete.glob("*.json")))
+        processes = tuple(_record(path) for path in sorted(complete.glob("*.json")))
         traces = tuple(_events(path) for path in sorted(complete.glob("*.trace")))
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         seconds = time.monotonic() - begun
         return ScriptRun(ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What a process wrote of itself; `stack` is what it wrote of where it stood, "" of one that ended by itself."""
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    stack = path.with_suffix(".stack")
+    cut = record["status"] == "running" and stack.is_file()
+    return {**record, "stack": stack.read_text(encoding="utf-8", errors="replace") if cut else ""}
 
 
 def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, cuda: str | None) -> dict[str, Any]:
@@ -112,6 +123,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "shapes": options.shapes and cuda is None,
         "saves": options.reference is not None or options.trace is not None,
         "records": str(records),
+        "stack_signal": STACK_SIGNAL,
         "stubs": [_stub(name) for name in options.stubs],
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
         "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
@@ -123,7 +135,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     if trace.replay is not None:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
-        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail,
+        "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "",
     }  # fmt: skip
 
@@ -191,6 +203,7 @@ def _execute(
             process.wait(options.timeout)
     except subprocess.TimeoutExpired:
         timed_out = True
+        _ask_for_stacks(records)
     except KeyboardInterrupt:
         _stop(process)
         raise
@@ -222,6 +235,29 @@ def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
             if echo:
                 sys.stdout.write(line.decode("utf-8", "replace"))
                 sys.stdout.flush()
+
+
+def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
+    """Let the processes that still live write where they stand (see npu_emulator.stacks), which takes them no time."""
+    asked: dict[Path, int] = {}
+    for path in records.glob("*.stack"):
+        if _locked(path):  # else it has ended, and the number may be another's by now
+            asked[path] = path.stat().st_size
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(path.stem), STACK_SIGNAL)
+    end = time.monotonic() + patience
+    while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
+        time.sleep(0.05)
+    time.sleep(0.05)  # the last one may still be at it
+
+
+def _locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

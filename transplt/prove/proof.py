@@ -11,7 +11,7 @@ from transplt.prove import precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, one_sided
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings
-from transplt.prove.runs import Run, Runner
+from transplt.prove.runs import Replay, Run, Runner
 from transplt.prove.structure import Change, changes
 from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
 from transplt.prove.training import Training
@@ -77,7 +77,8 @@ class Prover:
         self.say("the original on a stand-in for CUDA")
         reference = self.original.run()
         self.say("the migrated program on the emulated npu")
-        alone = self.migrated.run()
+        order = Replay(ranks.global_batches(reference.trainings[:1]), every=False)
+        alone = self.migrated.run(replay=order)
         if 1 in worlds or not _groups(alone):
             proof.parts.append(self._one_process(reference, alone))
         for world in worlds:
@@ -106,6 +107,8 @@ class Prover:
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
         decisive = [change for change in changes(one, other) if change.decisive]
+        unshuffled = ranks.unshuffled(one, other)
+        found.differences += [unshuffled] if unshuffled is not None else []
         if precision.is_mixed(other):
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
@@ -158,7 +161,8 @@ class Prover:
         if first.step is not None:
             self.say(f"both again, line by line, up to step {max(first.step, 1)}")
             wanted = max(first.step, 1)
-            left, right = self.original.run(detail=wanted), self.migrated.run(detail=wanted)
+            order = Replay(ranks.global_batches([one]), every=False)
+            left, right = self.original.run(detail=wanted), self.migrated.run(replay=order, detail=wanted)
             if left.first is not None and right.first is not None:
                 line = first_other_result(left.first, right.first)
                 if line is not None and line.place is not None:
@@ -202,7 +206,7 @@ class Prover:
         self.say(f"one process with the batches of {world}")
         replay = ranks.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
-        one = starter.run(replay=replay).first
+        one = starter.run(replay=Replay(replay)).first
         if one is None:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)

@@ -110,6 +110,8 @@ def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
     """ "loader.epoch" -> for each batch the indices of all ranks, one rank after the other; those of one rank where all
     ranks have the same."""
     every = [batches(rank) for rank in ranks]
+    if not every:
+        return {}
     merged: dict[str, list[list[int]]] = {}
     for key in every[0]:
         if not all(key in each for each in every):
@@ -153,6 +155,19 @@ def same_data(ranks: Sequence[Training]) -> Difference | None:
                 "every rank goes through all samples, in an order of its own: an epoch is W times as long",
                 event.place, cause=f"the sampler is a {event.fields['sampler']}",
             )  # fmt: skip
+    return None
+
+
+def unshuffled(one: Training, other: Training) -> Difference | None:
+    """A loader of training that the original shuffles and a DistributedSampler gives in order."""
+    wanted = trained_on(other)
+    shuffled = {e.fields["loader"] for e in one.of("loader") if e.fields["sampler"] == "RandomSampler"}
+    for event in other.of("loader"):
+        fields = event.fields
+        plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
+        if plain and fields["loader"] in wanted & shuffled:
+            what = "the original shuffles here, the migrated program does not"
+            return Difference(what, event.place, cause=f"the sampler is a {fields['sampler']}")
     return None
 
 

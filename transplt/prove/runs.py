@@ -33,6 +33,15 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """"loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
+    whose order is a DistributedSampler's."""
+
+    batches: dict[str, list[list[int]]]
+    every: bool = True
+
+
+@dataclass(frozen=True)
 class Run:
     """One run: what each process trained, how it ended, what it printed, wrote and which lines it took."""
 
@@ -61,7 +70,7 @@ class Runner:
     torchrun: bool = False
     seconds: float = 0.0
 
-    def run(self, world: int = 1, *, replay: dict[str, list[list[int]]] | None = None, detail: int = 0) -> Run:
+    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
         """Run with `world` processes. A script that asks for the variables of torchrun gets them with one, too."""
         done = self._start(world, replay, detail)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
@@ -69,12 +78,13 @@ class Runner:
             done = self._start(world, replay, detail)
         return done
 
-    def _start(self, world: int, replay: dict[str, list[list[int]]] | None, detail: int) -> Run:
+    def _start(self, world: int, replay: Replay | None, detail: int) -> Run:
         with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
             root = self.project.copy_to(Path(folder))
             assert self.options.trace is not None
             steps = detail or self.options.trace.steps
-            trace = Trace(self.options.trace.seed, steps, replay, detail)
+            given, every = (replay.batches, replay.every) if replay is not None else (None, True)
+            trace = Trace(self.options.trace.seed, steps, given, every, detail)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
                 nproc=world if world > 1 or self.torchrun else 0,

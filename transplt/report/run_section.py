@@ -18,10 +18,11 @@ BEGIN, END = "<!-- run -->", "<!-- /run -->"
 _PAGE = "report.html"
 
 
-def add_run(folder: Path, verdict: str, text: str, seen: Iterable[Seen] = ()) -> bool:
+def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
     """Put the result of a run into `report.html` of a migrated folder, in the place of an earlier one.
 
-    `seen` is what the run says of single lines: it stands with the actions that it proves.
+    `word` and `sentence` are its verdict, `text` is all that it says, and `seen` what it says of single lines: that
+    stands with the actions that it proves.
 
     False, and nothing is written, where transplt wrote no page there or somebody has edited it since. The manifest
     follows, so that the page still counts as transplt's own.
@@ -38,13 +39,13 @@ def add_run(folder: Path, verdict: str, text: str, seen: Iterable[Seen] = ()) ->
         return False
     tail = rest.partition(END)[2]
     proven = proofs(manifest, seen)
-    replace_file(page, f"{head}{BEGIN}{_section(verdict, text, proven)}{END}{tail}".encode())
+    replace_file(page, f"{head}{BEGIN}{_section(word, sentence, text, proven)}{END}{tail}".encode())
     manifest["reports"][_PAGE] = hash_file(str(page))
     replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return True
 
 
-def _section(verdict: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
+def _section(word: str, sentence: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
     said = html.escape(text)
     rows = "".join(
         f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
@@ -53,7 +54,7 @@ def _section(verdict: str, text: str, proven: list[tuple[int, str, list[str]]]) 
     shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
     return (
         '\n<section aria-labelledby="h-run">\n  <h2 id="h-run">Run on the emulated NPU</h2>\n'
-        f"  <p>Verdict: <strong>{html.escape(verdict)}</strong></p>\n{shown}"
+        f"  <p>Verdict: <strong>{html.escape(word)}</strong>: {_escaped(sentence)}</p>\n{shown}"
         f'  <pre class="run">{said}</pre>\n</section>\n'
     )
 

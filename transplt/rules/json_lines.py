@@ -44,7 +44,8 @@ def parse(text: str) -> tuple[Any, Lines]:
     """
     try:
         value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_members)
-    except json.JSONDecodeError as error:
+    except json.JSONDecodeError as found:
+        error = _as_before_3_13(found)
         raise JsonError(_in_words(text, error), error.lineno, column=error.colno) from None
     except RecursionError:
         raise JsonError("not valid JSON: nested too deeply", 1) from None
@@ -65,6 +66,14 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _TwiceError
     return found
+
+
+def _as_before_3_13(error: json.JSONDecodeError) -> json.JSONDecodeError:
+    """The error at the bracket behind a comma too many; Python 3.13 and later point at the comma."""
+    if not error.msg.startswith("Illegal trailing comma"):
+        return error
+    behind = error.doc[error.pos + 1 :]
+    return json.JSONDecodeError("Expecting value", error.doc, error.pos + 1 + len(behind) - len(behind.lstrip()))
 
 
 def _in_words(text: str, error: json.JSONDecodeError) -> str:

@@ -17,10 +17,12 @@ class Config:
 
     `cuda`: error | record | off | alias (alias, for reference runs: "cuda" means the npu, unreported). `random`: npu |
     cpu (draw from the CPU generator, bit-comparable with a CPU run). `probes` is the level of findings that only ask
-    whether CUDA is there. `cpu_fallback`: warn | error | ignore. `watch` maps a source file (real path) to the lines
+    whether CUDA is there. `cpu_fallback`: warn | error | ignore. `stack_signal` is answered with the stacks of all
+    threads (0: never). `watch` maps a source file (real path) to the lines
     whose execution is recorded. `torch_version` is the minor version of the target torch_npu. `trace`, for
     `transplt prove`: `seed`; `steps` after which the script ends (0: its own end); `replay`, a file of indices that
-    loaders give ("" for their own); `detail`, the step of which every line is told (1 is the first, 0 none).
+    loaders give ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`,
+    the step of which every line is told (1 is the first, 0 none).
     """
 
     npus: int = 8
@@ -33,6 +35,7 @@ class Config:
     saves: bool = False
     vtable: bool = True
     records: str = ""
+    stack_signal: int = 0
     stubs: tuple[str, ...] = ()
     watch: dict[str, list[int]] = field(default_factory=dict)
     trace: dict[str, Any] | None = None

@@ -8,13 +8,18 @@ import contextlib
 import json
 import multiprocessing.util
 import os
+import re
 import sys
 import time
 from types import FrameType, TracebackType
 from typing import Any
 
+from . import stacks
 from .config import config
-from .user_code import is_user
+from .user_code import is_user, nearest
+
+#: A frame in the text of a traceback.
+_FRAME = re.compile(r'File "(.+?)", line (\d+)')
 
 
 class Record:
@@ -28,6 +33,8 @@ class Record:
         self.saves: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
         self.exception: dict[str, Any] | None = None
+        self.leaving: dict[str, Any] | None = None
+        self.rank: str | None = None
         self.status = "running"
         self.forked = False
         self.started = time.time()
@@ -60,11 +67,12 @@ class Record:
             "pid": os.getpid(),
             "parent": os.getppid(),
             "argv": list(getattr(sys, "argv", [])),
-            "rank": os.environ.get("RANK"),
+            "rank": os.environ.get("RANK", self.rank),
             "launcher": _is_launcher(),
             "forked": self.forked,
             "status": self.status,
             "exception": self.exception,
+            "leaving": self.leaving,
             "torch": getattr(sys.modules.get("torch"), "__version__", None),
             "torch_npu": "torch_npu" in sys.modules,
             "operators": dict(sorted(self.operators.items())),
@@ -115,13 +123,48 @@ def write(status: str = "ended") -> None:
 
 def _note_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     place: dict[str, Any] = {}
-    while trace is not None:
+    if isinstance(error, SyntaxError) and error.filename and is_user(error.filename):
+        place = {"path": os.path.abspath(error.filename), "line": error.lineno or 0}
+    while trace is not None and not isinstance(error, SyntaxError):
         filename = trace.tb_frame.f_code.co_filename
         if is_user(filename):
             place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
         trace = trace.tb_next
-    record.exception = {"type": kind.__name__, "message": str(error)[:2000], **place}
+    message = str(error)
+    carried = _carried(message)
+    record.exception = {
+        "type": kind.__name__,
+        "message": message[:2000],
+        "time": time.time(),
+        "reason": f"{kind.__name__}: {_first_line(message)}".rstrip(": "),
+        **place,
+        **carried,
+    }
     record.status = "failed"
+
+
+def _first_line(message: str) -> str:
+    return next((line.strip() for line in message.splitlines() if line.strip()), "")
+
+
+def _carried(message: str) -> dict[str, Any]:
+    """Place and reason of an error of another process (spawned, a worker's), whose traceback is in the message."""
+    if "Traceback (most recent call last)" not in message:
+        return {}
+    frames = [(path, int(line)) for path, line in _FRAME.findall(message) if is_user(path)]
+    last = next((line for line in reversed(message.splitlines()) if re.match(r"[\w.]+(: |$)", line)), "")
+    place = {"path": os.path.abspath(frames[-1][0]), "line": frames[-1][1]} if frames else {}
+    return {**({"reason": last} if last else {}), **place}
+
+
+def _note_exit(status: Any) -> None:
+    """Where the script asked to end as failed: no exception is left of that."""
+    if status is None or status == 0:
+        return
+    frame = nearest(3)
+    place = {"path": os.path.abspath(frame.f_code.co_filename), "line": frame.f_lineno} if frame is not None else {}
+    said = _first_line(status) if isinstance(status, str) else f"sys.exit({status})"
+    record.leaving = {"reason": said, "time": time.time(), **place}
 
 
 def _after_fork() -> None:
@@ -129,6 +172,7 @@ def _after_fork() -> None:
     fresh = Record()
     fresh.forked = True
     record.__dict__.update(fresh.__dict__)
+    stacks.install()
     multiprocessing.util.Finalize(None, write, exitpriority=-1000)
 
 
@@ -150,8 +194,16 @@ def install() -> None:
         write()
         leave(status)
 
+    end = sys.exit
+
+    def exit_(status: Any = None, /) -> Any:
+        _note_exit(status)
+        end(status)
+
     sys.excepthook = excepthook
+    sys.exit = exit_
     os._exit = flush_and_leave  # type: ignore[assignment]
     os.register_at_fork(after_in_child=_after_fork)
     atexit.register(write)
+    stacks.install()
     write("running")

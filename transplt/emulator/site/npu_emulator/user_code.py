@@ -14,6 +14,9 @@ _TRANSPARENT = tuple(os.path.realpath(p) + os.sep for p in (_PATHS["stdlib"], _P
 _LIBRARIES = tuple(os.path.realpath(p) + os.sep for p in (_PATHS["purelib"], _PATHS["platlib"]))
 _PACKAGE_DIRS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
+#: Parts of a path that mark what is no user's code, for those who have only the path.
+LIBRARIES = (*_TRANSPARENT, *_LIBRARIES, *_PACKAGE_DIRS)
+
 _kinds: dict[str, str] = {}
 
 

@@ -23,7 +23,7 @@ from . import _engine, npu  # noqa: E402
 torch._register_device_module("npu", npu)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=False)
 _engine.install()
-from . import _autocast, _collectives, _generators, _parallel, _patches, _sharing, _storages  # noqa: E402
+from . import _autocast, _collectives, _generators, _parallel, _patches, _profiling, _sharing, _storages  # noqa: E402
 
 _patches.install()
 _storages.install()
@@ -32,6 +32,7 @@ _generators.install()
 _parallel.install(npu)
 _autocast.install()
 _collectives.install()
+_profiling.install()
 from . import _operators, contrib, distributed, optim, profiler, utils  # noqa: E402
 
 _operators.install()

@@ -14,6 +14,7 @@ import warnings
 from typing import Any
 
 import torch
+from npu_emulator.record import record, write
 from npu_emulator.trace import collectives as trace
 
 from . import _gloo_threads
@@ -109,6 +110,9 @@ def _add_hccl(dist: Any) -> None:
     from torch._C._distributed_c10d import ProcessGroupGloo
 
     def create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+        if record.rank is None:  # the first group is the whole world
+            record.rank = str(rank)
+            write("running")  # a process that is stopped says which rank it was
         return ProcessGroupGloo(store, rank, size, timeout)
 
     dist.Backend.register_backend("hccl", create, devices=["npu"])

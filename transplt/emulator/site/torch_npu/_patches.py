@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from typing import Any
 
@@ -49,6 +50,7 @@ def install() -> None:
 
     _device._device_constructors()  # caches the originals; must come before any factory is wrapped
     _patch_moves()
+    _patch_lazy()
     _patch_factories()
     _patch_pinning()
     _patch_compile()
@@ -96,6 +98,19 @@ def _patch_moves() -> None:
     tensor.type = cast
     tensor.record_stream = lambda self, stream: None
     setattr(torch.nn.Module, KIND, module_onto)
+
+
+class _Allowed(list[Any]):
+    """Methods, and whatever is wrapped around one of them."""
+
+    def __contains__(self, function: Any) -> bool:
+        return super().__contains__(function) or super().__contains__(inspect.unwrap(function))
+
+
+def _patch_lazy() -> None:
+    """Parameters of a lazy module refuse all but a few methods, which they know by identity."""
+    mixin: Any = torch.nn.parameter.UninitializedTensorMixin
+    mixin._allowed_methods = _Allowed(mixin._allowed_methods)
 
 
 def _builtin(wrapper: Any, name: str) -> None:

@@ -11,7 +11,7 @@ from npu_emulator.start import find_imports, when_imported
 
 
 def _torch_is_there(torch: ModuleType) -> None:
-    from emulated_device import _engine, _generators, _parallel, _patches, _sharing, _storages
+    from emulated_device import _engine, _generators, _parallel, _patches, _profiling, _sharing, _storages
     from emulated_device._kernels_cuda import install_composed
     from npu_emulator import saves, stubs, trace
 
@@ -24,6 +24,7 @@ def _torch_is_there(torch: ModuleType) -> None:
     _sharing.install()
     _generators.install()
     _parallel.install_helpers()
+    _profiling.install()
     tensors.install()
     when_imported("torch.distributed.distributed_c10d", _distributed_is_there)
     if config.saves:

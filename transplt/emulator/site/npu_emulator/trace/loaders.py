@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 import json
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,19 +22,50 @@ _epochs: dict[int, int] = {}
 _replay: dict[str, list[list[int]]] = {}
 
 
+_NONE: Any = object()
+
+
+@contextlib.contextmanager
+def _apart(loader: int, epoch: int) -> Iterator[None]:
+    """Let a loader draw its order and the seeds of its workers beside the program's random numbers: a sampler that
+    draws otherwise, as DistributedSampler does, then changes nothing of the program's."""
+    generator = torch.default_generator
+    state = generator.get_state()
+    generator.manual_seed(zlib.crc32(state.numpy().tobytes()) + 7919 * loader + epoch)
+    try:
+        yield
+    finally:
+        generator.set_state(state)
+
+
 class _Indices:
     """Gives the batches of a sampler on, and tells them."""
 
     def __init__(self, batches: Any, loader: int, epoch: int, single: bool) -> None:
         self.batches, self.loader, self.epoch, self.single = batches, loader, epoch, single
 
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.batches, name)
+
     def __iter__(self) -> Iterator[Any]:
-        known: Any = _replay.get(f"{self.loader}.{self.epoch}")
-        for indices in known if known is not None else self.batches:
+        with _apart(self.loader, self.epoch):
+            batches = iter(self.batches)
+            first = next(batches, _NONE)
+        for indices in () if first is _NONE else itertools.chain([first], batches):
             told: list[Any] = [indices] if self.single else list(indices)
             if all(isinstance(each, (int, bool)) for each in told):
                 emit("batch", loader=self.loader, epoch=self.epoch, indices=[int(each) for each in told])
             yield indices
+
+
+def _given(loader: Any, which: int, epoch: int) -> Any:
+    """The batches to give in place of the loader's own; None where it keeps those."""
+    assert config.trace
+    distributed = isinstance(getattr(loader, "sampler", None), torch.utils.data.distributed.DistributedSampler)
+    return _replay.get(f"{which}.{epoch}") if config.trace["replay_all"] or distributed else None
 
 
 def install() -> None:
@@ -56,7 +90,8 @@ def install() -> None:
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
             shuffle=bool(getattr(sampler, "shuffle", False)),
         )  # fmt: skip
-        return begin(self)
+        with _apart(which, _epochs[which]):
+            return begin(self)
 
     kind.__iter__ = __iter__
     original = kind._index_sampler.fget
@@ -66,7 +101,9 @@ def install() -> None:
         batches = original(self)
         if which is None or isinstance(self.dataset, data.IterableDataset):
             return batches
-        return _Indices(batches, which, _epochs[which], not self._auto_collation)
+        given = _given(self, which, _epochs[which])
+        single = not self._auto_collation
+        return _Indices(batches if given is None else given, which, _epochs[which], single)
 
     kind._index_sampler = property(_index_sampler)
     sampler: Any = data.distributed.DistributedSampler

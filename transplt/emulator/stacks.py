@@ -1,0 +1,42 @@
+"""Reads where a process stood from what npu_emulator.stacks let it write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+
+
+def stood(text: str) -> dict[str, Any] | None:
+    """The innermost frame of the user's own code: its path, line (from 1) and function; None where there is none.
+
+    `text` is a line of JSON, the parts of a path that mark a library, then stacks as faulthandler writes them:
+    thread by thread, the innermost frame first. The thread that was interrupted counts before the
+    others, the main one before those that it started.
+    """
+    head, _, rest = text.partition("\n")
+    if not rest.strip():
+        return None
+    libraries = [each for each in json.loads(head) if isinstance(each, str)]
+    threads: list[list[dict[str, Any]]] = []
+    current = None
+    for line in rest.splitlines():
+        frame = _FRAME.match(line)
+        if frame is None:
+            if line.startswith(("Current thread", "Thread ")):
+                threads.append([])
+                current = len(threads) - 1 if line.startswith("Current") else current
+        elif threads:
+            path = _ESCAPED.sub(lambda found: chr(int(next(filter(None, found.groups())), 16)), frame[1])
+            threads[-1].append({"path": os.path.abspath(path), "line": int(frame[2]), "function": frame[3]})
+    ordered = [*([threads[current]] if current is not None else []), *reversed(threads)]
+    return next((frame for thread in ordered for frame in thread if _is_user(frame["path"], libraries)), None)
+
+
+def _is_user(path: str, libraries: list[str]) -> bool:
+    inside = os.path.realpath(path)
+    return not os.path.basename(path).startswith("<") and not any(part in inside for part in libraries)
