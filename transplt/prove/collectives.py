@@ -124,6 +124,8 @@ class _Search:
             return _mismatch(pair, one, other)
         condition, side = self._divider(one, other, side, (left, right))
         if side is None and one is not None and other is not None:
+            side = _repeated(one, other, left[:position], right[:position])
+        if side is None and one is not None and other is not None:
             condition = self._both(one, other)
             return _mismatch(pair, one, other, condition, self._place(condition))
         made, instead = (one, other) if side == 0 else (other, one)
@@ -195,7 +197,7 @@ class _Search:
         counts = [sum(_line(each) == _line(made) for each in lists[number]) for number in pair]
         text = f"rank {reaching} calls {made.what}{_at(made.place)}, which rank {missing} does not reach"
         if counts[1]:
-            times = f"{counts[0]} times on rank {reaching} and {counts[1]} times on rank {missing}"
+            times = " and ".join(f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True))
             text = f"rank {reaching} calls {made.what}{_at(made.place)} once more than rank {missing} does ({times})"
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
@@ -290,6 +292,12 @@ def _plain(shape: Any) -> Any:
     return [_plain(each) if isinstance(each, list) else each for each in shape if each != 1]
 
 
+def _repeated(one: Exchange, other: Exchange, left: list[Exchange], right: list[Exchange]) -> int | None:
+    """Which of two (0 or 1) is a line that the other rank came to before, and left behind: the longer loop."""
+    known = [any(_line(each) == _line(one) for each in right), any(_line(each) == _line(other) for each in left)]
+    return known.index(True) if known[0] != known[1] else None
+
+
 def _line(exchange: Exchange) -> Any:
     return exchange.kind, exchange.lines
 
@@ -307,7 +315,8 @@ def _mismatch(
     text = what + ", ".join(said)
     if condition is not None:
         text += f"; they part at `{condition.text}`{_at(at)}"
-    error = one.error or other.error
+    # A connection that is lost says only that the other rank has failed.
+    error = next((each for each in (one.error, other.error) if each and "onnection" not in each), "")
     text += f"; it ends with {error}" if error else ""
     return CollectiveFault("mismatch", text, pair, (one.place, other.place), at)
 
@@ -315,6 +324,10 @@ def _mismatch(
 def _created(exchange: Exchange) -> str:
     ranks = exchange.fields.get("ranks")
     return f" with ranks {ranks}" if ranks is not None else ""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _at(place: Place | None) -> str:
