@@ -197,7 +197,8 @@ class _Search:
         counts = [sum(_line(each) == _line(made) for each in lists[number]) for number in pair]
         text = f"rank {reaching} calls {made.what}{_at(made.place)}, which rank {missing} does not reach"
         if counts[1]:
-            times = " and ".join(f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True))
+            said = [f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True)]
+            times = " and ".join(said)
             text = f"rank {reaching} calls {made.what}{_at(made.place)} once more than rank {missing} does ({times})"
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
