@@ -27,7 +27,25 @@ def install() -> None:
     random.seed(seed)
     torch.manual_seed(seed)
     when_imported("numpy", functools.partial(_seed_numpy, seed=seed))
+    _keep_the_stream()
     _drop_nothing()
+
+
+def _keep_the_stream() -> None:
+    """A seed that the stream began with already does not begin it anew.
+
+    Programs for several cards set the seed again, with the rank added: on rank 0 the numbers then go on as they do
+    where nothing is set.
+    """
+    original: Any = torch.manual_seed
+
+    @functools.wraps(original)
+    def manual_seed(seed: Any) -> Any:
+        if int(seed) == torch.initial_seed():
+            return torch.default_generator
+        return original(seed)
+
+    torch.manual_seed = torch.random.manual_seed = manual_seed
 
 
 def _seed_numpy(numpy: ModuleType, seed: int) -> None:
