@@ -13,7 +13,7 @@ from transplt.emulator.options import RunOptions, Trace
 from transplt.emulator.runner import ScriptRun
 from transplt.prove.collectives import CollectiveFault, collective_faults, standings
 from transplt.prove.projects import Project
-from transplt.prove.training import Place, Training, read_trainings
+from transplt.prove.training import Place, Training, below, read_trainings
 
 #: Variables that torchrun sets; a script that asks for them has to be started by it.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -129,7 +129,7 @@ def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
         error = process["exception"]
         first = error["message"].splitlines()[0] if error["message"] else ""
         reason = f"{error['type']}: {first}" if first else error["type"]
-        place = Place(_below(error["path"], root), error["line"]) if error.get("path") else None
+        place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
         return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
     if outcome.timed_out:
         where = "; ".join(standings(outcome.traces, root))
@@ -141,20 +141,13 @@ def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Gloo connectFullMesh failed")
 
 
-def _below(path: str, root: Path) -> str:
-    try:
-        return Path(path).resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        return path
-
-
 def _lines(outcome: ScriptRun, root: Path) -> dict[str, set[int]]:
     ran: dict[str, set[int]] = {}
     for process in outcome.processes:
         for path, lines in process["lines"].items():
-            ran.setdefault(_below(path, root), set()).update(lines)
+            ran.setdefault(below(path, root), set()).update(lines)
     return ran
 
 
 def _finding(finding: dict[str, Any], root: Path) -> dict[str, Any]:
-    return {**finding, "path": _below(finding["path"], root)}
+    return {**finding, "path": below(finding["path"], root)}
