@@ -11,6 +11,7 @@ import click
 
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
 from transplt.errors import shown
+from transplt.rules.card_limits import cards
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
@@ -38,6 +39,13 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
     type=click.Choice(TORCH_VERSIONS),
     default=None,
     help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+)
+@click.option(
+    "--card",
+    type=click.Choice(cards()),
+    default=cards()[0],
+    show_default=True,
+    help="The card whose limits hold: types that operators and HCCL refuse, memory.",
 )
 @click.option("--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many NPUs there are.")
 @click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
@@ -98,6 +106,7 @@ Exit codes: 0 verified, 1 not verified (the verdict says why), 2 wrong usage or 
 def run_command(
     module: bool,
     torch_version: str | None,
+    card: str,
     npus: int,
     nproc: int,
     cuda: str,
@@ -128,6 +137,7 @@ def run_command(
         shapes,
         reference,
         timeout,
+        card=card,
     )
     try:
         code = run(options, report)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.emulator.edits import Migration
+from transplt.emulator.host import too_small
 from transplt.emulator.runner import ScriptRun
 from transplt.report.cell import visible
 from transplt.report.proofs import Seen, proofs
@@ -38,7 +39,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """verified, or the gravest of: cuda-leftover, script-failed, timed-out, findings, no-npu-operator,
+        """verified, or the gravest of: not run, cuda-leftover, script-failed, timed-out, findings, no-npu-operator,
         reference-unstable, reference-differs."""
         return self.reasons[0] if self.reasons else "verified"
 
@@ -159,7 +160,11 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, A
 def _judge(report: Report, outcome: ScriptRun) -> None:
     stopped_by_guard = any(p["exception"] and p["exception"]["type"] == "CudaLeftover" for p in report.processes)
     counted = [f for f in report.findings if f["level"] in ("error", "warning")]
-    if outcome.timed_out:
+    small = too_small(outcome)
+    if small:
+        report.reasons.append("not run")
+        report.notes.append(small)
+    elif outcome.timed_out:
         report.reasons.append("timed-out")
     elif outcome.code:
         report.reasons.append("cuda-leftover" if stopped_by_guard else "script-failed")
@@ -185,6 +190,7 @@ _EXPLANATIONS = {
     "verified": "the script ran to its end on the emulated npu",
     "cuda-leftover": "the script was stopped at a leftover use of CUDA",
     "script-failed": "the script failed",
+    "not run": "this machine is too small for the run, so nothing is known of the script",
     "timed-out": "the script did not end in time and was stopped",
     "findings": "there are findings",
     "no-npu-operator": "nothing was computed on the npu",
