@@ -112,7 +112,10 @@ def build(
     telling = [each for each in outcome.processes if _telling(each)]  # not those of multiprocessing's own
     processes = [_process(each, root) for each in telling or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
-    facts = Facts(outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference)
+    facts = Facts(
+        outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference,
+        too_small(outcome),
+    )  # fmt: skip
     said = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
     return Report(
         command,

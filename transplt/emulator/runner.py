@@ -116,6 +116,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
     return {
         "npus": options.npus,
         "torch_version": options.torch_version,
+        "card": options.card,
         "cuda": cuda or options.cuda,
         "random": options.random,
         "probes": "info" if options.portable else "warning",

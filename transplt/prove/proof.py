@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
 from transplt.prove import precision, printed, ranks, steps
@@ -245,6 +246,9 @@ def _groups(run: Run) -> bool:
 
 def _stopped(reference: Run, run: Run) -> Verdict | None:
     """`stops` with the line, or `not run` where the original stops in the same way or nothing came to the npu."""
+    small = too_small(reference.outcome) or too_small(run.outcome)
+    if small:
+        return Verdict(Word.NOT_RUN, small)
     if run.stop is not None:
         if reference.stop is not None and reference.stop.reason == run.stop.reason:
             return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")

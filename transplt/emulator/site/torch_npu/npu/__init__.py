@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from npu_emulator import names as _names
+from npu_emulator.config import config as _run
+from npu_emulator.config import version_key as _version_key
+from npu_emulator.limits import card_name as _card_name
 
-from .. import _devices, _legacy
+from .. import _devices, _legacy, _limits
 
 default_generators = _devices.generators
 _initialized = True
@@ -103,7 +109,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def get_device_name(device_name: Any = None) -> str:
-    return "Ascend910B2 (emulated on CPU)"
+    return f"{_card_name()} (emulated on CPU)"
 
 
 class _DeviceProperties:
@@ -121,9 +127,21 @@ def get_device_properties(device_name: Any = None) -> _DeviceProperties:
     return _DeviceProperties(_devices.index_of(device_name))
 
 
-def get_device_capability(device: Any = None) -> None:
-    """The real one warns and returns None."""
-    return None
+def get_device_capability(device: Any = None) -> tuple[int, int] | None:
+    """None, with a warning; from torch 2.7 on what TORCH_NPU_DEVICE_CAPABILITY says ("8.0"), which is no truth either.
+
+    Source: torch_npu/npu/__init__.py.
+    """
+    given = os.environ.get("TORCH_NPU_DEVICE_CAPABILITY", "") if _version_key(_run.torch_version) >= (2, 7) else ""
+    said = re.fullmatch(r"(\d+)\.(\d+)", given)
+    if said is None:
+        _limits.report_call("torch.cuda.get_device_capability")
+    warnings.warn(
+        "The return value of get_device_capability is only for compatibility with PyTorch and does not represent the "
+        "actual capability of the NPU device.",
+        stacklevel=2,
+    )
+    return (int(said[1]), int(said[2])) if said is not None else None
 
 
 def can_device_access_peer(device_id: Any, peer_device_id: Any) -> bool:
