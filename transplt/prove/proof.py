@@ -106,7 +106,8 @@ class Prover:
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
-        decisive = [change for change in changes(one, other) if change.decisive]
+        every = changes(one, other)
+        decisive = [change for change in every if change.decisive]
         unshuffled = ranks.unshuffled(one, other)
         found.differences += [unshuffled] if unshuffled is not None else []
         if precision.is_mixed(other):
@@ -123,7 +124,9 @@ class Prover:
                 numeric, results = None, []
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
-            found.differences.append(self._with_cause(first, decisive, sides, one, other))
+            # Values that differ before the first step were drawn so.
+            seeds = [change for change in every if first.step == 0 and any(e.kind == "seed" for e in change.lost)]
+            found.differences.append(self._with_cause(first, [*seeds, *decisive], sides, one, other))
         elif decisive:
             found.differences += [_of_change(change) for change in decisive]
         if found.differences:
@@ -187,7 +190,8 @@ class Prover:
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
         found.steps = min(len(training.steps) for training in run.trainings)
         for check in (
-            ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings), ranks.same_order(run.trainings[0])
+            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings),
+            ranks.same_order(run.trainings[0]),
         ):  # fmt: skip
             if check is not None:
                 found.differences.append(check)
@@ -196,7 +200,24 @@ class Prover:
         if found.differences:
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {found.steps} steps")
-        return [Part(title, equal, found), self._against_one(world, run, reference)]
+        twin = self._against_ranks(world, run) if self.original.project.distributed else None
+        return [Part(title, equal, found), twin or self._against_one(world, run, reference)]
+
+    def _against_ranks(self, world: int, several: Run) -> Part | None:
+        """The ranks against those of an original that is distributed itself; None where it has none, or they stop."""
+        self.say(f"the original with {world} processes")
+        twin = self.original.run(world)
+        if twin.stop is not None or len(twin.trainings) != len(several.trainings) or not _groups(twin):
+            return None
+        found = Findings()
+        found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
+        found.curve = steps.curve(twin.trainings[0], several.trainings[0])
+        title = f"{world} ranks of the original, and {world} of the migrated program"
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, PLAIN)
+        if first is not None:
+            found.differences.append(first)
+            return Part(title, Verdict(Word.DIFFERS, str(first)), found)
+        return Part(title, Verdict(Word.EQUAL, f"{found.steps} steps compared, {PLAIN}"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""

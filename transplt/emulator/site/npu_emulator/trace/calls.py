@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .. import DEVICE
+from ..start import when_imported
 from ..user_code import nearest
 from . import steps
 from .log import called_by_user, emit, is_quiet, quiet
@@ -35,9 +36,25 @@ def install() -> None:
     _tell(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f)})
     _tell(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
     _tell(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
+    when_imported("torch_npu", lambda module: _watch_cards())
     _watch_autocast()
     _watch_wrapping()
     _watch_draws()
+
+
+def _watch_cards() -> None:
+    """The card that this process chooses."""
+    npu: Any = torch.npu  # type: ignore[attr-defined]
+    chosen = npu.set_device
+
+    @functools.wraps(chosen)
+    def set_device(device: Any) -> Any:
+        result = chosen(device)
+        if not is_quiet():
+            emit("card", card=int(npu.current_device()))
+        return result
+
+    npu.set_device = set_device
 
 
 def _subclasses(kind: Any) -> set[Any]:
