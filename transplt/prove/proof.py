@@ -163,9 +163,12 @@ class Prover:
             return replace(first, place=change.place, original=change.original, cause=change.what)
         if first.cause == "hyper":
             return _of_hyper(first, one, other)
-        if first.step is not None:
-            self.say(f"both again, line by line, up to step {max(first.step, 1)}")
-            wanted = max(first.step, 1)
+        if first.cause.startswith(printed.LACKS):
+            return _of_saved(first, other)
+        if first.step is not None or other.steps:
+            # A result that no step shows is looked for behind the last of them.
+            wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
+            self.say(f"both again, line by line, up to step {wanted}")
             order = Replay(ranks.global_batches([one]), every=False)
             left, right = self.original.run(detail=wanted), self.migrated.run(replay=order, detail=wanted)
             if left.first is not None and right.first is not None:
@@ -275,7 +278,9 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
         first = errors[0]
         return Verdict(Word.STOPS, f"{first['path']}:{first['line']}: {first['code']} {first['message']}")
     if not run.operators and reference.operators:
-        return Verdict(Word.NOT_RUN, "nothing was computed on the npu")
+        asked = next((each for each in run.findings if each["level"] == "warning"), None)
+        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
+        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
     return None
 
 
@@ -317,6 +322,16 @@ def _of_hyper(first: Difference, one: Training, other: Training) -> Difference:
     return replace(
         first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
     )
+
+
+def _of_saved(first: Difference, other: Training) -> Difference:
+    """A tensor that a saved file lacks: the line that keeps it out of the state, else the one that saves."""
+    name = first.cause.removeprefix(printed.LACKS).rpartition(".")[2]
+    unsaved = [event for event in other.of("unsaved") if event.fields["name"] == name]
+    if unsaved:
+        return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent")
+    saves = other.of("save")
+    return replace(first, place=saves[-1].place if saves else None, cause="")
 
 
 def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]]) -> str:
