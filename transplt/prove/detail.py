@@ -16,8 +16,38 @@ _ROUNDING = {"float64": 1e-12, "float16": 5e-3, "bfloat16": 4e-2}
 
 
 def first_other_result(one: Training, other: Training) -> Difference | None:
-    """The first call of torch whose result differs, or that only one of them makes; None where all agree."""
-    left, right = _calls(one), _calls(other)
+    """The first call of torch whose result differs, or that only one of them makes; where all agree, the first that
+    only one of them cuts from its gradient; else None."""
+    return _first_apart(_calls(one), _calls(other)) or _first_cut(one, other)
+
+
+def _first_cut(one: Training, other: Training) -> Difference | None:
+    """The first call whose result has a gradient in one program alone; equal values are no reason to look further."""
+    left, right = (
+        [event for event in each.of("op") if event.fields["name"] not in _MOVES - {"detach"} | _UNSET]
+        for each in (one, other)
+    )
+    matcher = difflib.SequenceMatcher(None, [_graph(e) for e in left], [_graph(e) for e in right], autojunk=False)
+    for tag, a, _b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        mine = left[a] if a < len(left) else None
+        theirs = right[c] if c < d else None
+        if theirs is not None and not theirs.fields.get("grad"):
+            what = f"{theirs.fields['name'].strip('_')} gives a result without a gradient here"
+            return Difference(what, theirs.place, mine.place if mine else None)
+        if mine is not None and not mine.fields.get("grad"):
+            here = theirs or (right[c] if c < len(right) else None)
+            what = f"{mine.fields['name'].strip('_')} of the original's line gives a result without a gradient"
+            return Difference(what, here.place if here else None, mine.place)
+    return None
+
+
+def _graph(event: Event) -> tuple[str, bool]:
+    return event.fields["name"], bool(event.fields.get("grad"))
+
+
+def _first_apart(left: list[Event], right: list[Event]) -> Difference | None:
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":

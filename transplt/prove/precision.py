@@ -29,6 +29,7 @@ def is_mixed(training: Training) -> bool:
 
 def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     """What is wrong with the mixed precision of `other`, whose counterpart `one` is in float32."""
+    yield from _cast(one, other)
     yield from _order(other)
     yield from _skips(other)
     if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
@@ -41,6 +42,19 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     if one.of("scale"):
         return
     yield from _underflow(one, other)
+
+
+def _cast(one: Training, other: Training) -> Iterator[Difference]:
+    """Weights in half precision without autocast or a scaler: nobody asked for mixed precision."""
+    if other.of("scale") or any(event.fields["enabled"] for event in other.of("autocast")):
+        return
+    for which, made in other.optimizers.items():
+        before = one.optimizers.get(which)
+        half = next((dtype for dtype in made.dtypes if dtype in _HALF), None)
+        if before is not None and half is not None and not {*before.dtypes} & {*_HALF}:
+            casts = [event for event in other.of("cast") if event.fields["dtype"] == half]
+            what = f"the parameters of optimizer {which} ({made.kind}) are {half}, in the original {before.dtypes[0]}"
+            yield Difference(what, casts[0].place if casts else made.place, before.place, 0)
 
 
 def _order(training: Training) -> Iterator[Difference]:

@@ -9,6 +9,9 @@ from transplt.emulator.reference import printed_results, saved_tensors
 from transplt.emulator.runner import ScriptRun
 from transplt.prove.found import Difference
 
+#: How the cause begins where a saved file lacks a tensor, whose name follows.
+LACKS = "without "
+
 
 def other_results(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
     """Printed results and saved tensors of the original that the other has otherwise, or not at all."""
@@ -45,7 +48,8 @@ def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
         for name, value in tensors.items():
             again = right[key].get(name)
             if again is None:
-                return [Difference(f"{key[0].rpartition('#')[0]} has no {name}, that of the original has")]
+                what = f"{key[0].rpartition('#')[0]} has no {name}, that of the original has"
+                return [Difference(what, cause=f"{LACKS}{name}")]
             if value["sha256"] == again["sha256"]:
                 continue
             near = value["shape"] == again["shape"] and all(

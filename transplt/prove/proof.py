@@ -109,7 +109,8 @@ class Prover:
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
-        decisive = [change for change in changes(one, other) if change.decisive]
+        every = changes(one, other)
+        decisive = [change for change in every if change.decisive]
         unshuffled = ranks.unshuffled(one, other)
         found.differences += [unshuffled] if unshuffled is not None else []
         if precision.is_mixed(other):
@@ -126,7 +127,9 @@ class Prover:
                 numeric, results = None, []
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
-            found.differences.append(self._with_cause(first, decisive, sides, one, other))
+            # Values that differ before the first step were drawn so.
+            seeds = [change for change in every if first.step == 0 and any(e.kind == "seed" for e in change.lost)]
+            found.differences.append(self._with_cause(first, [*seeds, *decisive], sides, one, other))
         elif decisive:
             found.differences += [_of_change(change) for change in decisive]
         if found.differences:
@@ -161,9 +164,12 @@ class Prover:
             return replace(first, place=change.place, original=change.original, cause=change.what)
         if first.cause == "hyper":
             return _of_hyper(first, one, other)
-        if first.step is not None:
-            self.say(f"both again, line by line, up to step {max(first.step, 1)}")
-            wanted = max(first.step, 1)
+        if first.cause.startswith(printed.LACKS):
+            return _of_saved(first, other)
+        if first.step is not None or other.steps:
+            # A result that no step shows is looked for behind the last of them.
+            wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
+            self.say(f"both again, line by line, up to step {wanted}")
             order = Replay(ranks.global_batches([one]), every=False)
             left, right = self.original.run(detail=wanted), self.migrated.run(replay=order, detail=wanted)
             if left.first is not None and right.first is not None:
@@ -190,7 +196,8 @@ class Prover:
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
         found.steps = min(len(training.steps) for training in run.trainings)
         for check in (
-            ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings), ranks.same_order(run.trainings[0])
+            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings),
+            ranks.same_order(run.trainings[0]),
         ):  # fmt: skip
             if check is not None:
                 found.differences.append(check)
@@ -199,7 +206,24 @@ class Prover:
         if found.differences:
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {found.steps} steps")
-        return [Part(title, equal, found), self._against_one(world, run, reference)]
+        twin = self._against_ranks(world, run) if self.original.project.distributed else None
+        return [Part(title, equal, found), twin or self._against_one(world, run, reference)]
+
+    def _against_ranks(self, world: int, several: Run) -> Part | None:
+        """The ranks against those of an original that is distributed itself; None where it has none, or they stop."""
+        self.say(f"the original with {world} processes")
+        twin = self.original.run(world)
+        if twin.stop is not None or len(twin.trainings) != len(several.trainings) or not _groups(twin):
+            return None
+        found = Findings()
+        found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
+        found.curve = steps.curve(twin.trainings[0], several.trainings[0])
+        title = f"{world} ranks of the original, and {world} of the migrated program"
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, PLAIN)
+        if first is not None:
+            found.differences.append(first)
+            return Part(title, Verdict(Word.DIFFERS, str(first)), found)
+        return Part(title, Verdict(Word.EQUAL, f"{found.steps} steps compared, {PLAIN}"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
@@ -258,7 +282,9 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
         first = errors[0]
         return Verdict(Word.STOPS, f"{first['path']}:{first['line']}: {first['code']} {first['message']}")
     if not run.operators and reference.operators:
-        return Verdict(Word.NOT_RUN, "nothing was computed on the npu")
+        asked = next((each for each in run.findings if each["level"] == "warning"), None)
+        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
+        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
     return None
 
 
@@ -300,6 +326,16 @@ def _of_hyper(first: Difference, one: Training, other: Training) -> Difference:
     return replace(
         first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
     )
+
+
+def _of_saved(first: Difference, other: Training) -> Difference:
+    """A tensor that a saved file lacks: the line that keeps it out of the state, else the one that saves."""
+    name = first.cause.removeprefix(printed.LACKS).rpartition(".")[2]
+    unsaved = [event for event in other.of("unsaved") if event.fields["name"] == name]
+    if unsaved:
+        return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent")
+    saves = other.of("save")
+    return replace(first, place=saves[-1].place if saves else None, cause="")
 
 
 def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]]) -> str:

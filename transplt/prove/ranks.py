@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -84,6 +85,56 @@ def _why(training: Training, optimizer: int, step: Step | None) -> str:
     if wraps and classes and not classes & wrapped:
         return f"{', '.join(sorted(classes))} is in no wrapper"
     return ""
+
+
+def same_card(ranks: Sequence[Training]) -> Difference | None:
+    """Two ranks that choose one card, which HCCL refuses; None where nobody chooses."""
+    chosen: dict[int, int] = {}
+    for training in ranks:
+        event = next(iter(training.of("card")[::-1]), None)
+        if event is None:
+            return None
+        card = event.fields["card"]
+        if card in chosen:
+            what = f"ranks {chosen[card]} and {training.rank} both choose card {card}, and each needs one of its own"
+            return Difference(what, event.place)
+        chosen[card] = training.rank
+    return None
+
+
+def other_than_the_original(
+    originals: Sequence[Training], ranks: Sequence[Training], tolerance: Tolerance
+) -> Difference | None:
+    """The first step at which a rank differs from that of a distributed original, with the collective that one of the
+    two lacks."""
+    for one, other in zip(originals, ranks, strict=False):
+        first = steps.first_difference(one, other, tolerance)
+        if first is None:
+            continue
+        left, right = _collectives(one), _collectives(other)
+        matcher = difflib.SequenceMatcher(None, [_named(e) for e in left], [_named(e) for e in right], autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            lost, gained = left[a] if a < b else None, right[c] if c < d else None
+            around = right[c] if c < len(right) else None
+            made = gained or lost
+            assert made is not None
+            what = f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+            here = gained or around
+            return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
+        return replace(first, what=f"rank {other.rank}: {first.what}")
+    return None
+
+
+def _collectives(training: Training) -> list[Event]:
+    """Those that the program asks for; what a wrapper exchanges by itself is left out."""
+    inside = {event.place for event in training.of("backward", "wrap", "through")}
+    return [event for event in training.of("coll") if event.place not in inside]
+
+
+def _named(event: Event) -> tuple[str, str]:
+    return event.fields["kind"], str(event.fields.get("shape"))
 
 
 def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:

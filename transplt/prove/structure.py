@@ -45,7 +45,9 @@ class Change:
 
     @property
     def decisive(self) -> bool:
-        return any(event.kind in _DECISIVE for event in (*self.lost, *self.gained))
+        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the card's memory."""
+        lost = any(event.kind == "no_grad" for event in self.lost)
+        return lost or any(event.kind in _DECISIVE for event in (*self.lost, *self.gained))
 
     @property
     def sentence(self) -> str:

@@ -37,7 +37,7 @@ class _Telling(TorchFunctionMode):
         if values is not None:
             self.told += 1
             dtype = str(first.dtype).removeprefix("torch.")
-            emit("op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values)
+            emit("op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values, grad=first.requires_grad)
         return result
 
 
