@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import can_part
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.syntax.asks import begins, by_place, ends, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.asks import begins, by_place, ends
+from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.amp.apex_place import Initialization
-from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.precision import GRAM, gram_matrix
 from transplt.themes.amp.reading import zeroes
 
@@ -86,22 +85,6 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             raise Refused(
                 file, call, "sparse tensors have no products in half precision", "leave this training in float32",
             )  # fmt: skip
-        if full == "torch.autograd.grad":
-            raise Refused(
-                file, call, "torch.autograd.grad gives gradients that know nothing of the loss scale",
-                "leave this training in float32, or scale by hand what it differentiates",
-            )  # fmt: skip
-        if level == "O1" and full in FLOAT_ONLY:
-            raise Refused(
-                file, call, "binary_cross_entropy may not run under opt_level O1",
-                "return logits and take BCEWithLogitsLoss, then run transplt again",
-            )  # fmt: skip
-        if full in FLOAT_ONLY and (at := _sigmoid_of_a_network(program)):
-            raise Refused(
-                file, call,
-                f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
-                "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run again",
-            )  # fmt: skip
         if level == "O2":
             _check_call(program, file, call, place)
             _check_whole(program, file, call, place)
@@ -118,21 +101,6 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
                     file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
                     "read those of amp.master_params(optimizer), or run transplt with --opt-level O1",
                 )  # fmt: skip
-
-
-def _sigmoid_of_a_network(program: Program) -> str:
-    """Where a model of the program has a sigmoid, which would run in half precision; empty when none has."""
-    for file in program.files:
-        for call in by_place(file.scan.calls):
-            last = last_name(call.func)
-            inside = any(isinstance(at, ast.ClassDef) and _is_network(at) for at in chain(call))
-            if last == "Sigmoid" or (inside and last in ("sigmoid", "sigmoid_")):
-                return f"{file.path}:{call.lineno}"
-    return ""
-
-
-def _is_network(cls: ast.ClassDef) -> bool:
-    return any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in cls.body)
 
 
 def loose(program: Program, file: File, place: Initialization) -> str:
