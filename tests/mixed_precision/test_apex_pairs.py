@@ -522,7 +522,8 @@ BCE = "torch.nn.BCELoss()(model(x), x)"
 def test_the_sigmoid_in_front_of_binary_cross_entropy_gets_float32(level: str) -> None:
     """In half precision it rounds to 1 from 8.4 on, where the gradient of the loss has no bound."""
     before = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID)
-    after = IMPORTED.replace('model = net.to("npu")\noptimizer =', SIGMOID).replace("self.head(x)", "self.head(x).float()")
+    after = IMPORTED.replace('model = net.to("npu")\noptimizer =', SIGMOID)
+    after = after.replace("self.head(x)", "self.head(x).float()")
     becomes(
         before + LOOP.replace("model(x)", BCE),
         after.replace("import torch_npu  # noqa: F401\n", "")

@@ -23,7 +23,7 @@ from transplt.program.steps import backward_passes
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
-from transplt.syntax.asks import by_place, call_of
+from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
@@ -82,11 +82,26 @@ def _plan(writer: Writer) -> None:
         if work.settings.style != "portable":
             replace_kernels(writer, fuse=not any(apex.loose for apex in plans))
     elif trains:
-        why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
-        _refuse(writer, own, why, trains)
+        unseen = _PROCESSES if any(map(_starts_processes, programs)) else _CALLER
+        _refuse(writer, own, Problem(own, trains[0], *unseen), trains)
 
 
+def _starts_processes(program: Program) -> bool:
+    """True for a program that hands a function to new processes: `mp.Process(target=train, args=(...))`."""
+    return any(
+        last_name(call.func) == "Process" and keyword_of(call, "target") is not None
+        for file in program.files
+        for call in file.scan.calls
+    )
+
+
+_PROCESSES = (
+    "processes that the program starts train here, each of which would have to call amp.initialize",
+    "write it by hand with O1 in the function that each process runs, behind its optimizer (with O2 the weights are no "
+    "longer those that the processes share); or take --amp native",
+)
 _CALLER = (
+    "the code that calls this training cannot be seen",
     "run transplt on the whole project, or write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) "
     "where they are made"
 )

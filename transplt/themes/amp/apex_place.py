@@ -250,8 +250,8 @@ def _settle(
 
 _MADE = "keep it in a variable of its own, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
 _TOGETHER = (
-    "make all models and then all optimizers in one function in front of the training, and run transplt again; or write "
-    "one amp.initialize([models], [optimizers], ...) there by hand"
+    "make all models and then all optimizers in one function in front of the training, and run transplt again; or "
+    "write one amp.initialize([models], [optimizers], ...) there by hand"
 )
 _ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
 _TRAINED = "give it model.parameters() of a model in the same function, and run transplt again; or take --amp native"

@@ -20,9 +20,20 @@ WRAPPERS = DATA_PARALLEL | {
 }
 
 
+def kind_of(program: Program, file: File, call: ast.Call) -> str:
+    """The wrapper that a call makes, that of which its class is derived; empty for anything else."""
+    full, made = file.names.qualified(call.func) or "", program.callee(file, call)
+    for _ in range(4):
+        if full in WRAPPERS or not isinstance(made, ast.ClassDef) or not made.bases:
+            break
+        owner, base = program.owner[made], made.bases[0]
+        full, made = owner.names.qualified(base) or "", program.definition(owner, base)
+    return full if full in WRAPPERS else ""
+
+
 def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> bool:
     """True for `DistributedDataParallel(model, ...)` and the like."""
-    if file.names.qualified(call.func) not in WRAPPERS:
+    if not kind_of(program, file, call):
         return False
     given = arguments_of(call)
     return any(program.slot(file, item) == slot for item in given if isinstance(item, (ast.Name, ast.Attribute)))
@@ -56,7 +67,7 @@ def is_wrapper(
 ) -> bool:
     """True for a call that makes a wrapper, by itself or by a function of the program."""
     while isinstance(node, ast.Call):
-        if file.names.qualified(node.func) in kinds:
+        if kind_of(program, file, node) in kinds:
             return True
         callee = program.callee(file, node)
         if isinstance(callee, FUNCTIONS):
