@@ -9,17 +9,19 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.cards import on_card
 from transplt.program.optimized import Given, parameters_given
-from transplt.program.optimizers import is_closure, optimizer_stepped
+from transplt.program.optimizers import NO_OPTIMIZER, is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
-from transplt.syntax.asks import begins, by_place, class_of_method, ends, keyword_of
+from transplt.syntax.asks import begins, by_place, call_of, class_of_method, ends, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_float import InFloat32, read_float32
 from transplt.themes.amp.apex_forward import float_of_its_own
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
+from transplt.themes.amp.reading import NO_CARD, makes_models
 from transplt.themes.amp.steps import Step, step_of
 
 CLIPS = frozenset(
@@ -71,6 +73,8 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
 
 
 def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> Apex:
+    if makes_models(program) and not on_card(program):
+        raise Refused(*passes[0], *NO_CARD)
     for file, call in passes:
         _check_pass(program, file, call)
     owners = [_owners(program, file, call) for file, call in passes]
@@ -209,9 +213,9 @@ _STEP = "call optimizer.step() in the function of the backward pass, and run tra
 def _no_step(file: File, call: ast.Call) -> tuple[str, str]:
     """Why no step belongs to a backward pass: none is there, or what takes it is not seen to be an optimizer."""
     for node in by_place(file.scan.attributes.get("step", ())):
+        text, step = text_of(file, node.value), call_of(node)
         own = enclosing_function(node) is enclosing_function(call) and begins(node) > begins(call)
-        if own and "sched" not in text_of(file, node.value).lower():
-            text = text_of(file, node.value)
+        if own and step is not None and not step.args and not NO_OPTIMIZER.search(last_name(node.value)):
             why = f"where {text}, whose step follows, is made as an optimizer cannot be seen"
             return why, "keep each optimizer in a variable of its own, and run transplt again; or write apex by hand"
     return "no step of an optimizer follows in the same function", _STEP
