@@ -224,7 +224,9 @@ def _penalties(program: Program, level: str, found: InFloat32) -> None:
     if not every:
         return
     do = "leave this training in float32, or scale by hand what it differentiates"
-    if level == "O1":
+    if level == "O2":
+        do = "run transplt with --opt-level O1, under which a gradient penalty can be float32, or " + do
+    else:
         for file in program.files:
             for unit in units_of(program, file) if b".backward(" in file.source.utf8 else ():
                 found.penalties += [(file, penalty) for penalty in unit.penalties]

@@ -173,8 +173,7 @@ def _settle(
         if elsewhere is not None and level == "O1" and is_data_parallel(program, *elsewhere):
             place.inside.append(text)
         elif elsewhere is not None:
-            at, node = elsewhere
-            return at, node, "the model is wrapped before the optimizer is made", _WRAPPED
+            return *elsewhere, "the model is wrapped before the optimizer is made", _unwrapped(program, *elsewhere)
         wraps += [item for item in wrapped if enclosing_function(item) is function]
         for at, node in stores_of(program, slot):
             stored = statement(node)
@@ -185,7 +184,7 @@ def _settle(
                 if level == "O1" and is_data_parallel(program, file, value):
                     place.inside.append(text)
                     continue
-                return file, node, "the model is wrapped where it is made", _WRAPPED
+                return file, node, "the model is wrapped where it is made", _unwrapped(program, file, value)
         moved = moves(program, file, slot, function)
         setups += moved
         setups += [
@@ -244,7 +243,8 @@ def _settle(
                 slots = {program.slot(file, node) for node in getattr(item, "targets", ())}
                 place.inside += [text_of(file, base) for slot, base in bases.items() if slot in slots]
             else:
-                return file, item, "the model is wrapped before the optimizer is made", _WRAPPED
+                why = "the model is wrapped before the optimizer is made"
+                return file, item, why, _unwrapped(program, file, item)
     return place
 
 
@@ -255,7 +255,12 @@ _TOGETHER = (
 )
 _ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
 _TRAINED = "give it model.parameters() of a model in the same function, and run transplt again; or take --amp native"
-_WRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+
+
+def _unwrapped(program: Program, file: File, wraps: ast.expr | ast.stmt) -> str:
+    """What a wrapper in front of amp.initialize takes; O1 looks into a DataParallel."""
+    do = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+    return f"{do}, or with --opt-level O1" if is_data_parallel(program, file, wraps) else do
 
 
 def _called(function: Function) -> ast.AST:
