@@ -21,8 +21,9 @@ from transplt.themes.amp.apex_card import MOVES, core
 from transplt.themes.amp.apex_checks import Refused, check_lines
 from transplt.themes.amp.float_only import LOSSES, losses_called
 from transplt.themes.amp.penalties import Penalty
+from transplt.themes.amp.precision import needs_digits
 from transplt.themes.amp.reading import networks, runs_network
-from transplt.themes.amp.shape import units_of
+from transplt.themes.amp.shape import Unit, units_of
 from transplt.themes.amp.sigmoids import PARALLEL, SAME, SIGMOID, Float32, sigmoids_of, write_sigmoids
 from transplt.trees.expressions import method_called
 
@@ -30,6 +31,10 @@ _CODE = "NPU747"
 #: What is asked of a tensor without its numbers.
 _SHAPE = frozenset("size shape dim ndim numel dtype device".split())
 _LOGITS = "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run transplt again"
+_DIGITS = (
+    "leave this training in float32, or work out by hand in `with amp.disable_casts():` what needs its digits, of "
+    "outputs that are .float()"
+)
 _TARGET = "binary_cross_entropy gets its target in float32, too"
 _PENALTY = "gradients that enter the loss are worked out in float32"
 
@@ -47,7 +52,12 @@ def read_float32(program: Program, level: str) -> InFloat32:
     """What has to run in float32; raises Refused where that cannot be written."""
     found = InFloat32()
     _losses(program, level, found)
-    _penalties(program, level, found)
+    units = [unit for file in program.files if b".backward(" in file.source.utf8 for unit in units_of(program, file)]
+    _penalties(program, level, found, units)
+    for unit in units if level == "O1" else ():
+        for region in unit.regions:
+            if (trouble := needs_digits(program, unit.file, region)) is not None:
+                raise Refused(unit.file, trouble[0] or unit.first, trouble[1], _DIGITS)
     return found
 
 
@@ -214,7 +224,7 @@ def _a_part(file: File, forward: ast.AST) -> bool:
 # --- gradient penalties -----------------------------------------------------------------------------------------------
 
 
-def _penalties(program: Program, level: str, found: InFloat32) -> None:
+def _penalties(program: Program, level: str, found: InFloat32, units: list[Unit]) -> None:
     every = [
         (file, call)
         for file in program.files
@@ -227,9 +237,7 @@ def _penalties(program: Program, level: str, found: InFloat32) -> None:
     if level == "O2":
         do = "run transplt with --opt-level O1, under which a gradient penalty can be float32, or " + do
     else:
-        for file in program.files:
-            for unit in units_of(program, file) if b".backward(" in file.source.utf8 else ():
-                found.penalties += [(file, penalty) for penalty in unit.penalties]
+        found.penalties = [(unit.file, penalty) for unit in units for penalty in unit.penalties]
         for file, penalty in found.penalties:
             check_lines(file, penalty.stmt)
         do = "put it into a function penalty(D, real, fake) that the loop calls as `p = penalty(...)`, or " + do
