@@ -695,6 +695,78 @@ def test_a_model_that_may_be_none_and_o2() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asks", "reads", "scaled"),
+    [
+        ("x.requires_grad_()", "attack = x + 0.1 * x.grad", True),
+        ("x.requires_grad = True", "print(x.grad.norm())", True),
+        ("x = torch.ones(4, requires_grad=True)", "step = x.grad.data", True),
+        ("x.requires_grad_()", "attack = x + 0.1 * x.grad.sign()", False),
+        ("x.requires_grad_()", "x.grad.zero_()", False),
+        ("x.requires_grad_()", "print(x.grad is None)", False),
+        ("p = model.weight", "print(p.grad)", False),
+    ],
+)
+def test_gradients_of_what_no_optimizer_has_stay_scaled_with_o1(asks: str, reads: str, scaled: bool) -> None:
+    """amp unscales the gradients of parameters that optimizers have."""
+    loop = LOOP.replace("    loss = ", f"    {asks}\n    loss = ")
+    loop = loop.replace("    optimizer", f"    {reads}\n    optimizer")
+    if scaled:
+        stays(HEAD + loop, "gradients of x stay scaled", opt_level="O1")
+    else:
+        assert "amp.initialize" in migrate(HEAD + loop, amp="apex", opt_level="O1").data.decode()
+
+
+def test_a_hook_that_limits_gradients_sees_scaled_ones() -> None:
+    hooked = HEAD + "for p in model.parameters():\n    p.register_hook(lambda g: g.clamp(-1, 1))\n" + LOOP
+    for level in ("O1", "O2"):
+        stays(hooked, "a hook limits gradients while they are scaled", opt_level=level)
+
+
+@pytest.mark.parametrize(
+    ("loss", "why"),
+    [
+        ("-Normal(model(x), 1.0).log_prob(x).mean()", "log-probabilities"),
+        ("torch.log(1 - model(x).pow(2)).mean()", "no digits left"),
+    ],
+)
+def test_what_loses_its_digits_with_o1(loss: str, why: str) -> None:
+    """As for native mixed precision; with O2 what comes out of the model is float32."""
+    source = HEAD.replace("import torch\n", "import torch\nfrom torch.distributions import Normal\n")
+    stays(source + LOOP.replace("model(x)", loss), why, opt_level="O1")
+
+
+def test_a_program_without_a_card() -> None:
+    source = HEAD.replace('net.to("npu")', "torch.nn.Linear(4, 1)") + LOOP
+    stays(source, "nothing in sight puts anything of this program on a card")
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        ("optims.critic.step()", "where optims.critic, whose step follows, is made as an optimizer cannot be seen"),
+        ("scheduler.step()", "no step of an optimizer follows in the same function"),
+        ("env.step(x)", "no step of an optimizer follows in the same function"),
+    ],
+)
+def test_a_backward_pass_without_a_step(step: str, why: str) -> None:
+    source = HEAD.replace("loader, net", "env, loader, net, optims, scheduler")
+    stays(source + LOOP.replace("optimizer.step()", step), why)
+
+
+def test_processes_that_train() -> None:
+    worker = (
+        "import torch\n\n\ndef train(model, loader):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "    for x in loader:\n        model(x).backward()\n        optimizer.step()\n"
+    )
+    main = (
+        "import torch.multiprocessing as mp\nfrom project import loader, net\nfrom train import train\n\n"
+        'model = net.to("npu")\nmp.Process(target=train, args=(model, loader)).start()\n'
+    )
+    stays(worker, "processes that the program starts train here", files={"main.py": main})
+    stays(worker, "the code that calls this training cannot be seen")
+
+
+@pytest.mark.parametrize(
     "given",
     [
         "[p for p in model.parameters() if p.requires_grad]",
