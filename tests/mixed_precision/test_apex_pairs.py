@@ -744,8 +744,8 @@ def test_a_program_without_a_card() -> None:
     ("step", "why"),
     [
         ("optims.critic.step()", "where optims.critic, whose step follows, is made as an optimizer cannot be seen"),
-        ("scheduler.step()", "no step of an optimizer follows in the same function"),
-        ("env.step(x)", "no step of an optimizer follows in the same function"),
+        ("scheduler.step()", "no step of an optimizer follows this backward pass in the same function"),
+        ("env.step(x)", "no step of an optimizer follows this backward pass in the same function"),
     ],
 )
 def test_a_backward_pass_without_a_step(step: str, why: str) -> None:

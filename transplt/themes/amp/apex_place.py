@@ -254,7 +254,10 @@ _TOGETHER = (
     "write one amp.initialize([models], [optimizers], ...) there by hand"
 )
 _ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
-_TRAINED = "give it model.parameters() of a model in the same function, and run transplt again; or take --amp native"
+_TRAINED = (
+    "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
+    "that no model holds in float32"
+)
 
 
 def _unwrapped(program: Program, file: File, wraps: ast.expr | ast.stmt) -> str:

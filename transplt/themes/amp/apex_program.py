@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 
 from transplt.program.cards import on_card
 from transplt.program.optimized import Given, parameters_given
-from transplt.program.optimizers import NO_OPTIMIZER, is_closure, optimizer_stepped
+from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
-from transplt.syntax.asks import begins, by_place, call_of, class_of_method, ends, keyword_of, last_name
+from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
 from transplt.themes.amp.apex_float import InFloat32, read_float32
 from transplt.themes.amp.apex_forward import float_of_its_own
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
 from transplt.themes.amp.reading import NO_CARD, makes_models
-from transplt.themes.amp.steps import Step, step_of
+from transplt.themes.amp.steps import Step, no_step, step_of
 
 CLIPS = frozenset(
     f"torch.nn.utils.{module}{name}"
@@ -136,6 +136,10 @@ def _shared(program: Program, place: Initialization, optimizers: list[Slot]) -> 
     return None
 
 
+_STEP = (
+    "call step() of an optimizer that is in a variable of its own in the function of the backward pass, and run "
+    "transplt again; or write apex by hand"
+)
 _BY_HAND = (
     "write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) behind the optimizer, and "
     "`with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`"
@@ -184,7 +188,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
         texts = {text_of(file, step.optimizer) for step in others}
         if len(texts) == 1 and texts.pop().startswith("self."):
             return [others[0].optimizer]
-        raise Refused(file, call, *_no_step(file, call))
+        raise Refused(file, call, no_step(file, call), _STEP)
     for step in steps:
         if step.stmt is not statement(step.call):
             raise Refused(file, step.call, "the optimizers are in a list", "give each a variable and a step of its own")
@@ -205,20 +209,6 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
     if not found:
         raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
     return found
-
-
-_STEP = "call optimizer.step() in the function of the backward pass, and run transplt again; or write apex by hand"
-
-
-def _no_step(file: File, call: ast.Call) -> tuple[str, str]:
-    """Why no step belongs to a backward pass: none is there, or what takes it is not seen to be an optimizer."""
-    for node in by_place(file.scan.attributes.get("step", ())):
-        text, step = text_of(file, node.value), call_of(node)
-        own = enclosing_function(node) is enclosing_function(call) and begins(node) > begins(call)
-        if own and step is not None and not step.args and not NO_OPTIMIZER.search(last_name(node.value)):
-            why = f"where {text}, whose step follows, is made as an optimizer cannot be seen"
-            return why, "keep each optimizer in a variable of its own, and run transplt again; or write apex by hand"
-    return "no step of an optimizer follows in the same function", _STEP
 
 
 def _steps(program: Program, file: File, function: ast.AST | None) -> list[Step]:
