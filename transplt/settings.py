@@ -52,7 +52,8 @@ class Settings:
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
     comments which ignore nothing may go. `texts`: text for people is edited
-    too. `pins`: packages with the versions that the project asks for (`==4.46.0`).
+    too. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written stopped or
+    differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
     `only_lines` maps paths to the lines (first, last) that are looked at, None
     for all.
     """
@@ -85,11 +86,12 @@ class Settings:
     in_place: bool = False
     pins: tuple[tuple[str, str], ...] = ()
     only_lines: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = None
+    taken_back: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def adds_code(self) -> bool:
         """True when an option asks for more than a migration does, also in files that do not name CUDA."""
-        return bool(self.entry or self.amp != "off" or self.tune)
+        return bool(self.entry or self.amp != "off" or self.tune or self.taken_back)
 
     def asks_for(self, theme: str) -> bool:
         """True for a theme of fixers that was asked for: `distributed`, `amp`, `amp:apex`, `tune:fused-optimizer`."""
@@ -100,7 +102,7 @@ class Settings:
 
     def without_themes(self) -> Settings:
         """The same settings for a migration alone."""
-        return replace(self, entry="", refusal="", amp="off", tune=())
+        return replace(self, entry="", refusal="", amp="off", tune=(), taken_back=())
 
     def ignored_codes(self, path: str) -> tuple[str, ...]:
         """Prefixes of the codes that are switched off for a file (relative to the input); `NPU` stands for all.

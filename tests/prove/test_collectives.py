@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ class Told:
         self.events.append({"e": event, "at": [MAIN, line], "t": float(len(self.events)), **fields})
         return self
 
-    def coll(self, line: int, kind: str, shape: Any = None, *, ends: bool = True, error: str = "", **fields: Any) -> Told:
+    def coll(
+        self, line: int, kind: str, shape: Any = None, *, ends: bool = True, error: str = "", **fields: Any
+    ) -> Told:
         """One collective at a line of the program."""
         number, self.number = self.number, self.number + 1
         carried = {"shape": shape, "dtype": "float32" if shape is not None else None, "op": None, "root": None}
@@ -167,7 +170,8 @@ def test_other_ranks_in_a_new_group() -> None:
 
 
 def test_what_gloo_says_is_told_too() -> None:
-    one = Told(0).coll(3, "all_reduce", [3], error="RuntimeError: op.preamble.length <= op.nbytes").raised(3, "RuntimeError")
+    error = "RuntimeError: op.preamble.length <= op.nbytes"
+    one = Told(0).coll(3, "all_reduce", [3], error=error).raised(3, error)
     other = Told(1).coll(3, "all_reduce", [4], ends=False).events
     (found,) = faults(one, other)
     assert found.kind == "mismatch"
@@ -212,8 +216,8 @@ def test_a_collective_under_a_condition_on_the_rank() -> None:
     (found,) = faults(one, other, source=CONDITIONAL, hung=True)
     assert found.kind == "skipped"
     assert found.text == (
-        "rank 0 calls barrier at train.py:5, which rank 1 does not reach; it stands under `if rank == 0:` at train.py:4; "
-        "rank 1 goes on to all_reduce of float32 [1] at train.py:6"
+        "rank 0 calls barrier at train.py:5, which rank 1 does not reach; it stands under `if rank == 0:` at "
+        "train.py:4; rank 1 goes on to all_reduce of float32 [1] at train.py:6"
     )
     assert str(found.place) == "train.py:4"
 
@@ -278,6 +282,32 @@ def test_loops_of_different_length() -> None:
     )
 
 
+def test_a_longer_loop_that_meets_what_comes_behind_it() -> None:
+    one = Told(0).coll(3, "all_reduce", [3]).coll(4, "barrier", ends=False).events
+    other = Told(1).coll(3, "all_reduce", [3]).coll(3, "all_reduce", [3], ends=False).events
+    (found,) = faults(one, other, hung=True)
+    assert found.text == (
+        "rank 1 calls all_reduce of float32 [3] at train.py:3 once more than rank 0 does (2 times on rank 1 and "
+        "once on rank 0); rank 0 goes on to barrier at train.py:4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("for i in range(9 + rank):\n    x\n    all_reduce(x)\n", "under `for i in range(9 + rank):` at train.py:1"),
+        ("for x in y:\n    if rank and i > 5: break\n    all_reduce(x)\n", "behind `if rank and i > 5:` at train.py:2"),
+        ("for x in y:\n    if i > 5: break\n    all_reduce(x)\n", ""),
+    ],
+)
+def test_why_loops_are_of_different_length(source: str, text: str) -> None:
+    one = Told(0).coll(3, "all_reduce", [3]).coll(3, "all_reduce", [3], ends=False).events
+    other = Told(1).coll(3, "all_reduce", [3]).done()
+    (found,) = faults(one, other, source=source, hung=True)
+    assert "once more than rank 1 does (2 times on rank 0 and once on rank 1)" in found.text
+    assert text in found.text and ("it stands" in found.text) == bool(text)
+
+
 def test_a_condition_that_is_not_about_ranks_is_named_where_it_parts_them() -> None:
     source = "x\nif loss < 1:\n    dist.barrier()\ndist.all_reduce(x)\n"
     one = Told(0).coll(3, "barrier", ends=False).events
@@ -292,7 +322,8 @@ def test_a_rank_that_raises_while_another_waits() -> None:
     (found,) = faults(one, other)
     assert (found.kind, found.text) == (
         "left",
-        "rank 0 waits in all_reduce of float32 [4] at train.py:3 for rank 1, which ended with ValueError: no at train.py:2",
+        "rank 0 waits in all_reduce of float32 [4] at train.py:3 for rank 1, "
+        "which ended with ValueError: no at train.py:2",
     )
 
 
@@ -311,8 +342,8 @@ def test_a_message_that_nobody_receives() -> None:
     barrier, message = faults(one, other, source=source, hung=True)
     assert (barrier.kind, message.kind) == ("skipped", "message")
     assert message.text == (
-        "rank 0 calls send(to rank 1) of float32 [4] at train.py:2, which receives nothing from it: it stands in barrier "
-        "at train.py:3; it stands under `if rank == 0:` at train.py:1"
+        "rank 0 calls send(to rank 1) of float32 [4] at train.py:2, which receives nothing from it: it stands in "
+        "barrier at train.py:3; it stands under `if rank == 0:` at train.py:1"
     )
 
 
@@ -399,7 +430,7 @@ def test_a_right_program(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_ranks_that_reduce_different_shapes(tmp_path: Path) -> None:
-    run, found = ran(tmp_path, "dist.all_reduce(torch.ones(3 + rank).npu())\ndist.barrier()\n")
+    _, found = ran(tmp_path, "dist.all_reduce(torch.ones(3 + rank).npu())\ndist.barrier()\n")
     assert found[0].kind == "mismatch"
     assert "all_reduce differs in shape: rank 0 calls all_reduce(SUM) of float32 [3] at train.py:11" in found[0].text
 
@@ -410,16 +441,18 @@ def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
     assert run.hung and not run.timed_out and run.seconds < 120
     assert found[0].kind == "skipped"
     assert found[0].text.startswith(
-        "rank 0 calls barrier at train.py:12, which rank 1 does not reach; it stands under `if rank == 0:` at train.py:11"
+        "rank 0 calls barrier at train.py:12, which rank 1 does not reach; it stands under `if rank == 0:` at "
+        "train.py:11"
     )
 
 
 @pytest.mark.torch
 def test_a_rank_that_leaves_early(tmp_path: Path) -> None:
     body = "for step in range(3):\n    if rank == 1 and step == 2:\n        break\n    dist.all_reduce(x)\n"
-    run, found = ran(tmp_path, body)
+    _, found = ran(tmp_path, body)
     assert found[0].kind == "skipped"
     assert "rank 0 calls all_reduce(SUM) of float32 [3] at train.py:14 once more than rank 1 does" in found[0].text
+    assert "it stands behind `if rank == 1 and step == 2:` at train.py:12" in found[0].text
 
 
 SPAWNED = '''\
@@ -446,8 +479,6 @@ if __name__ == "__main__":
 
 @pytest.mark.torch
 def test_spawned_ranks(tmp_path: Path) -> None:
-    import socket
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, RULES, say
+from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, say
 from transplt.commands.completing import FILE, FOLDER, TuningNames
 from transplt.errors import UsageError
 
@@ -51,6 +51,11 @@ _OPTIONS = (
     click.option(
         "--unsafe-fixes", is_flag=True, default=None, help="Apply edits that may change what the program does."
     ),
+    click.option(
+        "--prove",
+        metavar="COMMAND",
+        help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
+    ),
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
     click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
@@ -81,7 +86,7 @@ def migrate_options(function: _F) -> _F:
     return function
 
 
-def migrate(*, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: Any) -> int:
+def migrate(*, prove: str | None, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: Any) -> int:
     """Runs a migration with what `migrate_options` took; returns the exit code."""
     from transplt.run.pool import collect_rarely
 
@@ -93,9 +98,18 @@ def migrate(*, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: 
     options = Options(**given)
     if diff and options.report_only:
         raise UsageError("--diff writes nothing, and --report-only writes reports: give one of them")
-    plan = make_plan(options)
+    if prove is not None and (diff or options.report_only):
+        raise UsageError("--prove runs what was written; it goes neither with --diff nor with --report-only")
+    proof = None
     with progress_bar(not quiet) as progress:
-        result = diff_tree(plan, progress) if diff else migrate_tree(plan, progress)
+        if prove is not None:
+            from transplt.prove.migration import Proving
+
+            proving = Proving(options, prove, lambda text: None if quiet else say(f"prove: {text} ..."))
+            result, proof = proving.migrate(lambda plan: migrate_tree(plan, progress))
+        else:
+            plan = make_plan(options)
+            result = diff_tree(plan, progress) if diff else migrate_tree(plan, progress)
     if diff:
         sys.stdout.buffer.write(b"".join(record.patch for record in result.files))
         sys.stdout.buffer.flush()
@@ -103,4 +117,9 @@ def migrate(*, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: 
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
         for line in summary(result, verbose, width):
             say(line)
-    return DONE if exit_zero else result.exit_code
+    if proof is not None:
+        from transplt.prove.text import as_text
+
+        say(as_text(proof))
+    failed = proof is not None and proof.verdict.word.value != "equal"
+    return DONE if exit_zero else max(result.exit_code, LEFT if failed else DONE)

@@ -124,6 +124,8 @@ class _Search:
             return _mismatch(pair, one, other)
         condition, side = self._divider(one, other, side, (left, right))
         if side is None and one is not None and other is not None:
+            side = _repeated(one, other, left[:position], right[:position])
+        if side is None and one is not None and other is not None:
             condition = self._both(one, other)
             return _mismatch(pair, one, other, condition, self._place(condition))
         made, instead = (one, other) if side == 0 else (other, one)
@@ -161,10 +163,11 @@ class _Search:
         """The condition under which only one of two stands, and which of them (0 or 1): `side` where that is known."""
         found = [self._conditions(one), self._conditions(other)]
         if side is not None:
-            # What the other rank was under at any time does not keep it away.
+            # What the other rank was under at any time does not keep it away; a way out of a loop may, at some time.
             been = {each for exchange in made[1 - side] for each in self._conditions(exchange)}
             only = [each for each in found[side] if each not in been]
-            return next((each for each in only if each.divides), only[0] if only else None), side
+            ways_out = [each for each in found[side] if each.divides and each.way != "body"]
+            return next((each for each in (*only, *ways_out) if each.divides), only[0] if only else None), side
         apart = [[each for each in found[k] if each not in found[1 - k]] for k in (0, 1)]
         for divides in (True, False):
             having = [[each for each in mine if each.divides or not divides] for mine in apart]
@@ -194,7 +197,8 @@ class _Search:
         counts = [sum(_line(each) == _line(made) for each in lists[number]) for number in pair]
         text = f"rank {reaching} calls {made.what}{_at(made.place)}, which rank {missing} does not reach"
         if counts[1]:
-            times = f"{counts[0]} times on rank {reaching} and {counts[1]} times on rank {missing}"
+            said = [f"{_times(count)} on rank {number}" for count, number in zip(counts, pair, strict=True)]
+            times = " and ".join(said)
             text = f"rank {reaching} calls {made.what}{_at(made.place)} once more than rank {missing} does ({times})"
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
@@ -289,6 +293,12 @@ def _plain(shape: Any) -> Any:
     return [_plain(each) if isinstance(each, list) else each for each in shape if each != 1]
 
 
+def _repeated(one: Exchange, other: Exchange, left: list[Exchange], right: list[Exchange]) -> int | None:
+    """Which of two (0 or 1) is a line that the other rank came to before, and left behind: the longer loop."""
+    known = [any(_line(each) == _line(one) for each in right), any(_line(each) == _line(other) for each in left)]
+    return known.index(True) if known[0] != known[1] else None
+
+
 def _line(exchange: Exchange) -> Any:
     return exchange.kind, exchange.lines
 
@@ -306,7 +316,8 @@ def _mismatch(
     text = what + ", ".join(said)
     if condition is not None:
         text += f"; they part at `{condition.text}`{_at(at)}"
-    error = one.error or other.error
+    # A connection that is lost says only that the other rank has failed.
+    error = next((each for each in (one.error, other.error) if each and "onnection" not in each), "")
     text += f"; it ends with {error}" if error else ""
     return CollectiveFault("mismatch", text, pair, (one.place, other.place), at)
 
@@ -314,6 +325,10 @@ def _mismatch(
 def _created(exchange: Exchange) -> str:
     ranks = exchange.fields.get("ranks")
     return f" with ranks {ranks}" if ranks is not None else ""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _at(place: Place | None) -> str:

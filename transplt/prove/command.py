@@ -128,42 +128,40 @@ def prove(
     json_path: Path | None = None,
 ) -> int:
     """Prove, report, and return the exit code. UsageError when no run can be started."""
+    from transplt.emulator.verdict import Word
+    from transplt.prove.projects import find_project
+    from transplt.prove.proof import between
+    from transplt.prove.text import as_json, as_text
+
+    before, after = (find_project(path, options.script, data) for path in (original, migrated))
+    if json_path is not None and not json_path.resolve().parent.is_dir():
+        raise UsageError(f"no such folder for the report: {json_path.parent}.")
+    options, torch = for_output(options, after.root)
+    prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True))
+    proof = prover.prove(worlds)
+    if json_path is not None:
+        command = [str(original), str(migrated), *options.arguments]
+        told = as_json(proof, command, torch, options.torch_version)
+        json_path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    click.echo(as_text(proof))
+    return 0 if proof.verdict.word is Word.EQUAL else 1
+
+
+def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
+    """The options with the version and the style that a migrated folder records, and the version of torch that runs.
+
+    Raises UsageError where the interpreter has no torch that will do.
+    """
     from dataclasses import replace
 
     from transplt.emulator import interpreter
     from transplt.emulator.edits import find_migration
-    from transplt.emulator.verdict import Word
-    from transplt.prove.branches import ways
-    from transplt.prove.projects import find_project
-    from transplt.prove.proof import Prover
-    from transplt.prove.runs import Runner
-    from transplt.prove.text import as_json, as_text
 
     torch = interpreter.torch_of(options.python)
-    if json_path is not None and not json_path.resolve().parent.is_dir():
-        raise UsageError(f"no such folder for the report: {json_path.parent}.")
-    before, after = (find_project(path, options.script, data) for path in (original, migrated))
-    migration = find_migration(after.root)
+    migration = find_migration(migrated)
     version = options.torch_version or (migration.torch_version if migration else "") or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
-    options = replace(options, torch_version=version, portable=portable)
-    branches = ways(before.root, after.root)
-    watched: tuple[dict[str, list[int]], ...] = ({}, {})
-    for way in branches:
-        for side in (0, 1):
-            watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
-    prover = Prover(
-        Runner(before, options, "cuda", watched[0]),
-        Runner(after, options, "npu", watched[1]),
-        branches,
-        lambda text: click.echo(f"transplt prove: {text} ...", err=True),
-    )
-    proof = prover.prove(worlds)
-    if json_path is not None:
-        command = [str(original), str(migrated), *options.arguments]
-        json_path.write_text(json.dumps(as_json(proof, command, torch, version), indent=1) + "\n", encoding="utf-8")
-    click.echo(as_text(proof))
-    return 0 if proof.verdict.word is Word.EQUAL else 1
+    return replace(options, torch_version=version, portable=portable), torch
 
 
 def _worlds(text: str) -> tuple[int, ...]:

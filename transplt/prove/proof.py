@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
 from transplt.prove import precision, printed, ranks, steps
-from transplt.prove.branches import OneSided, one_sided
+from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings
+from transplt.prove.projects import Project
 from transplt.prove.runs import Replay, Run, Runner
 from transplt.prove.structure import Change, changes
 from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
@@ -78,7 +80,7 @@ class Prover:
 
     original: Runner
     migrated: Runner
-    ways: list[Any]
+    ways: list[Way]
     say: Callable[[str], None]
 
     def prove(self, worlds: tuple[int, ...]) -> Proof:
@@ -239,6 +241,18 @@ class Prover:
             return Part(title, Verdict(Word.EQUAL, f"the ranks agree; one process was not compared: {why}"), found)
         found.differences.append(ranks.with_cause(first, one, several.trainings, world))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
+
+
+def between(original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None]) -> Prover:
+    """What proves `migrated` against `original`; `say` is told of each run before it is made."""
+    branches = ways(original.root, migrated.root)
+    watched: tuple[dict[str, list[int]], ...] = ({}, {})
+    for way in branches:
+        for side in (0, 1):
+            watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
+    return Prover(
+        Runner(original, options, "cuda", watched[0]), Runner(migrated, options, "npu", watched[1]), branches, say
+    )
 
 
 def _groups(run: Run) -> bool:

@@ -105,7 +105,7 @@ class _File:
                     yield self._header(statement, word, statement.test, name)
                 elif isinstance(statement, (ast.For, ast.AsyncFor)) and self._counts_ranks(statement.iter):
                     text = f"for {ast.unparse(statement.target)} in {ast.unparse(statement.iter)}:"
-                    yield statement.lineno, text, name, True
+                    yield statement.lineno, text, "loop", True
                 yield from self._block(block, line)
                 return
         if not blocks:

@@ -13,7 +13,7 @@ from transplt.emulator.options import RunOptions, Trace
 from transplt.emulator.runner import ScriptRun
 from transplt.prove.collectives import CollectiveFault, collective_faults, standings
 from transplt.prove.projects import Project
-from transplt.prove.training import Place, Training, read_trainings
+from transplt.prove.training import Place, Training, below, read_trainings
 
 #: Variables that torchrun sets; a script that asks for them has to be started by it.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -61,13 +61,17 @@ class Run:
 
 @dataclass
 class Runner:
-    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran."""
+    """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran.
+
+    `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for each card by itself.
+    """
 
     project: Project
     options: RunOptions
     host: str
     watched: dict[str, list[int]] = field(default_factory=dict)
     torchrun: bool = False
+    spawns: bool = False
     seconds: float = 0.0
 
     def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
@@ -75,6 +79,9 @@ class Runner:
         done = self._start(world, replay, detail)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
             self.torchrun = True
+            done = self._start(world, replay, detail)
+        if not self.torchrun and not self.spawns and world == 1 and any(each.world > 1 for each in done.trainings):
+            self.spawns = True
             done = self._start(world, replay, detail)
         return done
 
@@ -87,7 +94,8 @@ class Runner:
             trace = Trace(self.options.trace.seed, steps, given, every, detail)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
-                nproc=world if world > 1 or self.torchrun else 0,
+                nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
+                npus=world if self.spawns else self.options.npus,
             )  # fmt: skip
             edited = tuple(
                 EditedFile(root / path, {line: frozenset([line]) for line in lines}, ())
@@ -121,7 +129,7 @@ def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
         error = process["exception"]
         first = error["message"].splitlines()[0] if error["message"] else ""
         reason = f"{error['type']}: {first}" if first else error["type"]
-        place = Place(_below(error["path"], root), error["line"]) if error.get("path") else None
+        place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
         return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
     if outcome.timed_out:
         where = "; ".join(standings(outcome.traces, root))
@@ -133,20 +141,13 @@ def _stop(outcome: ScriptRun, root: Path) -> Stop | None:
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Gloo connectFullMesh failed")
 
 
-def _below(path: str, root: Path) -> str:
-    try:
-        return Path(path).resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        return path
-
-
 def _lines(outcome: ScriptRun, root: Path) -> dict[str, set[int]]:
     ran: dict[str, set[int]] = {}
     for process in outcome.processes:
         for path, lines in process["lines"].items():
-            ran.setdefault(_below(path, root), set()).update(lines)
+            ran.setdefault(below(path, root), set()).update(lines)
     return ran
 
 
 def _finding(finding: dict[str, Any], root: Path) -> dict[str, Any]:
-    return {**finding, "path": _below(finding["path"], root)}
+    return {**finding, "path": below(finding["path"], root)}

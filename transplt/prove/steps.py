@@ -40,7 +40,20 @@ def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Di
         found = _at_a_step(made, remade, left, right, tolerance)
         if found is not None:
             return found
-    return _in_number(one, other)
+    return _in_number(one, other) or _at_the_end(one, other, tolerance)
+
+
+def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
+    """Tensors of networks that no optimizer has, such as an average of weights; seen where both came to their end."""
+    if one.cut or other.cut:
+        return None
+    stepped = {name for made in one.optimizers.values() for name in made.names}
+    for name in one.final.keys() & other.final.keys() - stepped:
+        before, after = one.final[name], other.final[name]
+        gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
+        if not gap <= max(1e-4, tolerance.movement) * max(before[0], after[0], 1e-6):
+            return Difference(f"{name} differs at the end")
+    return None
 
 
 def mixed_difference(

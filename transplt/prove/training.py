@@ -116,6 +116,7 @@ def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
 
 
 def below(path: str, root: Path) -> str:
+    """A path relative to `root`; as it is where it lies elsewhere."""
     try:
         return Path(path).resolve().relative_to(root.resolve()).as_posix()
     except ValueError:

@@ -61,6 +61,7 @@ class Options:
     combine_ddp: bool = False
     amp_flag: bool = False
     tune: str | None = None
+    taken_back: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

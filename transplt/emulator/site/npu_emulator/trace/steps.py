@@ -135,6 +135,29 @@ def _dtype(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
+def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
+    """A scaler made `scaled` of a loss."""
+    if config.trace:
+        with quiet():
+            _unscaled[id(scaled)] = (scaled, number(loss))
+        emit("scale", enabled=enabled)
+
+
+def tell_skip(optimizer: Any, scale: float) -> None:
+    """A scaler leaves out a step of an optimizer."""
+    if config.trace:
+        which = _number(optimizer)
+        done = _attempts.get(which, 0)
+        _attempts[which] = done + 1
+        emit("skipped", o=which, k=done, scale=scale)
+
+
+def tell_update(scale: float) -> None:
+    """The scale after a scaler has seen whether gradients overflowed."""
+    if config.trace:
+        emit("update", scale=scale, enabled=True)
+
+
 def _watch_scaler() -> None:
     from torch.amp import grad_scaler
 
@@ -145,9 +168,7 @@ def _watch_scaler() -> None:
     def scaled(self: Any, outputs: Any) -> Any:
         result = scale(self, outputs)
         if isinstance(outputs, torch.Tensor):
-            with quiet():
-                _unscaled[id(result)] = (result, number(outputs))
-            emit("scale", enabled=self.is_enabled())
+            tell_scale(outputs, result, enabled=self.is_enabled())
         return result
 
     @functools.wraps(unscale)
@@ -169,10 +190,9 @@ def _watch_scaler() -> None:
         before = _attempts.get(which, 0)
         result = step(self, optimizer, *args, **kwargs)
         if _attempts.get(which, 0) == before:
-            _attempts[which] = before + 1
             with quiet():
                 value = self.get_scale()
-            emit("skipped", o=which, k=before, scale=value)
+            tell_skip(optimizer, value)
         return result
 
     kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step = scaled, unscaled, updated, stepped

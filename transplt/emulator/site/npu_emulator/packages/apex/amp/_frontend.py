@@ -10,6 +10,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from npu_emulator.trace import steps as trace
+
 from . import _models, _optimizers
 from ._state import LossScaler, Options, say, state
 
@@ -149,13 +151,17 @@ def scale_loss(
         for optimizer in every:
             if not optimizer._amp_stash.scaled:
                 _optimizers.begin_backward(optimizer)
-    yield loss.float() * scaler.scale
+    scaled = loss.float() * scaler.scale
+    trace.tell_scale(loss, scaled)
+    yield scaled
     if delay_unscale:
         for optimizer in every:
             optimizer._amp_stash.scaled = True
         return
     overflow = [_optimizers.end_backward(optimizer, scaler) for optimizer in every]
-    if not delay_overflow_check and scaler.update(any(overflow)):
+    skips = not delay_overflow_check and scaler.update(any(overflow))
+    trace.tell_update(scaler.scale)
+    if skips:
         for optimizer in every:
             _optimizers.skip_next_step(optimizer, loss_id, scaler)
 

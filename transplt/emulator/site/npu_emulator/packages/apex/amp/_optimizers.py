@@ -9,6 +9,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from npu_emulator.trace import steps as trace
+
 from ._state import LossScaler, Options, disable_casts, say
 
 
@@ -97,6 +99,7 @@ def skip_next_step(optimizer: Any, loss_id: int, scaler: LossScaler) -> None:
         if closure is not None:
             raise RuntimeError("[emulated apex] amp does not take closures")
         say(f"Gradient overflow.  Skipping step, loss scaler {loss_id} reducing loss scale to {scaler.scale}")
+        trace.tell_skip(optimizer, scaler.scale)
         for _, master in stash.pairs:
             master.grad = None
         optimizer.step = step

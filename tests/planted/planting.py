@@ -1,0 +1,149 @@
+"""Ports that the tool writes, mistakes planted in them, and what a proof said of them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.planted.mistakes import Mistake
+from tests.processes import unmeasured
+from transplt.run import tree
+from transplt.run.options import Options, make_plan
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+#: What a port is asked for, by its name.
+PORTS: dict[str, dict[str, Any]] = {"plain": {}, "distributed": {"entry": "main.py"}, "amp": {"amp": "native"}}
+#: So many differences of a comparison are read; behind them nobody looks for a cause.
+READ = 3
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A pair to prove. `lines` of the migrated program and `lost` of the original are those that a proof may name."""
+
+    original: Path
+    migrated: Path
+    lines: frozenset[int]
+    lost: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What `transplt prove` said: its exit code, its verdict, and the lines of both programs that it named."""
+
+    code: int
+    verdict: str
+    sentence: str
+    lines: frozenset[int]
+    original_lines: frozenset[int]
+    output: str
+
+
+@functools.cache
+def ported(program: Path, port: str) -> str:
+    """What the tool writes for a program of one file."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return (write_port(program, port, Path(folder)) / "main.py").read_text(encoding="utf-8")
+
+
+def write_port(program: Path, port: str, folder: Path) -> Path:
+    """Migrate a program of one file as `main.py`, out of `folder / "original"`: the folder of the output."""
+    source = folder / "original"
+    source.mkdir()
+    shutil.copy(program, source / "main.py")
+    plan = make_plan(Options(source=source, out=folder / "out", jobs=1, page=False, **PORTS[port]))
+    tree.migrate_tree(plan)
+    return plan.target
+
+
+def mistaken(mistake: Mistake) -> str:
+    """The text of the program with the mistake; ValueError where a text to replace does not stand there once."""
+    text = ported(PROGRAMS / f"{mistake.base}.py", mistake.port)
+    for old, new in mistake.swaps:
+        if text.count(old) != 1:
+            raise ValueError(f"{mistake.name}: {text.count(old)} times in the {mistake.port} port: {old!r}")
+        text = text.replace(old, new)
+    return text
+
+
+def plant(mistake: Mistake, folder: Path) -> Planted:
+    """Write the original and the mistaken port into `folder`."""
+    source = PROGRAMS / f"{mistake.base}.py"
+    text = mistaken(mistake)
+    for name, content in (("original", source.read_text(encoding="utf-8")), ("migrated", text)):
+        (folder / name).mkdir()
+        (folder / name / "main.py").write_text(content, encoding="utf-8")
+    return Planted(
+        folder / "original",
+        folder / "migrated",
+        _found(mistake, mistake.cause, text),
+        _found(mistake, mistake.lost, source.read_text(encoding="utf-8")),
+    )
+
+
+def _found(mistake: Mistake, pieces: tuple[str, ...], text: str) -> frozenset[int]:
+    lines = text.splitlines()
+    found = {piece: {number for number, line in enumerate(lines, 1) if piece in line} for piece in pieces}
+    for piece, numbers in found.items():
+        if not numbers:
+            raise ValueError(f"{mistake.name}: no line with {piece!r}")
+    return frozenset().union(*found.values())
+
+
+def prove(original: Path, migrated: Path, folder: Path, nproc: str, *options: str, main: str = "main.py") -> Told:
+    """Run the command line; its report lies in `folder / "proof.json"`. `options` may end with `--` and arguments."""
+    report = folder / "proof.json"
+    command = [sys.executable, "-m", "transplt", "prove", str(original), str(migrated), "--main", main]
+    command += ["--nproc", nproc, "--timeout", "60", "--json", str(report), *options]
+    environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    output = done.stdout + done.stderr
+    if not report.is_file():
+        raise AssertionError(f"exit code {done.returncode} and no report:{os.linesep}{output}")
+    return told(json.loads(report.read_text(encoding="utf-8")), done.returncode, output)
+
+
+def told(report: dict[str, Any], code: int, output: str) -> Told:
+    """The verdict, and the lines that a reader of the report is sent to: those of the sentences of all comparisons
+    that are not equal, and of the first differences."""
+    lines: set[int] = set()
+    original: set[int] = set()
+    for comparison in report["comparisons"]:
+        if comparison["verdict"] == "equal":
+            continue
+        for difference in comparison["differences"][:READ]:
+            lines |= {difference["line"]} - {None}
+            original |= {difference["original_line"]} - {None}
+            _read(f"{difference['what']}; {difference['cause']}", lines, original)
+        for sentence in (comparison["sentence"], *comparison["not_compared"]):
+            _read(sentence, lines, original)
+    return Told(code, report["verdict"], report["sentence"], frozenset(lines), frozenset(original), output)
+
+
+def _read(sentence: str, lines: set[int], original: set[int]) -> None:
+    original.update(int(number) for number in re.findall(r"original: [\w./-]+\.py:(\d+)", sentence))
+    lines.update(int(number) for number in re.findall(r"(?<!original: )\b[\w./-]+\.py:(\d+)", sentence))
+
+
+def miss(mistake: Mistake, planted: Planted, told: Told) -> str:
+    """What a proof missed of a mistake; empty where it is caught."""
+    if told.verdict not in mistake.verdicts:
+        return f"the verdict is {told.verdict!r}: {told.sentence}"
+    if not (told.lines & planted.lines or told.original_lines & planted.lost):
+        named = ", ".join(str(line) for line in sorted(told.lines)) or "none"
+        wanted = ", ".join(str(line) for line in sorted(planted.lines))
+        return f"the lines {named} are named, of {wanted}: {told.sentence}"
+    return ""

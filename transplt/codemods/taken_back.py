@@ -1,0 +1,20 @@
+"""What was asked for and left out, because a proof showed that it does not hold: said in the script that was run."""
+
+from __future__ import annotations
+
+import ast
+
+from transplt.edits.edit import Finds
+from transplt.edits.fixer import Fixer
+from transplt.edits.work import Work
+
+fixer = Fixer(__name__, code="NPU791", rank=600)
+
+
+@fixer.on(ast.Module)
+def proof_of_the_script(work: Work, tree: ast.Module) -> Finds:
+    """One finding for each theme, at the first statement."""
+    for theme, path, proof in work.settings.taken_back:
+        if path == work.scan.path and tree.body:
+            message = f"{theme} was taken back: {proof}"
+            yield work.note(tree.body[0], fixer.code, message, help="look at what the proof names, then ask again")

@@ -1,0 +1,105 @@
+"""A migration that proves itself: what was asked for beyond it, and does not hold, is taken back."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.disk.records import RunResult
+from transplt.emulator.options import RunOptions, Trace
+from transplt.emulator.options import UsageError as CannotRun
+from transplt.emulator.verdict import Verdict, Word
+from transplt.errors import UsageError
+from transplt.prove.command import for_output
+from transplt.prove.projects import find_project
+from transplt.prove.proof import Proof, between
+from transplt.run.options import Options, Plan, make_plan
+from transplt.run.tree import migrate_tree
+
+_FAILED = (Word.DIFFERS, Word.STOPS)
+
+
+class Proving:
+    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`.
+
+    Raises UsageError where nothing can be run: no command, no torch, no such script.
+    """
+
+    def __init__(self, options: Options, command: str, say: Callable[[str], None]) -> None:
+        words = shlex.split(command)
+        if not words or not words[0].endswith(".py"):
+            raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
+        self.options, self.say = options, say
+        arguments = tuple(words[1:])
+        self.run = RunOptions(
+            words[0], arguments, sys.executable, random="cpu", timeout=600.0, trace=Trace(), threads=1
+        )
+        self._proof(make_plan(options).source, None, ())  # says at once what is missing
+
+    def migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof]:
+        """Migrate, prove, and migrate again without the themes that fail; the last result, and its proof."""
+        plan = make_plan(self.options)
+        result = migrate(plan)
+        proof = self._of(plan)
+        themes = _themes(self.options)
+        if proof.verdict.word not in _FAILED or not themes:
+            return result, proof
+        bad = self._to_blame(themes)
+        if not bad:
+            return result, proof
+        wanted = _without(self.options, set(bad))
+        taken = tuple((theme, self.run.script, str(verdict)) for theme, verdict in bad.items())
+        plan = make_plan(replace(wanted, taken_back=taken, force=True, discard_edits=False))
+        return migrate(plan), self._of(plan)
+
+    def _to_blame(self, themes: dict[str, tuple[str, ...]]) -> dict[str, Verdict]:
+        """The themes that fail by themselves where the migration alone does not, and how; all where only together."""
+        if self._alone({*themes}).word in _FAILED:
+            return {}
+        alone = {theme: self._alone({*themes} - {theme}) for theme in themes}
+        bad = {theme: verdict for theme, verdict in alone.items() if verdict.word in _FAILED}
+        return bad or dict.fromkeys(themes, Verdict(Word.DIFFERS, "each holds alone, and not all of them together"))
+
+    def _alone(self, left_out: set[str]) -> Verdict:
+        with tempfile.TemporaryDirectory(prefix="transplt-prove-") as folder:
+            options = replace(_without(self.options, left_out), out=folder, page=False, analysis=False, force=False)
+            plan = make_plan(options)
+            migrate_tree(plan)
+            return self._of(plan).verdict
+
+    def _of(self, plan: Plan) -> Proof:
+        proof = self._proof(plan.source, plan.target, (1, 2) if plan.settings.entry else (1,))
+        assert proof is not None
+        return proof
+
+    def _proof(self, source: Path, target: Path | None, worlds: tuple[int, ...]) -> Proof | None:
+        try:
+            options, _ = for_output(self.run, target or source)
+            original = find_project(source if source.is_dir() else source.parent, options.script, ())
+            if target is None:
+                return None
+            return between(original, find_project(target, options.script, ()), options, self.say).prove(worlds)
+        except CannotRun as error:
+            raise UsageError(f"--prove: {error}") from error
+
+
+def _themes(options: Options) -> dict[str, tuple[str, ...]]:
+    """What was asked for beyond a migration, as it is written -> the options that ask for it."""
+    found: dict[str, tuple[str, ...]] = {}
+    if options.entry:
+        found["distributed"] = ("entry", "targets", "combine_ddp")
+    if options.amp not in (None, "off"):
+        found[f"--amp {options.amp}"] = ("amp", "amp_dtype", "opt_level", "loss_scale", "amp_flag", "combine_ddp")
+    if options.tune:
+        found[f"--tune {options.tune}"] = ("tune",)
+    return found
+
+
+def _without(options: Options, left_out: set[str]) -> Options:
+    plain = Options()
+    names = {name for theme, parts in _themes(options).items() if theme in left_out for name in parts}
+    return replace(options, **{name: getattr(plain, name) for name in names})
