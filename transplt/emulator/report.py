@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.emulator.edits import Migration
+from transplt.emulator.host import too_small
 from transplt.emulator.judging import Facts, judge, reasons
 from transplt.emulator.runner import ScriptRun
 from transplt.emulator.stacks import stood
