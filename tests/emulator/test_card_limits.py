@@ -54,8 +54,8 @@ def test_what_a_910b_refuses(program: Any) -> None:
     ]  # fmt: skip
     assert told["mm float64"][1] == (
         "[emulated npu] call aclnnMm failed, error code is 161002. AclNN_Parameter_Error(EZ1001): Tensor not "
-        "implemented for DT_DOUBLE, should be in dtype support list [DT_FLOAT,DT_FLOAT16,DT_BFLOAT16,]. aten::mm takes no "
-        "float64 on Ascend 910B (Atlas A2): make its tensors float32, or compute this on the CPU [NPU791]"
+        "implemented for DT_DOUBLE, should be in dtype support list [DT_FLOAT,DT_FLOAT16,DT_BFLOAT16,]. aten::mm takes "
+        "no float64 on Ascend 910B (Atlas A2): make its tensors float32, or compute this on the CPU [NPU791]"
     )
     assert told["conv2d float64"][1].startswith("[emulated npu] call aclnnConvolution failed")
     assert "aten::convolution takes no float64" in told["conv2d float64"][1]

@@ -36,7 +36,8 @@ class Trace:
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it. `folder` is
-    the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them). `card` is one of the table of limits."""
+    the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them).
+    `card` is one of the table of limits."""
 
     script: str
     arguments: tuple[str, ...]
