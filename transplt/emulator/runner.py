@@ -121,6 +121,7 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     if host == "cuda":
         environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
     else:
+        environment.pop("ASCEND_RT_VISIBLE_DEVICES", None)
         environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
     environment.pop("PYTHONSAFEPATH", None)
     return environment
@@ -160,11 +161,12 @@ def _execute(
 
 
 def _copy(stream: IO[bytes], lines: list[bytes], echo: bool) -> None:
-    for line in stream:
-        lines.append(line)
-        if echo:
-            sys.stdout.write(line.decode("utf-8", "replace"))
-            sys.stdout.flush()
+    with stream:
+        for line in stream:
+            lines.append(line)
+            if echo:
+                sys.stdout.write(line.decode("utf-8", "replace"))
+                sys.stdout.flush()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
