@@ -53,6 +53,19 @@ class Config:
         return version_key(self.torch_version) >= (2, 5)
 
 
+def visible_cards(variable: str) -> int:
+    """How many cards there are: as asked for, less those that a variable of the environment hides."""
+    visible = os.environ.get(variable)
+    if visible is None:
+        return config.npus
+    shown = 0
+    for word in visible.split(","):
+        if not word.strip().isdigit() or int(word) >= config.npus:
+            break  # as the drivers do: what follows a wrong number is hidden
+        shown += 1
+    return shown
+
+
 def version_key(version: str) -> tuple[int, int]:
     """(2, 13) for "2.13.0"."""
     major, minor = version.split(".")[:2]

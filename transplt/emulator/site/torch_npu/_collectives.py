@@ -126,6 +126,23 @@ def install_overrides() -> None:
                 library.impl(name[6:], _override(op), KEY, allow_override=True)
 
     atexit.register(_gloo_threads.wait_until_idle)
+    _patch_end()
+
+
+def _patch_end() -> None:
+    """A group that is taken down joins gloo's threads under the GIL, for which they may wait to let tensors go."""
+    import torch.distributed as dist
+    import torch.distributed.distributed_c10d as c10d
+
+    original = c10d.destroy_process_group
+
+    @functools.wraps(original)
+    def destroy_process_group(group: Any = None) -> None:
+        _gloo_threads.wait_until_idle()
+        original(group)
+
+    for module in (c10d, dist):
+        vars(module)["destroy_process_group"] = destroy_process_group
 
 
 def _add_hccl(dist: Any) -> None:

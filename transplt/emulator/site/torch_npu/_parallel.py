@@ -56,7 +56,7 @@ def _report_data_parallel() -> None:
 
     @functools.wraps(original_call)
     def data_parallel(module: Any, inputs: Any, device_ids: Any = None, *args: Any, **kwargs: Any) -> Any:
-        _report("torch.nn.parallel.data_parallel", devices.COUNT if device_ids is None else len(list(device_ids)))
+        _report("torch.nn.parallel.data_parallel", devices.count() if device_ids is None else len(list(device_ids)))
         return original_call(module, inputs, device_ids, *args, **kwargs)
 
     parallel.__init__ = init
@@ -84,7 +84,7 @@ def install(npu: Any) -> None:
         npu.set_device(device)
 
     accelerator = {
-        "device_count": lambda: devices.COUNT,
+        "device_count": devices.count,
         "current_device_index": lambda: devices.state.device,
         "current_device_idx": lambda: devices.state.device,
         "synchronize": lambda *device: None,

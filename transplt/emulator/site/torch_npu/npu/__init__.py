@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -41,11 +42,11 @@ def _is_in_bad_fork() -> bool:
 
 
 def is_available() -> bool:
-    return _devices.COUNT > 0
+    return _devices.count() > 0
 
 
 def device_count() -> int:
-    return _devices.COUNT
+    return _devices.count()
 
 
 def current_device() -> int:
@@ -57,6 +58,15 @@ def set_device(device: Any) -> None:
     index = _devices.index_of(device)
     _devices.check_index(index)
     _devices.state.device = index
+
+
+def _parse_visible_devices() -> list[int]:
+    """The numbers that ASCEND_RT_VISIBLE_DEVICES names up to the first wrong one; without it more than there are."""
+    visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
+    if visible is None:
+        return list(range(64))
+    words = [word.strip() for word in visible.split(",")]
+    return [int(word) for word in itertools.takewhile(str.isdigit, words)]
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
@@ -214,7 +224,7 @@ matmul, conv, config = _Hf32(False), _Hf32(True), _Config()
 
 globals().update(_legacy.types())
 
-from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
+from . import _memory_viz, amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
 from .graphs import *  # noqa: E402,F403
 from .memory import *  # noqa: E402,F403
 from .mstx import mstx as mstx  # noqa: E402

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import pickle
 from typing import Any
 
 from npu_emulator.names import NotEmulated
@@ -92,6 +93,20 @@ def memory_snapshot(mempool_id: Any = None) -> list[Any]:
     return []
 
 
+def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """The form of a snapshot, without allocations."""
+    return {"segments": [], "device_traces": [[] for _ in range(_devices.count())], "allocator_settings": {}}
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False) -> None:
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)
+
+
+def _record_memory_history(enabled: Any = "all", *args: Any, **kwargs: Any) -> None:
+    """There is no history to keep."""
+
+
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """(free, total) bytes."""
     return TOTAL - memory_allocated(device), TOTAL
@@ -130,11 +145,15 @@ class MemPool:
 
     def __init__(self, allocator: Any = None) -> None:
         MemPool._next += 1
-        self.id = (0, MemPool._next)
+        self._id = (0, MemPool._next)
         self.allocator = allocator
 
+    @property
+    def id(self) -> tuple[int, int]:
+        return self._id
+
     def use_count(self) -> int:
-        return 0
+        return 1
 
     def snapshot(self) -> list[Any]:
         return []
