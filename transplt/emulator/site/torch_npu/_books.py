@@ -17,7 +17,6 @@ from npu_emulator.host_memory import raise_if_host_is_full
 from npu_emulator.record import record
 from npu_emulator.user_code import nearest
 
-from . import _devices as devices
 from ._kind import EMULATED, KIND
 
 #: Whether this process counts: the stand-in for CUDA does not.
@@ -26,12 +25,12 @@ COUNTED = KIND == "npu"
 TOTAL = limits.card_memory() if COUNTED else 0
 _PAD, _BLOCK = 32, 512
 #: Bytes held now, and at most since `reset_peak`, by card.
-held = [0] * devices.COUNT
-peaks = [0] * devices.COUNT
+held = [0] * config.npus
+peaks = [0] * config.npus
 #: Share of the card's memory that a process may take, where it set one, and what that comes to, by card.
 fractions: dict[int, float] = {}
-allowed = [TOTAL] * devices.COUNT
-refusals = [0] * devices.COUNT
+allowed = [TOTAL] * config.npus
+refusals = [0] * config.npus
 _live: dict[int, _Memory] = {}
 
 
