@@ -65,7 +65,7 @@ def test_one_room_has_libcst() -> None:
 #: Who reads files at all: the one reader, those that read what the package itself brings, and those whose processes
 #: write for them. (`transplt.emulator.site` is in the processes that run a script.)
 READERS = {
-    "transplt.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.report.html",
+    "transplt.text.regular_file", "transplt.rules.tables", "transplt.rules.pages", "transplt.report.templates",
     "transplt.emulator.runner", "transplt.emulator.hangs",
 }  # fmt: skip
 

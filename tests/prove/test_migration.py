@@ -37,7 +37,7 @@ AMP, TUNE = "autocast", "foreach"
 
 @pytest.fixture
 def proving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, list[str], Word]]:
-    """Migrate with options and a judge of the written text: the text in the output, the findings NPU791, the word."""
+    """Migrate with options and a judge of the written text: the text in the output, the findings NPU793, the word."""
     source = tmp_path / "project"
     source.mkdir()
     (source / "train.py").write_text(SCRIPT, encoding="utf-8")
@@ -58,7 +58,7 @@ def proving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
         options = Options(source=source, out=tmp_path / "out", jobs=0, page=False, **asked)
         result, proof = Proving(options, "train.py --epochs 1", lambda text: None).migrate(migrate_tree)
         written = (tmp_path / "out" / "project_msft" / "train.py").read_text(encoding="utf-8")
-        findings = [finding.message for finding in result.findings if finding.code == "NPU791"]
+        findings = [finding.message for finding in result.findings if finding.code == "NPU793"]
         return written, findings, proof.verdict.word
 
     return go

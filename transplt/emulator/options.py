@@ -8,8 +8,8 @@ from pathlib import Path
 #: What an emulated run cannot show; printed by the help and listed in docs/emulator.md.
 LIMITS = (
     "the NPU's numerics and precision (results equal the CPU's)",
-    "operator and dtype limits beyond the table of kernels",
-    "speed, memory use and out-of-memory errors",
+    "limits of operators beyond the tables of kernels and of limits",
+    "speed, and memory beyond the tensors (workspaces, fragmentation)",
     "real HCCL (gloo carries the collectives) and races between streams",
     "graph capture, inductor, sparse tensors",
     "npu_* operators without a reference implementation",
@@ -38,7 +38,8 @@ class Trace:
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it. `folder` is
-    the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them)."""
+    the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them),
+    `card` one of the table of limits."""
 
     script: str
     arguments: tuple[str, ...]
@@ -58,6 +59,7 @@ class RunOptions:
     trace: Trace | None = None
     folder: str = ""
     threads: int = 0
+    card: str = "910B"
 
     @property
     def shell(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from transplt.prove.tolerance import Tolerance
 from transplt.prove.training import Place
 
 
@@ -28,11 +29,16 @@ class Difference:
 
 @dataclass
 class Findings:
-    """What one comparison came to. `steps` is how many were compared; `differences` the gravest first; `reasons` say
-    what was not compared and why; `curve` has (loss of the one, loss of the other, distance of the parameters)."""
+    """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared, within
+    `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `reasons` say what was not
+    compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
+    share of their norm), None for what a step does not have."""
 
     steps: int = 0
+    printed: int = 0
+    saved: int = 0
+    tolerance: Tolerance | None = None
     differences: list[Difference] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    curve: list[tuple[float | None, float | None, float]] = field(default_factory=list)
+    curve: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)

@@ -9,6 +9,7 @@ from transplt.prove.found import Difference
 from transplt.prove.steps import pairs
 from transplt.prove.tolerance import Tolerance
 from transplt.prove.training import Event, Training
+from transplt.report.cell import figure
 
 #: A scale of 65,536 is halved a few times until it fits; more than this share of all steps is no start any more.
 SKIPPED, AT_THE_START = 0.2, 3
@@ -96,7 +97,7 @@ def _skips(training: Training) -> Iterator[Difference]:
             yield Difference(what, left_out[-1].place, step=left_out[AT_THE_START].number + 1)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     if scales and not scales[-1] >= 1:
-        yield Difference(f"the scale has fallen to {scales[-1]:g}", training.of("update")[-1].place)
+        yield Difference(f"the scale has fallen to {figure(scales[-1])}", training.of("update")[-1].place)
 
 
 def _underflow(one: Training, other: Training) -> Iterator[Difference]:
@@ -116,5 +117,5 @@ def summary(training: Training) -> str:
     """One clause on the scaler and its steps."""
     steps, left_out = len(training.steps), sum(step.skipped for step in training.steps)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
-    scale = f", the scale is {scales[-1]:g} at the end" if scales else ""
+    scale = f", the scale is {figure(scales[-1])} at the end" if scales else ""
     return f"{left_out} of {steps} steps left out{scale}"

@@ -8,6 +8,7 @@ from collections import defaultdict
 from transplt.emulator.reference import printed_results, saved_tensors
 from transplt.emulator.runner import ScriptRun
 from transplt.prove.found import Difference
+from transplt.report.cell import figure
 
 #: How the cause begins where a saved file lacks a tensor, whose name follows.
 LACKS = "without "
@@ -31,10 +32,12 @@ def _printed(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]
         theirs[words].append(value)
     for words, value in left:
         if not theirs[words]:
-            return [Difference(f"the original prints {value:g} in {words!r}, the migrated program nothing")]
+            return [Difference(f"the original prints {figure(value)} in {words!r}, the migrated program nothing")]
         again = theirs[words].pop(0)
         if not (math.isclose(value, again, rel_tol=bound, abs_tol=bound) or (math.isnan(value) and math.isnan(again))):
-            return [Difference(f"the original prints {value:g} in {words!r}, the migrated program {again:g}")]
+            return [
+                Difference(f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}")
+            ]
     return []
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
 from transplt.prove import precision, printed, ranks, steps
@@ -17,6 +19,7 @@ from transplt.prove.runs import Replay, Run, Runner
 from transplt.prove.structure import Change, changes
 from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
 from transplt.prove.training import Training
+from transplt.report.cell import many
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,9 @@ class Part:
             "verdict": self.verdict.word.value,
             "sentence": self.verdict.sentence,
             "steps": found.steps,
+            "printed_results": found.printed,
+            "saved_tensors": found.saved,
+            "tolerance": asdict(found.tolerance) if found.tolerance is not None else None,
             "differences": [
                 {
                     "what": each.what,
@@ -48,8 +54,13 @@ class Part:
             ],
             "not_compared": found.reasons,
             "remarks": found.remarks,
-            "curve": [list(row) for row in found.curve],
+            "curve": [[_json(value) for value in row] for row in found.curve],
         }
+
+
+def _json(value: float | None) -> float | str | None:
+    """JSON has no NaN and no infinity: they are the texts that `float` reads."""
+    return value if value is None or math.isfinite(value) else str(value)
 
 
 @dataclass
@@ -104,7 +115,7 @@ class Prover:
             found.reasons.append(why)
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
-        tolerance = precision.MIXED if mixed else PLAIN
+        found.tolerance = tolerance = precision.MIXED if mixed else PLAIN
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
@@ -138,7 +149,11 @@ class Prover:
             return Part(title, Verdict(Word.RUNS, f"what was compared agrees, but {sides[0]}"), found)
         if found.reasons:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
-        return Part(title, _equal(found.steps, reference, tolerance, mixed), found)
+        if not mixed:
+            found.printed, found.saved = printed.compared(reference.outcome)
+        if one.cut:
+            found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
+        return Part(title, _equal(found, mixed), found)
 
     def _repeats(self, reference: Run, tolerance: Tolerance) -> Difference | None:
         """How the original differs from itself when it is run again; None where it repeats itself."""
@@ -207,7 +222,8 @@ class Prover:
             found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
         if found.differences:
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
-        equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {found.steps} steps")
+        taken = many(found.steps, "step")
+        equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
         twin = self._against_ranks(world, run) if self.original.project.distributed else None
         return [Part(title, equal, found), twin or self._against_one(world, run, reference)]
 
@@ -225,7 +241,8 @@ class Prover:
         if first is not None:
             found.differences.append(first)
             return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        return Part(title, Verdict(Word.EQUAL, f"{found.steps} steps compared, {PLAIN}"), found)
+        found.tolerance = PLAIN
+        return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
@@ -240,15 +257,16 @@ class Prover:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        tolerance = precision.MIXED if mixed else REORDERED
+        found.tolerance = tolerance = precision.MIXED if mixed else REORDERED
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
         first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
         if first is None:
-            return Part(title, Verdict(Word.EQUAL, f"{found.steps} steps compared, {tolerance}"), found)
+            return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
         if why:
             found.reasons.append(why)
+            found.tolerance = None
             return Part(title, Verdict(Word.EQUAL, f"the ranks agree; one process was not compared: {why}"), found)
         found.differences.append(ranks.with_cause(first, one, several.trainings, world))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
@@ -272,6 +290,9 @@ def _groups(run: Run) -> bool:
 
 def _stopped(reference: Run, run: Run) -> Verdict | None:
     """`stops` with the line, or `not run` where the original stops in the same way or nothing came to the npu."""
+    small = too_small(reference.outcome) or too_small(run.outcome)
+    if small:
+        return Verdict(Word.NOT_RUN, small)
     if run.stop is not None:
         if reference.stop is not None and reference.stop.reason == run.stop.reason:
             return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
@@ -287,16 +308,16 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
     return None
 
 
-def _equal(compared: int, reference: Run, tolerance: Tolerance, mixed: bool) -> Verdict:
-    numbers, tensors = printed.compared(reference.outcome)
-    if not compared and not numbers and not tensors:
+def _equal(found: Findings, mixed: bool) -> Verdict:
+    results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
+    beside = " and ".join(many(count, noun) for count, noun in results if count)
+    if not found.steps and not beside:
         return Verdict(Word.RUNS, "ran to its end; it took no step and printed or saved no result to compare")
-    cut = ", and was ended behind the last of them" if reference.first is not None and reference.first.cut else ""
-    with_what = f"{tensors} saved tensors and {numbers} printed results" if tensors or numbers else "nothing else"
     kind = " (mixed precision against float32)" if mixed else ""
-    return Verdict(
-        Word.EQUAL, f"{compared} steps compared with the original's{kind}: {tolerance}; beside them {with_what}{cut}"
-    )
+    if not found.steps:
+        return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
+    steps_compared = f"{many(found.steps, 'step')} compared with the original's{kind}"
+    return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
 
 
 def _mixed_difference(one: Training, other: Training) -> Difference | None:

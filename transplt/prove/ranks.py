@@ -120,7 +120,9 @@ def other_than_the_original(
             around = right[c] if c < len(right) else None
             made = gained or lost
             assert made is not None
-            what = f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+            what = (
+                f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+            )
             here = gained or around
             return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
         return replace(first, what=f"rank {other.rank}: {first.what}")

@@ -34,7 +34,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Replay:
-    """"loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
+    """ "loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
     whose order is a DistributedSampler's."""
 
     batches: dict[str, list[list[int]]]

@@ -10,6 +10,7 @@ from typing import Any
 from transplt.prove.found import Difference
 from transplt.prove.tolerance import Tolerance
 from transplt.prove.training import Optimizer, Step, Training
+from transplt.report.cell import figure
 
 #: A gradient below this share of all gradients is rounding; what an optimizer makes of its sign says nothing.
 _NOISE = 1e-6
@@ -127,7 +128,8 @@ def _at_a_step(made: Optimizer, remade: Optimizer, left: Step, right: Step, tole
         apart = tolerance.gradient_apart(before, after, total)
         if apart:
             what = (
-                f"the gradient of {name} at step {step} has the norm {after[0]:.6g}, in the original {before[0]:.6g}"
+                f"the gradient of {name} at step {step} has the norm {figure(after[0])}, "
+                f"in the original {figure(before[0])}"
                 if abs(after[0] - before[0]) > 1e-6 * before[0]
                 else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
             )
@@ -152,7 +154,7 @@ def _hyper(left: Step, right: Step) -> Difference | None:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
             if not _alike(mine[key], theirs[key]):
-                what = f"{key} is {theirs[key]} at step {left.number + 1}, in the original {mine[key]}"
+                what = f"{key} is {_shown(theirs[key])} at step {left.number + 1}, in the original {_shown(mine[key])}"
                 return Difference(what, right.place, left.place, left.number + 1, cause="hyper")
     return None
 
@@ -168,11 +170,13 @@ def _name(made: Optimizer, place: int) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return figure(value) if number else str(value)
 
 
-def curve(one: Training, other: Training) -> list[tuple[float | None, float | None, float]]:
-    """For each pair of steps: both losses, and the distance of the parameters as a share of their norm."""
+def curve(one: Training, other: Training) -> list[tuple[float | None, float | None, float | None]]:
+    """For each pair of steps: both losses, and the distance of the parameters as a share of their norm; None where a
+    step has no scalar loss, or was left out by a scaler."""
     rows = []
     for left, right in pairs(one, other):
         gaps = norms = 0.0
@@ -181,7 +185,8 @@ def curve(one: Training, other: Training) -> list[tuple[float | None, float | No
                 gaps += (before[1] - after[1]) ** 2 + (before[2] - after[2]) ** 2
                 norms += before[0] ** 2
         distance = math.sqrt(gaps / 2 / norms) if norms and math.isfinite(gaps) else math.nan if gaps else 0.0
-        rows.append((_scalar(left), _scalar(right), distance))
+        told = bool(left.parameters and right.parameters)
+        rows.append((_scalar(left), _scalar(right), distance if told else None))
     return rows
 
 

@@ -45,7 +45,7 @@ class Change:
 
     @property
     def decisive(self) -> bool:
-        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the card's memory."""
+        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
         lost = any(event.kind == "no_grad" for event in self.lost)
         return lost or any(event.kind in _DECISIVE for event in (*self.lost, *self.gained))
 

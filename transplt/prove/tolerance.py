@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transplt.prove.training import Figures
+from transplt.report.cell import figure
 
 #: The rounding of one operation, relative to a tensor's norm (IEEE 754; bfloat16 has 8 bits of mantissa).
 ROUNDING = {"float64": 2.3e-16, "float32": 1.2e-7, "float16": 9.8e-4, "bfloat16": 7.9e-3}
@@ -25,8 +26,8 @@ class Tolerance:
 
     def __str__(self) -> str:
         return (
-            f"losses within {self.loss:g}, gradients within {self.gradient:g} of their norm, parameters within "
-            f"{self.movement:g} of the way they moved"
+            f"losses within {figure(self.loss)}, gradients within {figure(self.gradient)} of their norm, parameters "
+            f"within {figure(self.movement)} of the way they moved"
         )
 
     def loss_apart(self, one: Any, other: Any) -> float:

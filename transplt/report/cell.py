@@ -34,6 +34,20 @@ def cell(text: str) -> str:
     return f"'{shown}" if text.startswith(_FORMULA_STARTS) else shown
 
 
+def figure(value: float, digits: int = 6) -> str:
+    """A number as people write it: `0.00001`, `1.5e-7`, `65536`, in place of `1e-05`, `1.5e-07`, `6.5536e+04`."""
+    text = f"{value:.{digits}g}"
+    mantissa, exponential, exponent = text.partition("e")
+    if not exponential:
+        return text
+    power = int(exponent)
+    if power == -5 and len(mantissa) == 1:
+        return f"{value:.5f}"
+    if 0 < power < 10 and value == int(value):
+        return str(int(value))
+    return f"{mantissa}e{power}"
+
+
 def many(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import transplt
@@ -20,10 +19,10 @@ from transplt.disk.records import FileRecord, RunResult
 from transplt.finding import NO_TOKENS, Effort, Finding, Level
 from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text
 from transplt.report.cell import many, visible
+from transplt.report.templates import asset, fill
 from transplt.report.titles import title
 from transplt.report.token_view import token_view
 
-_PAGE = Path(__file__).parent / "page"
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
 _EFFORT_NAMES = {
     "low": "low: minutes", "medium": "medium: an hour or two", "high": "high: a day or more", "": "not known"
@@ -40,13 +39,11 @@ _MOST_LINE = 400
 
 def render_html(result: RunResult) -> bytes:
     """The bytes of the page, UTF-8."""
-    from jinja2 import Environment
-
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(_text("report.html.j2"))
     findings = result.findings
     open_findings = [finding for finding in findings if finding.open]
     actions = actions_of(findings)
-    page = template.render(
+    return fill(
+        "report.html.j2",
         name=visible(result.name),
         version=transplt.__version__,
         target=result.target,
@@ -66,15 +63,10 @@ def render_html(result: RunResult) -> bytes:
         efforts=effort_bars(open_findings),
         codes=code_bars(open_findings),
         files=ranked_files(result)[:_MOST_FILES],
-        css=_text("report.css"),
-        script=_text("report.js"),
+        css=asset("report.css"),
+        script=asset("theme.js") + asset("report.js"),
         data=_embedded(page_data(result)),
     )
-    return page.encode("utf-8", "backslashreplace")
-
-
-def _text(name: str) -> str:
-    return (_PAGE / name).read_text("utf-8")
 
 
 def _embedded(table: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What `transplt run --report` found, put into the page of the migration that it ran."""
+"""What `transplt run --report` and `transplt prove --html` found, put into the page of the migration that they ran."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from transplt.report.cell import visible
 from transplt.report.proofs import Seen, proofs
 from transplt.text.regular_file import RECORDS, read_regular
 
-BEGIN, END = "<!-- run -->", "<!-- /run -->"
+#: Name of the comments that a section stands between -> its heading.
+_HEADINGS = {"run": "Run on the emulated NPU", "proof": "Compared with the original"}
 _PAGE = "report.html"
 
 
@@ -27,6 +28,16 @@ def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Se
     False, and nothing is written, where transplt wrote no page there or somebody has edited it since. The manifest
     follows, so that the page still counts as transplt's own.
     """
+    return _add("run", folder, word, sentence, text, seen)
+
+
+def add_proof(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
+    """As `add_run`, for what a proof came to."""
+    return _add("proof", folder, word, sentence, text, seen)
+
+
+def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen]) -> bool:
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     manifest = read_manifest(folder)
     page = folder / _PAGE
     if manifest is None or manifest["reports"].get(_PAGE) is None or not page.is_file():
@@ -34,18 +45,19 @@ def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Se
     if hash_file(str(page)) != manifest["reports"][_PAGE]:
         return False
     old = read_regular(page, RECORDS).decode("utf-8")
-    head, found, rest = old.partition(BEGIN)
-    if not found or END not in rest:
+    head, found, rest = old.partition(begin)
+    if not found or end not in rest:
         return False
-    tail = rest.partition(END)[2]
+    tail = rest.partition(end)[2]
     proven = proofs(manifest, seen)
-    replace_file(page, f"{head}{BEGIN}{_section(word, sentence, text, proven)}{END}{tail}".encode())
+    section = _section(name, word, sentence, text, proven)
+    replace_file(page, f"{head}{begin}{section}{end}{tail}".encode())
     manifest["reports"][_PAGE] = hash_file(str(page))
     replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return True
 
 
-def _section(word: str, sentence: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
+def _section(name: str, word: str, sentence: str, text: str, proven: list[tuple[int, str, list[str]]]) -> str:
     said = html.escape(text)
     rows = "".join(
         f"<li>{number}. {_escaped(title)}<ul>{''.join(f'<li>{_escaped(line)}</li>' for line in lines)}</ul></li>"
@@ -53,7 +65,7 @@ def _section(word: str, sentence: str, text: str, proven: list[tuple[int, str, l
     )
     shown = f'  <h3>Which actions it shows</h3>\n  <ul class="proofs">{rows}</ul>\n' if rows else ""
     return (
-        '\n<section aria-labelledby="h-run">\n  <h2 id="h-run">Run on the emulated NPU</h2>\n'
+        f'\n<section aria-labelledby="h-{name}">\n  <h2 id="h-{name}">{_HEADINGS[name]}</h2>\n'
         f"  <p>Verdict: <strong>{html.escape(word)}</strong>: {_escaped(sentence)}</p>\n{shown}"
         f'  <pre class="run">{said}</pre>\n</section>\n'
     )

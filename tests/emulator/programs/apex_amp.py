@@ -85,6 +85,10 @@ if section == "o1":
     assert torch.softmax(out, 1).dtype == torch.float32
     with amp.disable_casts():
         assert model(X.npu()).dtype == torch.float32
+    chance, target = torch.sigmoid(out.float()), torch.ones_like(out, dtype=torch.float32)
+    assert torch.nn.BCELoss()(chance, target).dtype == torch.float32
+    for given in ((chance.half(), target), (chance, target.half())):
+        raises(RuntimeError, "may not run under", lambda given=given: torch.nn.BCELoss()(*given))
     with torch.autocast("npu", enabled=False):
         close(losses)
     assert list(amp.master_params(optimizer)) == list(model.parameters())
@@ -204,6 +208,7 @@ elif section == "off":
         assert scaled is loss
     assert list(amp.master_params(optimizer)) == list(model.parameters())
     raises(AttributeError, "enabled=True", amp.state_dict)
+    raises(AttributeError, "opt_level O1", lambda: amp.disable_casts().__enter__())
     assert [step(model, optimizer) for _ in range(3)] == plain_losses(3)
 elif section == "refused":
     model = network()

@@ -286,15 +286,6 @@
     }
   });
 
-  const theme = get("theme");
-  const setTheme = (dark) => {
-    document.documentElement.dataset.theme = dark ? "dark" : "light";
-    theme.textContent = dark ? "Light" : "Dark";
-    theme.setAttribute("aria-pressed", String(dark));
-  };
-  setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
-  theme.addEventListener("click", () => setTheme(document.documentElement.dataset.theme !== "dark"));
-
   get("tokens").append(...data.tokens.causes.map(tokenBox));
   get("filters").hidden = false;
   update();

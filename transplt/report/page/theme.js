@@ -1,0 +1,11 @@
+"use strict";
+(() => {
+  const theme = document.getElementById("theme");
+  const setTheme = (dark) => {
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    theme.textContent = dark ? "Light" : "Dark";
+    theme.setAttribute("aria-pressed", String(dark));
+  };
+  setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
+  theme.addEventListener("click", () => setTheme(document.documentElement.dataset.theme !== "dark"));
+})();

@@ -1,0 +1,21 @@
+"""The pages that transplt writes: templates, styles and scripts of the package, filled with texts that are escaped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+_PAGE = Path(__file__).parent / "page"
+
+
+def asset(name: str) -> str:
+    """The text of a template, style or script of the package."""
+    return (_PAGE / name).read_text("utf-8")
+
+
+def fill(template: str, **values: Any) -> bytes:
+    """The bytes of a page, UTF-8. Every text is escaped; `css` and `script` are our own and are not."""
+    from jinja2 import Environment
+
+    made = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(asset(template))
+    return made.render(**values).encode("utf-8", "backslashreplace")
