@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.prove.found import Difference
 from transplt.prove.steps import pairs
 from transplt.prove.tolerance import Tolerance
-from transplt.prove.training import Training
+from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
 
 #: A scale of 65,536 is halved a few times until it fits; more than this share of all steps is no start any more.
@@ -62,9 +62,16 @@ def _order(training: Training) -> Iterator[Difference]:
     """The rules of torch.amp: unscale before clipping, one update after the steps."""
     scaled = unscaled = False
     pending = 0
+    scale: Event | None = None
     for event in training.events:
         if event.kind == "scale" and event.fields["enabled"]:
             scaled, unscaled = True, False
+            scale = event
+        elif event.kind == "backward" and scale is not None and not event.fields.get("scaled"):
+            if scale.fields.get("loss") and event.fields["loss"] == [scale.fields["loss"]]:
+                what = "the backward pass begins with the loss itself, and the step divides its gradients by the scale"
+                yield Difference(f"{what}: what scaler.scale() gives is not used", event.place)
+                return
         elif event.kind == "unscale":
             unscaled = True
         elif event.kind == "clip" and scaled and not unscaled:

@@ -173,6 +173,9 @@ class Prover:
         """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
         if sides:
             return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]))
+        cause = ranks.other_batches(one, other) or _not_loaded(one, other)
+        if cause is not None:
+            return replace(first, place=cause.place, original=cause.original, cause=cause.what)
         if decisive:
             change = _of_change(decisive[0])
             return replace(first, place=change.place, original=change.original, cause=change.what)
@@ -343,6 +346,17 @@ def _of_hyper(first: Difference, one: Training, other: Training) -> Difference:
     return replace(
         first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
     )
+
+
+def _not_loaded(one: Training, other: Training) -> Difference | None:
+    """A state that is loaded, and lacks what the original finds in it."""
+    if one.of("missing"):
+        return None
+    for event in other.of("missing"):
+        names: list[str] = event.fields["names"]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return Difference(f"the state that is loaded has no {names[0]}{more}", event.place)
+    return None
 
 
 def _of_saved(first: Difference, other: Training) -> Difference:

@@ -200,13 +200,13 @@ def same_data(ranks: Sequence[Training]) -> Difference | None:
         if all(each[key] == mine for each in every):
             return Difference(
                 "every rank trains on the same samples in the same order, so that W cards do the work of one",
-                event.place, cause=f"the sampler is a {event.fields['sampler']}",
+                event.fields["made"] or event.place, cause=f"the sampler is a {event.fields['sampler']}",
             )  # fmt: skip
         largest = max(len(share) for share in shares)
         if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
             return Difference(
                 "every rank goes through all samples, in an order of its own: an epoch is W times as long",
-                event.place, cause=f"the sampler is a {event.fields['sampler']}",
+                event.fields["made"] or event.place, cause=f"the sampler is a {event.fields['sampler']}",
             )  # fmt: skip
     return None
 
@@ -220,8 +220,35 @@ def unshuffled(one: Training, other: Training) -> Difference | None:
         plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
         if plain and fields["loader"] in wanted & shuffled:
             what = "the original shuffles here, the migrated program does not"
-            return Difference(what, event.place, cause=f"the sampler is a {fields['sampler']}")
+            return Difference(what, fields["made"] or event.place, cause=f"the sampler is a {fields['sampler']}")
     return None
+
+
+def other_batches(one: Training, other: Training) -> Difference | None:
+    """A loader of training that gives more or fewer batches than in the original, or larger or smaller ones."""
+    wanted = trained_on(one) & trained_on(other)
+    mine, theirs = batches(one), batches(other)
+    last = max((key for key in mine if key[0] in wanted), default=None)
+    for event in other.of("loader"):
+        key = (event.fields["loader"], event.fields["epoch"])
+        if key[0] not in wanted or key not in mine or key not in theirs:
+            continue
+        before, after = [len(batch) for batch in mine[key]], [len(batch) for batch in theirs[key]]
+        if key == last and (one.cut or other.cut):
+            shorter = min(len(before), len(after))
+            before, after = before[:shorter], after[:shorter]
+        if before != after:
+            what = f"the loader gives {_counted(after)} in epoch {key[1] + 1}, in the original {_counted(before)}"
+            origin = next(
+                e for e in one.of("loader") if (e.fields["loader"], e.fields["epoch"]) == key
+            ).fields["made"]  # fmt: skip
+            return Difference(what, event.fields["made"] or event.place, origin)
+    return None
+
+
+def _counted(sizes: list[int]) -> str:
+    ends = f", the last of {sizes[-1]}" if len({*sizes}) > 1 else ""
+    return f"{len(sizes)} batches of {sizes[0]}{ends}" if sizes else "no batch"
 
 
 def same_order(training: Training) -> Difference | None:

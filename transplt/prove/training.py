@@ -112,6 +112,8 @@ def _read(trace: list[dict[str, Any]], root: Path) -> Training:
 def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     at = entry.get("at")
     fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
+    if fields.get("made"):
+        fields["made"] = Place(below(fields["made"][0], root), fields["made"][1])
     return Event(entry["e"], fields, Place(below(at[0], root), at[1]) if at else None, number)
 
 

@@ -24,6 +24,7 @@ def install() -> None:
     _tell(module, "train", "mode", lambda self, mode=True: {"train": bool(mode), "of": _class_of(self)})
     _tell(module, "zero_grad", "zero_grad")
     _tell(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
+    _watch_missing(module)
     _tell(optimizer, "zero_grad", "zero_grad")
     _tell(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
     for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -100,6 +101,21 @@ def _dtype(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
     given = [getattr(torch, name)] if name != "to" else [*args[1:], *kwargs.values()]
     dtype = next((each for each in given if isinstance(each, torch.dtype)), None)
     return {"dtype": str(dtype).removeprefix("torch.")} if dtype is not None else None
+
+
+def _watch_missing(module: Any) -> None:
+    """What a state that is loaded without `strict` lacks."""
+    load = module.load_state_dict
+
+    @functools.wraps(load)
+    def load_state_dict(*args: Any, **kwargs: Any) -> Any:
+        result = load(*args, **kwargs)
+        missing = list(getattr(result, "missing_keys", ()))
+        if missing:
+            emit("missing", names=missing)
+        return result
+
+    module.load_state_dict = load_state_dict
 
 
 def _unsaved(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:

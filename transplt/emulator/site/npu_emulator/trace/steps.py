@@ -20,6 +20,7 @@ _attempts: dict[int, int] = {}
 #: Optimizers stay alive here, or another would come by their ids.
 _kept: list[Any] = []
 _told: dict[int, Any] = {}
+_stepping: set[int] = set()
 _unscaled: dict[int, tuple[Any, Any]] = {}
 
 
@@ -37,6 +38,11 @@ def install() -> None:
 def attempts() -> dict[int, int]:
     """How many steps each optimizer took or was kept from."""
     return _attempts
+
+
+def stepping() -> bool:
+    """Whether an optimizer is at work now."""
+    return bool(_stepping)
 
 
 def _number(optimizer: Any) -> int:
@@ -101,11 +107,13 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         emit("hyper", o=which, hyper=hyper)
     grads = [gradient_figures(parameter.grad) for parameter in parameters]
     emit("grads", o=which, k=done, g=grads)
+    _stepping.add(which)
 
 
 def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
     with quiet():
         which = _number(optimizer)
+        _stepping.discard(which)
         done = _attempts.get(which, 0)
         _attempts[which] = done + 1
         held = models.buffers()
@@ -118,7 +126,8 @@ def _watch_backward() -> None:
     @functools.wraps(original)
     def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
         listed = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        emit("backward", loss=[_loss(each) for each in listed], dtype=[_dtype(each) for each in listed])
+        scaled = any(id(each) in _unscaled for each in listed)
+        emit("backward", loss=[_loss(each) for each in listed], dtype=[_dtype(each) for each in listed], scaled=scaled)
         _unscaled.clear()
         return original(tensors, grad_tensors, *args, **kwargs)
 
@@ -139,8 +148,9 @@ def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
     """A scaler made `scaled` of a loss."""
     if config.trace:
         with quiet():
-            _unscaled[id(scaled)] = (scaled, number(loss))
-        emit("scale", enabled=enabled)
+            value = number(loss)
+            _unscaled[id(scaled)] = (scaled, value)
+        emit("scale", enabled=enabled, loss=value)
 
 
 def tell_skip(optimizer: Any, scale: float) -> None:
