@@ -10,7 +10,7 @@ from typing import Any
 from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
-from transplt.prove import precision, printed, ranks, steps
+from transplt.prove import averages, precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings
@@ -254,7 +254,8 @@ class Prover:
         self.say(f"one process with the batches of {world}")
         replay = ranks.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
-        one = starter.run(replay=Replay(replay)).first
+        single = starter.run(replay=Replay(replay))
+        one = single.first
         if one is None:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
@@ -264,6 +265,9 @@ class Prover:
         found.curve = steps.curve(one, rank)
         first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
+        if first is None and not mixed and not why:
+            root = self.migrated.project.root
+            first = averages.other_average(single.outcome, several.outcome, rank, world, root)
         if first is None:
             return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
         if why:

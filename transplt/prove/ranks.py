@@ -11,7 +11,7 @@ from transplt.prove import steps
 from transplt.prove.found import Difference
 from transplt.prove.steps import pairs
 from transplt.prove.tolerance import Tolerance
-from transplt.prove.training import Event, Place, Step, Training
+from transplt.prove.training import Event, Optimizer, Place, Step, Training
 
 
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
@@ -39,6 +39,10 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     what = (
                         f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
                     )
+                    made = first.optimizers[left.optimizer]
+                    if _in_no_wrapper(first, made, place):
+                        cause = "it is in no wrapper, and its gradients are not exchanged"
+                        return Difference(what, made.place, step=left.number + 1, cause=cause)
                     cause = _why(first, left.optimizer, left)
                     return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
         counts = [sum(1 for step in each.steps) for each in (first, other)]
@@ -47,6 +51,12 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
             last = (first if counts[0] > counts[1] else other).steps[-1]
             return Difference(what, last.place)
     return None
+
+
+def _in_no_wrapper(training: Training, made: Optimizer, place: int) -> bool:
+    """Whether others of the parameters that train are in a wrapper, and this one is not."""
+    wrapped = {each for event in training.of("wrap") for each in event.fields.get("ids", ())}
+    return bool(wrapped) and place < len(made.ids) and made.ids[place] not in wrapped
 
 
 def _before(training: Training, step: Step) -> list[Event]:
@@ -111,7 +121,7 @@ def other_than_the_original(
         first = steps.first_difference(one, other, tolerance)
         if first is None:
             continue
-        left, right = _collectives(one), _collectives(other)
+        left, right = asked_collectives(one), asked_collectives(other)
         matcher = difflib.SequenceMatcher(None, [_named(e) for e in left], [_named(e) for e in right], autojunk=False)
         for tag, a, b, c, d in matcher.get_opcodes():
             if tag == "equal":
@@ -129,7 +139,7 @@ def other_than_the_original(
     return None
 
 
-def _collectives(training: Training) -> list[Event]:
+def asked_collectives(training: Training) -> list[Event]:
     """Those that the program asks for; what a wrapper exchanges by itself is left out."""
     inside = {event.place for event in training.of("backward", "wrap", "through")}
     return [event for event in training.of("coll") if event.place not in inside]

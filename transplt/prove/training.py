@@ -65,6 +65,7 @@ class Optimizer:
     names: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
     start: list[Figures] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[Step], dict[int, Optimizer]]:
         elif event.kind == "start":
             made = optimizers.setdefault(fields["o"], Optimizer(fields["kind"], event.place))
             made.names, made.dtypes, made.start = fields["names"], fields["dtypes"], fields["p"]
+            made.ids = fields.get("ids", [])
         elif event.kind == "hyper":
             hyper[fields["o"]] = fields["hyper"]
         elif event.kind == "backward":

@@ -181,8 +181,8 @@ def _watch_wrapping() -> None:
 
     @functools.wraps(made)
     def __init__(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
-        names = [name for name, _ in module.named_parameters()] if isinstance(module, torch.nn.Module) else []
-        emit("wrap", of=_class_of(module) if names else "", parameters=len(names))
+        ids = [id(parameter) for parameter in module.parameters()] if isinstance(module, torch.nn.Module) else []
+        emit("wrap", of=_class_of(module) if ids else "", parameters=len(ids), ids=ids)
         made(self, module, *args, **kwargs)
         if isinstance(module, torch.nn.Module):
             module.register_forward_pre_hook(past)

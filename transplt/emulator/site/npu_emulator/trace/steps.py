@@ -100,7 +100,8 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         names = [models.name_of(parameter) or f"{which}.{place}" for place, parameter in enumerate(parameters)]
         start = [figures(parameter) for parameter in parameters]
         lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
-        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start)
+        ids = [id(parameter) for parameter in parameters]
+        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids)
     hyper = _hyper(optimizer)
     if hyper != _told.get(which):
         _told[which] = hyper
