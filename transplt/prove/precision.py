@@ -113,6 +113,23 @@ def _underflow(one: Training, other: Training) -> Iterator[Difference]:
             yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
 
 
+def left_out(training: Training) -> dict[int, list[int]]:
+    """Optimizer -> its steps that a scaler left out, from 0."""
+    found: dict[int, list[int]] = {}
+    for step in training.steps:
+        if step.skipped:
+            found.setdefault(step.optimizer, []).append(step.number)
+    return found
+
+
+def never_stepped(training: Training) -> Iterator[str]:
+    """Why nothing is known of an optimizer of which a scaler left out every step."""
+    for which, numbers in left_out(training).items():
+        if len(numbers) == sum(step.optimizer == which for step in training.steps):
+            kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
+            yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
+
+
 def summary(training: Training) -> str:
     """One clause on the scaler and its steps."""
     steps, left_out = len(training.steps), sum(step.skipped for step in training.steps)
