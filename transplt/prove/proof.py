@@ -115,7 +115,7 @@ class Prover:
             found.reasons.append(why)
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else PLAIN
+        found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
@@ -237,11 +237,12 @@ class Prover:
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
         found.curve = steps.curve(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
-        first = ranks.other_than_the_original(twin.trainings, several.trainings, PLAIN)
+        tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
         if first is not None:
             found.differences.append(first)
             return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        found.tolerance = PLAIN
+        found.tolerance = tolerance
         return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
@@ -258,7 +259,7 @@ class Prover:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else REORDERED
+        found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
         first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
@@ -325,9 +326,11 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
 
 
 def _mixed_difference(one: Training, other: Training) -> Difference | None:
-    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only and roughly."""
+    tolerance = precision.MIXED
     for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, precision.MIXED)
+        found = steps.mixed_difference(left, right, one, other, tolerance)
+        tolerance = precision.LAGGING if right.skipped else tolerance
         if found is not None:
             return found
     return None
