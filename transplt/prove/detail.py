@@ -29,7 +29,8 @@ def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | Non
         if tag == "equal":
             for mine, theirs in zip(left[a:b], right[c:d], strict=True):
                 if _apart(mine, theirs):
-                    return theirs.index, Difference(f"{_name(theirs)} gives another result here", theirs.place, mine.place)
+                    what = f"{_name(theirs)} gives another result here"
+                    return theirs.index, Difference(what, theirs.place, mine.place)
             continue
         before = left[a].place if a < len(left) else None
         after = right[c] if c < len(right) else right[-1] if right else None

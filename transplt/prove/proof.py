@@ -183,6 +183,8 @@ class Prover:
             return _of_hyper(first, one, other)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
+        if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
+            return first  # it was made otherwise, and says where
         if first.step is not None or other.steps:
             # A result that no step shows is looked for behind the last of them.
             wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
