@@ -17,7 +17,19 @@ SKIPPED, AT_THE_START = 0.2, 3
 UNDERFLOW = 0.25
 #: Against float32: half precision has 11 bits, bfloat16 8.
 MIXED = Tolerance(5e-2, 0.2, 0.5, 4)
+#: Both in float16: the two devices round the same sums otherwise.
+HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
+#: Behind a step that a scaler left out the parameters lag by it, and so does the loss.
+LAGGING = Tolerance(0.5, 0.2, 0.5, 4)
 _HALF = ("float16", "bfloat16")
+
+
+def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
+    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider."""
+    if not is_mixed(other) and not is_mixed(one):
+        return exact
+    coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
+    return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
 
 
 def is_mixed(training: Training) -> bool:
@@ -94,7 +106,10 @@ def _skips(training: Training) -> Iterator[Difference]:
             what = (
                 f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are left out by the scaler"
             )
-            yield Difference(what, left_out[-1].place, step=left_out[AT_THE_START].number + 1)
+            makes = training.of("scaler")
+            again = makes[-1].place if len(makes) > len(steps) // 2 else None
+            why = f"a scaler is made {len(makes)} times, and begins with its first scale again" if again else ""
+            yield Difference(what, again or left_out[-1].place, step=left_out[AT_THE_START].number + 1, cause=why)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     if scales and not scales[-1] >= 1:
         yield Difference(f"the scale has fallen to {figure(scales[-1])}", training.of("update")[-1].place)

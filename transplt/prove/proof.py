@@ -115,7 +115,7 @@ class Prover:
             found.reasons.append(why)
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else PLAIN
+        found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
@@ -185,6 +185,8 @@ class Prover:
             return _of_hyper(first, one, other)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
+        if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
+            return first  # it was made otherwise, and says where
         if first.step is not None or other.steps:
             # A result that no step shows is looked for behind the last of them.
             wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
@@ -239,11 +241,12 @@ class Prover:
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
         found.curve = steps.curve(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
-        first = ranks.other_than_the_original(twin.trainings, several.trainings, PLAIN)
+        tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
         if first is not None:
             found.differences.append(first)
             return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        found.tolerance = PLAIN
+        found.tolerance = tolerance
         return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
@@ -260,7 +263,7 @@ class Prover:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else REORDERED
+        found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
         first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
@@ -327,9 +330,11 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
 
 
 def _mixed_difference(one: Training, other: Training) -> Difference | None:
-    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only and roughly."""
+    tolerance = precision.MIXED
     for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, precision.MIXED)
+        found = steps.mixed_difference(left, right, one, other, tolerance)
+        tolerance = precision.LAGGING if right.skipped else tolerance
         if found is not None:
             return found
     return None
