@@ -63,7 +63,8 @@ WAYS = {
     "plain": Way(),
     "distributed": Way((1, 2), entry=True, said=("NPU330", "NPU331", "NPU332")),
     "four": Way((4,), entry=True, said=("NPU330", "NPU331", "NPU332")),
-    "amp": Way(asked={"amp": "native"}, said=("NPU742", "NPU743")),
+    # A fixed scale: so few steps are over before a dynamic one has settled.
+    "amp": Way(asked={"amp": "native", "loss_scale": "128"}, said=("NPU742", "NPU743")),
     "tune": Way(asked={"tune": "all"}, said=("NPU75",)),
 }
 

@@ -26,7 +26,7 @@ REPOSITORIES = {
 _TOKENS = """
 import os
 import numpy
-os.makedirs("data/shakespeare_char")
+os.makedirs("data/shakespeare_char", exist_ok=True)
 for name, seed in (("train", 1), ("val", 2)):
     drawn = numpy.random.default_rng(seed).integers(0, 64, 4096)
     drawn.astype(numpy.uint16).tofile(f"data/shakespeare_char/{name}.bin")

@@ -10,9 +10,9 @@ from transplt.emulator.runner import ScriptRun
 from transplt.prove.printed import compared, other_results, unrepeated
 
 
-def _run(output: str = "", **tensors: float) -> ScriptRun:
+def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
     saved = {name: {"sha256": str(norm), "shape": [2], "sum": norm, "norm": norm} for name, norm in tensors.items()}
-    process: dict[str, Any] = {"saves": [{"path": "a.pt", "rank": None, "tensors": saved}] if saved else []}
+    process: dict[str, Any] = {"saves": [{"path": path, "rank": None, "tensors": saved}] if saved else []}
     return ScriptRun(0, (process,), 0.0, output)
 
 
@@ -57,3 +57,21 @@ def test_what_does_not_repeat_is_left_out_and_the_rest_compared() -> None:
 
 def test_a_line_that_only_one_of_two_runs_prints_does_not_repeat() -> None:
     assert unrepeated(_run(), _run("best acc 0.9\n"), 1e-3) == {"best acc #"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("epoch_1_2026-11-22_17-29-34_0.1.pt", "epoch_1_2026-11-22_17-31-02_0.1.pt"),
+        ("runs/1795368574/best.pt", "runs/1795368612/best.pt"),
+        ("Nov_22_17:29:34_2026.pt", "Nov_22_17:31:02_2026.pt"),
+    ],
+)
+def test_a_time_in_the_name_of_a_file_is_no_difference(one: str, other: str) -> None:
+    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) == []
+    assert [each.what for each in other_results(_run(path=one, w=1.0), _run(path=other, w=2.0), 1e-3)] != []
+
+
+@pytest.mark.parametrize(("one", "other"), [("epoch_1.pt", "epoch_2.pt"), ("net-10.pt", "net-20.pt")])
+def test_another_file_is_one(one: str, other: str) -> None:
+    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) != []

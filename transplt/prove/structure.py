@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from transplt.emulator.reference import timeless
 from transplt.prove.training import Event, Training
 
 #: What mixed precision and several cards add; compared only where the original has such events too.
@@ -114,7 +115,7 @@ def _key(event: Event) -> Hashable:
         case "scheduler" | "optimizer":
             return event.kind, fields.get("kind", "").removeprefix("NpuFused").removeprefix("Fused")
         case "save" | "load":
-            return event.kind, fields.get("file")
+            return event.kind, timeless(fields.get("file") or "")
         case "unscale":
             return "unscale", fields["o"]
         case "seed":
