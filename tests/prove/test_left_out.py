@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.planted.planting import prove
-from transplt.prove.precision import left_out, never_stepped
-from transplt.prove.proof import mixed_difference
+from transplt.prove.precision import first_difference, left_out, never_stepped
 from transplt.prove.training import Optimizer, Step, Training
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.
@@ -78,4 +77,4 @@ def test_steps_that_are_left_out() -> None:
 def test_gradients_are_compared_until_any_optimizer_has_stepped(skipped: bool, told: bool) -> None:
     one = _training(_step(0, 0, skipped=skipped), _step(1, 0, 1.0))
     other = _training(_step(0, 0, skipped=skipped), _step(1, 0, 2.0))
-    assert (mixed_difference(one, other) is not None) == told
+    assert (first_difference(one, other) is not None) == told

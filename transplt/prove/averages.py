@@ -16,9 +16,7 @@ from transplt.text.regular_file import SOURCE, read_regular
 _SUMS = ("all_reduce", "reduce")
 
 
-def other_average(
-    one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path
-) -> Difference | None:  # fmt: skip
+def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path) -> Difference | None:
     """A figure that one process prints, and W with the same batches W times as large, or a W-th of it.
 
     Any other distance is none: a rank may print the figure of its own share.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from transplt.prove.found import Difference
-from transplt.prove.steps import pairs
+from transplt.prove.steps import mixed_difference, pairs
 from transplt.prove.tolerance import Tolerance
 from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
@@ -17,7 +17,17 @@ SKIPPED, AT_THE_START = 0.2, 3
 UNDERFLOW = 0.25
 #: Against float32: half precision has 11 bits, bfloat16 8.
 MIXED = Tolerance(5e-2, 0.2, 0.5, 4)
+#: Both in float16: the two devices round the same sums otherwise.
+HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
 _HALF = ("float16", "bfloat16")
+
+
+def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
+    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider."""
+    if not is_mixed(other) and not is_mixed(one):
+        return exact
+    coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
+    return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
 
 
 def is_mixed(training: Training) -> bool:
@@ -94,7 +104,10 @@ def _skips(training: Training) -> Iterator[Difference]:
             what = (
                 f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are left out by the scaler"
             )
-            yield Difference(what, left_out[-1].place, step=left_out[AT_THE_START].number + 1)
+            makes = training.of("scaler")
+            again = makes[-1].place if len(makes) > len(steps) // 2 else None
+            why = f"a scaler is made {len(makes)} times, and begins with its first scale again" if again else ""
+            yield Difference(what, again or left_out[-1].place, step=left_out[AT_THE_START].number + 1, cause=why)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     if scales and not scales[-1] >= 1:
         yield Difference(f"the scale has fallen to {figure(scales[-1])}", training.of("update")[-1].place)
@@ -128,6 +141,17 @@ def never_stepped(training: Training) -> Iterator[str]:
         if len(numbers) == sum(step.optimizer == which for step in training.steps):
             kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
             yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
+
+
+def first_difference(one: Training, other: Training) -> Difference | None:
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    updated = False
+    for left, right in pairs(one, other):
+        found = mixed_difference(left, right, one, other, MIXED, updated=updated)
+        if found is not None:
+            return found
+        updated = updated or not right.skipped
+    return None
 
 
 def summary(training: Training) -> str:

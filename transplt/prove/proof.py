@@ -115,7 +115,7 @@ class Prover:
             found.reasons.append(why)
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else PLAIN
+        found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
         if mixed and (left_out := precision.left_out(other)):
             # Behind a step that a scaler leaves out the losses are of other parameters.
             self.say("the original again, without the steps that the scaler leaves out")
@@ -131,7 +131,7 @@ class Prover:
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
             found.reasons += precision.never_stepped(other)
-        numeric = mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+        numeric = precision.first_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
         unrepeated: set[str] = set()
         if (numeric is not None or results) and not found.differences:
@@ -190,6 +190,8 @@ class Prover:
             return _of_hyper(first, one, other)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
+        if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
+            return first  # it was made otherwise, and says where
         if first.step is not None or other.steps:
             # A result that no step shows is looked for behind the last of them.
             wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
@@ -246,11 +248,12 @@ class Prover:
         found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
         found.curve = steps.curve(twin.trainings[0], several.trainings[0])
         title = f"{world} ranks of the original, and {world} of the migrated program"
-        first = ranks.other_than_the_original(twin.trainings, several.trainings, PLAIN)
+        tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
         if first is not None:
             found.differences.append(first)
             return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        found.tolerance = PLAIN
+        found.tolerance = tolerance
         return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
@@ -267,10 +270,10 @@ class Prover:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else REORDERED
+        found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
-        first = mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        first = precision.first_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
         if first is None and not mixed and not why:
             root = self.migrated.project.root
@@ -331,17 +334,6 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
         return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
     steps_compared = f"{many(found.steps, 'step')} compared with the original's{kind}"
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
-
-
-def mixed_difference(one: Training, other: Training) -> Difference | None:
-    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
-    updated = False
-    for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, precision.MIXED, updated=updated)
-        if found is not None:
-            return found
-        updated = updated or not right.skipped
-    return None
 
 
 def _of_change(change: Change) -> Difference:

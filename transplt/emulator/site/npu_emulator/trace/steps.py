@@ -218,6 +218,14 @@ def _watch_scaler() -> None:
             tell_skip(optimizer, value)
         return result
 
+    made = kind.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        emit("scaler")
+
+    kind.__init__ = __init__
     kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step = scaled, unscaled, updated, stepped
 
 
