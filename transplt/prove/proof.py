@@ -273,7 +273,10 @@ class Prover:
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
-        first = precision.first_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        if mixed:
+            first = precision.first_difference(one, rank)
+        else:
+            first = ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
         if first is None and not mixed and not why:
             root = self.migrated.project.root
