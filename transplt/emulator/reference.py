@@ -16,6 +16,8 @@ from transplt.emulator.runner import ScriptRun
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
 #: Words of lines whose numbers are results rather than times.
 _MEASURE = re.compile(r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou", re.IGNORECASE)
+#: What the clock says: "7s174ms"; and what moves the cursor of a progress bar.
+_CLOCK = re.compile(r"(?<!\w)(?:\d+(?:\.\d+)?(?:ms|us|[Dhmsf]))+(?!\w)|[\b\x1b]")
 _TOLERANCE = 1e-5
 
 
@@ -39,12 +41,13 @@ def _lines(outcome: ScriptRun) -> list[tuple[str, list[str]]]:
 
 
 def printed_results(outcome: ScriptRun) -> list[tuple[str, float]]:
-    """(the line with its numbers left out, a number) for each printed number that a word such as `loss` precedes."""
+    """(the line with its numbers and times left out, a number) for each number that a word such as `loss` precedes."""
     found: list[tuple[str, float]] = []
     for skeleton, numbers in _lines(outcome):
         words = skeleton.split("#")
+        line = _CLOCK.sub("", skeleton)
         found += [
-            (skeleton, float(number))
+            (line, float(number))
             for before, number in zip(words, numbers, strict=False)
             if _MEASURE.search(before) and not number.lstrip("+-").isdigit()
         ]

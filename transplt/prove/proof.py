@@ -128,13 +128,18 @@ class Prover:
             found.differences += precision.precision_faults(one, other)
         numeric = _mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
+        unrepeated: set[str] = set()
         if (numeric is not None or results) and not found.differences:
-            unsteady = self._repeats(reference, tolerance)
+            unsteady, unrepeated = self._repeats(reference, tolerance)
             if unsteady is not None and (
                 numeric is None or numeric.step is None or (unsteady.step or 0) <= numeric.step
             ):
                 found.reasons.append(f"the original does not repeat itself: {unsteady.what}")
                 numeric, results = None, []
+            elif unrepeated and results:
+                results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, unrepeated)
+                left_out = f"{len(unrepeated)} results left out, which the original does not repeat"
+                found.remarks.append(f"{left_out}: {min(unrepeated).strip()!r}")
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
             # Values that differ before the first step were drawn so.
@@ -150,22 +155,19 @@ class Prover:
         if found.reasons:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
         if not mixed:
-            found.printed, found.saved = printed.compared(reference.outcome)
+            found.printed, found.saved = printed.compared(reference.outcome, unrepeated)
         if one.cut:
             found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
         return Part(title, _equal(found, mixed), found)
 
-    def _repeats(self, reference: Run, tolerance: Tolerance) -> Difference | None:
-        """How the original differs from itself when it is run again; None where it repeats itself."""
+    def _repeats(self, reference: Run, tolerance: Tolerance) -> tuple[Difference | None, set[str]]:
+        """How the training of the original differs from itself when it is run again, and the results that do."""
         self.say("the original again: does it repeat itself?")
         again = self.original.run()
         if reference.first is None or again.first is None:
-            return Difference("it ended otherwise the second time")
+            return Difference("it ended otherwise the second time"), set()
         found = steps.first_difference(reference.first, again.first, tolerance)
-        if found is not None:
-            return found
-        results = printed.other_results(reference.outcome, again.outcome, tolerance.movement)
-        return results[0] if results else None
+        return found, printed.unrepeated(reference.outcome, again.outcome, tolerance.movement)
 
     def _with_cause(
         self, first: Difference, decisive: list[Change], sides: list[OneSided], one: Training, other: Training
