@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 #: What an emulated run cannot show; printed by the help and listed in docs/emulator.md.
@@ -25,13 +25,15 @@ class UsageError(Exception):
 class Trace:
     """What processes tell of their training. `steps` is where the script ends (0: its own end); `replay` maps
     "loader.epoch" to the batches of indices to give, without `replay_all` only where the sampler is a
-    DistributedSampler; `detail` is the step of which every line is told (0: none)."""
+    DistributedSampler; `detail` is the step of which every line is told (0: none); `left_out` are steps that are not
+    taken, by the number of the optimizer, as a scaler leaves them out."""
 
     seed: int = 1234
     steps: int = 20
     replay: dict[str, list[list[int]]] | None = None
     replay_all: bool = True
     detail: int = 0
+    left_out: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
         "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
-        "replay": str(replay) if trace.replay is not None else "",
+        "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
     }  # fmt: skip
 
 

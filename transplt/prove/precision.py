@@ -19,8 +19,6 @@ UNDERFLOW = 0.25
 MIXED = Tolerance(5e-2, 0.2, 0.5, 4)
 #: Both in float16: the two devices round the same sums otherwise.
 HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
-#: Behind a step that a scaler left out the parameters lag by it, and so does the loss.
-LAGGING = Tolerance(0.5, 0.2, 0.5, 4)
 _HALF = ("float16", "bfloat16")
 
 
@@ -126,6 +124,23 @@ def _underflow(one: Training, other: Training) -> Iterator[Difference]:
         middle = sorted(shares)[len(shares) // 2]
         if middle > UNDERFLOW:
             yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
+
+
+def left_out(training: Training) -> dict[int, list[int]]:
+    """Optimizer -> its steps that a scaler left out, from 0."""
+    found: dict[int, list[int]] = {}
+    for step in training.steps:
+        if step.skipped:
+            found.setdefault(step.optimizer, []).append(step.number)
+    return found
+
+
+def never_stepped(training: Training) -> Iterator[str]:
+    """Why nothing is known of an optimizer of which a scaler left out every step."""
+    for which, numbers in left_out(training).items():
+        if len(numbers) == sum(step.optimizer == which for step in training.steps):
+            kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
+            yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
 
 
 def summary(training: Training) -> str:

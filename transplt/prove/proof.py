@@ -116,6 +116,10 @@ class Prover:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
         found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
+        if mixed and (left_out := precision.left_out(other)):
+            # Behind a step that a scaler leaves out the losses are of other parameters.
+            self.say("the original again, without the steps that the scaler leaves out")
+            one = self.original.run(replay=Replay({}, every=False, left_out=left_out)).first or one
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
@@ -126,7 +130,8 @@ class Prover:
         if precision.is_mixed(other):
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
-        numeric = _mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+            found.reasons += precision.never_stepped(other)
+        numeric = mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
         unrepeated: set[str] = set()
         if (numeric is not None or results) and not found.differences:
@@ -138,8 +143,8 @@ class Prover:
                 numeric, results = None, []
             elif unrepeated and results:
                 results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, unrepeated)
-                left_out = f"{len(unrepeated)} results left out, which the original does not repeat"
-                found.remarks.append(f"{left_out}: {min(unrepeated).strip()!r}")
+                what = f"{len(unrepeated)} results left out, which the original does not repeat"
+                found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
             # Values that differ before the first step were drawn so.
@@ -192,7 +197,9 @@ class Prover:
             wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
             self.say(f"both again, line by line, up to step {wanted}")
             order = Replay(ranks.global_batches([one]), every=False)
-            left, right = self.original.run(detail=wanted), self.migrated.run(replay=order, detail=wanted)
+            same = Replay({}, every=False, left_out=precision.left_out(one))
+            left = self.original.run(replay=same, detail=wanted)
+            right = self.migrated.run(replay=order, detail=wanted)
             if left.first is not None and right.first is not None:
                 line = first_other_result(left.first, right.first)
                 if line is not None and line.place is not None:
@@ -257,7 +264,7 @@ class Prover:
         self.say(f"one process with the batches of {world}")
         replay = ranks.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
-        single = starter.run(replay=Replay(replay))
+        single = starter.run(replay=Replay(replay, left_out=precision.left_out(rank)))
         one = single.first
         if one is None:
             found.reasons.append("one process did not train")
@@ -266,7 +273,7 @@ class Prover:
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
-        first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        first = mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
         if first is None and not mixed and not why:
             root = self.migrated.project.root
@@ -329,14 +336,14 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
 
 
-def _mixed_difference(one: Training, other: Training) -> Difference | None:
-    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only and roughly."""
-    tolerance = precision.MIXED
+def mixed_difference(one: Training, other: Training) -> Difference | None:
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    updated = False
     for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, tolerance)
-        tolerance = precision.LAGGING if right.skipped else tolerance
+        found = steps.mixed_difference(left, right, one, other, precision.MIXED, updated=updated)
         if found is not None:
             return found
+        updated = updated or not right.skipped
     return None
 
 

@@ -57,14 +57,14 @@ def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Differe
 
 
 def mixed_difference(
-    left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance
+    left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
 ) -> Difference | None:
     """As `first_difference`, for one pair of steps of which the second is in mixed precision: the losses; before
-    anything was updated the gradients, too."""
+    any optimizer has `updated` anything the gradients, too."""
     made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
     if made is None or remade is None:
         return None
-    if left.number == 0 and not right.skipped:
+    if not updated and not right.skipped:
         plain = replace(right, parameters=[], buffers={})
         return _at_a_step(made, remade, left, plain, tolerance)
     return _at_a_step(made, remade, left, replace(right, skipped=True), tolerance) or _hyper(left, right)

@@ -22,6 +22,8 @@ _kept: list[Any] = []
 _told: dict[int, Any] = {}
 _stepping: set[int] = set()
 _unscaled: dict[int, tuple[Any, Any]] = {}
+#: The gradients of an optimizer whose step is left out: an optimizer passes over parameters that have none.
+_held_back: dict[int, list[tuple[Any, Any]]] = {}
 
 
 def install() -> None:
@@ -106,6 +108,11 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
     if hyper != _told.get(which):
         _told[which] = hyper
         emit("hyper", o=which, hyper=hyper)
+    if done in dict(config.trace["left_out"]).get(which, ()):
+        _held_back[which] = [(parameter, parameter.grad) for parameter in parameters]
+        for parameter in parameters:
+            parameter.grad = None
+        return
     grads = [gradient_figures(parameter.grad) for parameter in parameters]
     emit("grads", o=which, k=done, g=grads)
     _stepping.add(which)
@@ -118,6 +125,11 @@ def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         done = _attempts.get(which, 0)
         _attempts[which] = done + 1
         held = models.buffers()
+    if which in _held_back:
+        for parameter, gradient in _held_back.pop(which):
+            parameter.grad = gradient
+        emit("skipped", o=which, k=done, scale=1.0)
+        return
     emit("step", o=which, k=done, p=[figures(parameter) for parameter in _parameters(optimizer)], b=held)
 
 
