@@ -167,6 +167,11 @@ def versions() -> dict[str, str]:
     }  # fmt: skip
 
 
+def counts(plain: dict[str, Any] | None) -> bool:
+    """Whether the original runs and computes on a card, so that its themes say something."""
+    return plain is None or (not plain["original"]["stop"] and bool(plain["original"]["operators"]))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -185,6 +190,8 @@ def main() -> int:
         for script in PROVEN:
             key = f"{script.name} {way}"
             if not re.search(options.only, script.name) or (options.resume and key in known):
+                continue
+            if way != "plain" and not counts(known.get(f"{script.name} plain")):
                 continue
             if not (options.folder / script.project / script.main).is_file():
                 print(f"skipped, not there: {script.name}", file=sys.stderr)
