@@ -166,6 +166,8 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     )
     environment["TRANSPLT_EMULATOR"] = str(config)
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    if options.trace is not None:  # the order of sets of strings, or words would have other numbers in each run
+        environment["PYTHONHASHSEED"] = str(options.trace.seed)
     if host == "cuda":
         environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
     else:

@@ -177,7 +177,6 @@ def _watch_wrapping() -> None:
         return
     kind: Any = torch.nn.parallel.DistributedDataParallel
     made, forward = kind.__init__, kind.forward
-    inside: list[int] = []
 
     @functools.wraps(made)
     def __init__(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
@@ -185,22 +184,28 @@ def _watch_wrapping() -> None:
         emit("wrap", of=_class_of(module) if ids else "", parameters=len(ids), ids=ids)
         made(self, module, *args, **kwargs)
         if isinstance(module, torch.nn.Module):
-            module.register_forward_pre_hook(past)
+            module.register_forward_pre_hook(_past)
 
     @functools.wraps(forward)
     def through(self: Any, *args: Any, **kwargs: Any) -> Any:
         emit("through", of=_class_of(self), grad=torch.is_grad_enabled())
-        inside.append(id(self.module))
+        _inside.append(id(self.module))
         try:
             return forward(self, *args, **kwargs)
         finally:
-            inside.pop()
-
-    def past(module: Any, args: Any) -> None:
-        if id(module) not in inside and not is_quiet():
-            emit("past", of=type(module).__name__, grad=torch.is_grad_enabled())
+            _inside.pop()
 
     kind.__init__, kind.forward = __init__, through
+
+
+#: The modules whose wrappers are in their forward passes.
+_inside: list[int] = []
+
+
+def _past(module: Any, args: Any) -> None:
+    """A hook of modules: at the top of this module, since `torch.save(model)` saves hooks by their names."""
+    if id(module) not in _inside and not is_quiet():
+        emit("past", of=type(module).__name__, grad=torch.is_grad_enabled())
 
 
 _DRAWS = "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split()

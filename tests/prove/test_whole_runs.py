@@ -1,0 +1,58 @@
+"""What programs do that a proof must not hinder or mistake: each is run, as the original and as its right port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.planted.planting import prove
+
+# Words get their numbers in the order of a set, which Python draws anew for every process.
+_SET = """
+import torch
+
+torch.manual_seed(1)
+numbers = {word: number for number, word in enumerate(set("the cat sat on a mat and so did dogs".split()))}
+model = torch.nn.Embedding(16, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for word in ("cat", "mat", "dogs"):
+    loss = model(torch.tensor([numbers[word]]).cuda()).pow(2).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+# The whole module is saved, with its hooks.
+_WHOLE = """
+import os
+
+import torch
+import torch.distributed as dist
+
+torch.manual_seed(1)
+dist.init_process_group("nccl")
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1).cuda(), device_ids=[rank])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    loss = model(torch.full((2, 4), 1.0 + step + rank).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+if rank == 0:
+    torch.save(model.module, "model.pt")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("text", "nproc"), [(_SET, "1"), (_WHOLE, "2")], ids=["order of a set", "a whole module"])
+def test_a_right_port_is_equal(text: str, nproc: str, tmp_path: Path) -> None:
+    port = text.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+    port = port.replace("cuda", "npu").replace("nccl", "hccl")
+    for name, written in (("original", text), ("migrated", port)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, nproc)
+    assert found.verdict == "equal", found.output
