@@ -131,7 +131,7 @@ class Prover:
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
             found.reasons += precision.never_stepped(other)
-        numeric = mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+        numeric = precision.first_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
         unrepeated: set[str] = set()
         if (numeric is not None or results) and not found.differences:
@@ -273,7 +273,10 @@ class Prover:
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
-        first = mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        if mixed:
+            first = precision.first_difference(one, rank)
+        else:
+            first = ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
         if first is None and not mixed and not why:
             root = self.migrated.project.root
@@ -334,17 +337,6 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
         return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
     steps_compared = f"{many(found.steps, 'step')} compared with the original's{kind}"
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
-
-
-def mixed_difference(one: Training, other: Training) -> Difference | None:
-    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
-    updated = False
-    for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, precision.MIXED, updated=updated)
-        if found is not None:
-            return found
-        updated = updated or not right.skipped
-    return None
 
 
 def _of_change(change: Change) -> Difference:
