@@ -13,7 +13,6 @@ import argparse
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass, field
@@ -23,14 +22,13 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from many_cards_scripts import SCRIPTS, Script  # noqa: E402
+from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from tests.ranks import Ranks, run_ranks  # noqa: E402
 from tests.test_programs import near  # noqa: E402
 from transplt.run import tree  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 
-STUBS = HERE / "stubs"
-READY = HERE.parent / "transplt" / "emulator" / "site" / "npu_emulator" / "ready_stubs" / "packages"
 SECONDS = 60
 #: Fixed, since runs of so few steps would be over before a dynamic scale has settled. An overflow is a NaN then.
 SCALE = "128"
@@ -64,18 +62,6 @@ class Outcome:
 HEAD = "| script | way | verdict | steps of each optimizer | result | reason |\n|---|---|---|---|---|---|"
 
 
-def source_of(script: Script, corpus: Path, place: Path) -> Path:
-    """The project with the small settings of the list."""
-    source = place / "source" / Path(script.project).name
-    shutil.copytree(corpus / script.project, source, ignore=shutil.ignore_patterns(".git", "*.png", "*.jpg", "*.wav"))
-    main = source / script.main
-    text = main.read_text(encoding="utf-8")
-    for old, new in script.settings:
-        text = text.replace(old, new)
-    main.write_text(text, encoding="utf-8")
-    return source
-
-
 def migrate(source: Path, place: Path, **asked: str) -> tuple[Path, list[str], dict[str, bytes]]:
     """Migrate the project into `place`; its folder, what is said against it, and its Python files."""
     options = Options(source=source, out=place, jobs=0, page=False, **asked)  # type: ignore[arg-type]
@@ -90,17 +76,10 @@ def migrate(source: Path, place: Path, **asked: str) -> tuple[Path, list[str], d
 def run(script: Script, folder: Path) -> Ranks:
     """Run what was written, with the stubs of the list beside it."""
     here = (folder / script.main).parent
-    for path in [*STUBS.iterdir(), *READY.iterdir()]:
-        if path.is_dir():
-            shutil.copytree(path, here / path.name, dirs_exist_ok=True)
+    with_stubs(here, script)
     with open(here / "torchvision" / "__init__.py", "a", encoding="utf-8") as stub:
         stub.write(SEEDS)
-    for name in script.stubs:
-        shutil.copy(STUBS / "anything.py", here / f"{name}.py")
-    if script.prepare:
-        subprocess.run([sys.executable, "-c", script.prepare], cwd=here, check=True)
-    arguments = [each.replace("{batch}", "4") for each in script.arguments]
-    return run_ranks(here, Path(script.main).name, arguments, plain=True, timeout=SECONDS)
+    return run_ranks(here, Path(script.main).name, arguments_of(script), plain=True, timeout=SECONDS)
 
 
 def judge(outcome: Outcome, plain: Ranks, changed: Ranks) -> None:

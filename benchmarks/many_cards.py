@@ -15,7 +15,6 @@ import argparse
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass, field
@@ -25,13 +24,12 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from many_cards_scripts import SCRIPTS, Script  # noqa: E402
+from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from tests.ranks import differences, run_ranks  # noqa: E402
 from transplt.run import tree  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 
-STUBS = HERE / "stubs"
-READY = HERE.parent / "transplt" / "emulator" / "site" / "npu_emulator" / "ready_stubs" / "packages"
 NAMED = "was not made distributed: "
 SECONDS = 180
 
@@ -65,15 +63,7 @@ HEAD = "| kind | script | verdict | gradients | two ranks equal | as one process
 
 def migrate(script: Script, corpus: Path, place: Path) -> tuple[Path, Outcome]:
     """Write the script into `place`; the folder of what was written, and the verdict."""
-    source = place / "source" / (Path(script.project).name)
-    shutil.copytree(corpus / script.project, source, ignore=shutil.ignore_patterns(".git", "*.png", "*.jpg", "*.wav"))
-    main = source / script.main
-    text = main.read_text(encoding="utf-8")
-    for old, new in script.settings:
-        if old not in text:
-            raise SystemExit(f"{script.name}: {old!r} is not in it")
-        text = text.replace(old, new)
-    main.write_text(text, encoding="utf-8")
+    source = source_of(script, corpus, place)
     result = tree.migrate_tree(
         make_plan(Options(source=source, out=place / "out", jobs=0, page=False, entry=script.main))
     )
@@ -98,15 +88,9 @@ def run(script: Script, folder: Path, outcome: Outcome) -> None:
         place = folder.with_name(f"run{world}{plain}") / "a" / "b"
         shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".transplt", "change_list.csv"))
         here = (place / script.main).parent
-        for path in [*STUBS.iterdir(), *READY.iterdir()]:
-            if path.is_dir():
-                shutil.copytree(path, here / path.name, dirs_exist_ok=True)
-        for name in script.stubs:
-            shutil.copy(STUBS / "anything.py", here / f"{name}.py")
-        if script.prepare:
-            subprocess.run([sys.executable, "-c", script.prepare], cwd=here, check=True)
+        with_stubs(here, script)
         times = 2 if (world, plain) == (1, True) and not outcome.whole else 1
-        arguments = [each.replace("{batch}", str(4 * times)) for each in script.arguments]
+        arguments = arguments_of(script, 4 * times)
         told = any("{batch}" in each for each in script.arguments)
         ranks[world, plain] = run_ranks(
             here,

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -27,26 +25,12 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from many_cards_scripts import SCRIPTS, Script  # noqa: E402
+from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from benchmarks.three_hosts import fault, run_on  # noqa: E402
-from transplt.emulator.runner import READY_STUBS, SITES  # noqa: E402
+from transplt.emulator.runner import SITES  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 from transplt.run.tree import migrate_tree  # noqa: E402
-
-_STUBS = (*(HERE / "stubs").iterdir(), *(READY_STUBS / "packages").iterdir())
-_LEFT_OUT = shutil.ignore_patterns(".git", "*.png", "*.jpg", "*.wav", "*.ipynb", "*.gif", "*.mp4", "*.pt", "*.pth")
-
-
-def prepared(script: Script, corpus: Path, place: Path) -> Path:
-    """The folder of a script with its small settings."""
-    source = place / "source" / Path(script.project).name
-    shutil.copytree(corpus / script.project, source, ignore=_LEFT_OUT)
-    main = source / script.main
-    text = main.read_text(encoding="utf-8")
-    for old, new in script.settings:
-        text = text.replace(old, new)
-    main.write_text(text, encoding="utf-8")
-    return source
 
 
 def migrated(source: Path, place: Path) -> tuple[Path, list[str]]:
@@ -58,34 +42,21 @@ def migrated(source: Path, place: Path) -> tuple[Path, list[str]]:
     return next((place / "out").glob("*_msft")), [record.path for record in result.changed]
 
 
-def with_stubs(folder: Path, script: Script) -> None:
-    """Put beside the main file what stands in for packages, and the data that the script reads."""
-    here = (folder / script.main).parent
-    for path in _STUBS:
-        if path.is_dir() and not (here / path.name).exists():
-            shutil.copytree(path, here / path.name)
-    for name in script.stubs:
-        shutil.copy(HERE / "stubs" / "anything.py", here / f"{name}.py")
-    if script.prepare:
-        subprocess.run([sys.executable, "-c", script.prepare], cwd=here, check=True, capture_output=True)
-
-
 def programs(scripts: list[Script], corpus: Path, place: Path, seconds: int) -> Iterator[dict[str, Any]]:
     """The programs that a portable migration changes, as `run_on` takes them."""
     for number, script in enumerate(scripts):
         own = place / str(number)
         try:
-            source = prepared(script, corpus, own)
+            source = source_of(script, corpus, own)
             folder, changed = migrated(source, own)
         except (FileNotFoundError, UnicodeDecodeError):
             continue
         if not changed:
             continue
         for each in (source, folder):
-            with_stubs(each, script)
-        arguments = [each.replace("{batch}", "4") for each in script.arguments]
+            with_stubs((each / script.main).parent, script)
         sides = {"before": str(source), "after": str(folder)}
-        given = {"name": script.name, "seconds": seconds, "main": script.main, "args": arguments}
+        given = {"name": script.name, "seconds": seconds, "main": script.main, "args": arguments_of(script)}
         yield {**given, "changed": changed, **sides}
 
 

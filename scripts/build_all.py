@@ -22,7 +22,7 @@ def main(root: Path = ROOT) -> None:
     for builder in (build_tables, build_api_support, tuning_facts, build_packages):
         builder.main(root / "rules")
     torch_modules.main(root)
-    build_emulator_tables.main(root / build_emulator_tables.TABLES.relative_to(ROOT))
+    build_emulator_tables.main(root / build_emulator_tables.TABLES.relative_to(ROOT), root / "rules")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Builds the emulator's tables of names and operators from the facts in scripts/facts/.
+"""Builds the emulator's tables: names and operators from the facts in scripts/facts/, limits from rules/.
 
 usage: python scripts/build_emulator_tables.py
 
 Facts: torch_npu_api (public names of some torch_npu wheels), custom_ops (npu_* operators of all wheels), cuda_to_npu
 (which wheels have a torch.npu name) and operators (those with an NPU kernel). The output is small and the same for the
-same input: a name maps to a bit mask over the list of torch versions.
+same input: a name maps to a bit mask over the list of torch versions. Limits are rules/support/card_limits.json, and
+what the rules say of names that an NPU does not have, or that do nothing there: a run says it in the same words.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import fact_store  # noqa: E402
 from fact_store import key  # noqa: E402
 
+from transplt.rules.versions import versions_of  # noqa: E402
 from transplt.settings import TORCH_VERSIONS as VERSIONS  # noqa: E402
 
 TABLES = ROOT / "transplt" / "emulator" / "site" / "npu_emulator" / "tables"
@@ -150,16 +152,38 @@ def operators_table() -> dict[str, Any]:
     return {"versions": list(VERSIONS), "aten": dict(sorted(aten.items()))}
 
 
+#: Codes of names that do not do on an NPU what they do on CUDA.
+CALLS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU507")
+RULES = ("torch_cuda.json", "distributed.json")
+
+
+def limits_table(rules: Path) -> dict[str, Any]:
+    """The table of limits, without its sources, and `calls`: name -> rows of (mask, code, message, help)."""
+    table: dict[str, Any] = json.loads((rules / "support" / "card_limits.json").read_bytes())
+    del table["_meta"]
+    for row in (*table["cards"].values(), *table["operators"], *table["collectives"]):
+        del row["source"]
+    calls: dict[str, list[list[Any]]] = {}
+    for name in RULES:
+        for rule in json.loads((rules / name).read_bytes())["rules"].get("UnsupportedRule", ()):
+            if rule.get("code") in CALLS and rule.get("level", "manual") == "manual":
+                held = versions_of(rule.get("versions"))
+                mask = sum(1 << i for i, version in enumerate(VERSIONS) if version in held)
+                calls.setdefault(rule["name"], []).append([mask, rule["code"], rule["message"], rule.get("help", "")])
+    return {**table, "versions": list(VERSIONS), "calls": dict(sorted(calls.items()))}
+
+
 def write(path: Path, table: dict[str, Any]) -> None:
     data = json.dumps(table, separators=(",", ":"), sort_keys=False).encode()
     path.write_bytes(gzip.compress(data, 9, mtime=0))
 
 
-def main(tables: Path = TABLES) -> None:
-    """Write both tables below `tables`."""
+def main(tables: Path = TABLES, rules: Path = ROOT / "rules") -> None:
+    """Write the tables below `tables`."""
     tables.mkdir(parents=True, exist_ok=True)
     write(tables / "names.json.gz", names_table())
     write(tables / "operators.json.gz", operators_table())
+    write(tables / "limits.json.gz", limits_table(rules))
 
 
 if __name__ == "__main__":

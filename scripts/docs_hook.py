@@ -12,6 +12,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.executed_table import counts  # noqa: E402
 from transplt.rules.pages import all_codes, load  # noqa: E402
 
 _PAGE = re.compile(r"\]\(\.\./rules/diagnostics/(NPU\d{3})\.md\)")
@@ -41,16 +42,19 @@ def on_files(files: Files, config: Any) -> Files:
 
 def index() -> str:
     """The list of all codes by group."""
-    lines = ["# Diagnostics", "", "`transplt explain NPU201` prints the same pages."]
+    lines = ["# Diagnostics", "", "`transplt explain NPU201` prints the same pages. *run*: how many of the rules of a "]
+    lines[-1] += "code that rewrite [are run](../executed_rules.md), and why the others are not."
+    executed = counts()
     group = ""
     for code in all_codes():
         page = load(code)
         if code[3] != group:
             group = code[3]
-            lines += ["", f"## {GROUPS[group]}", "", "| code | what | level | effort |", "|---|---|---|---|"]
+            lines += ["", f"## {GROUPS[group]}", "", "| code | what | level | effort | run |", "|---|---|---|---|---|"]
         effort = page.effort.value if page.effort else ""
         title = page.title.replace("|", "\\|")
-        lines.append(f"| [{code}]({code}.md) | {title} | {page.level.value} | {effort} |")
+        run = "{1} of {0}".format(*executed[code]) if code in executed else ""
+        lines.append(f"| [{code}]({code}.md) | {title} | {page.level.value} | {effort} | {run} |")
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ A program is a file, or a folder with `main.py`. It begins with comments that sa
     # same with W processes: yes | no (why)                with the same global batch, without dropout and shuffling
     # amp: converts | refused (why)
     # apex: converts | refused (why)                       where it is another judgement than that of `amp`
+    # apex O1: converts | refused (why)                    with --opt-level O1, where it is another than that of `amp`
     # run: --epochs 2 --batch-size {batch}                 {batch}: that of a process; else loaders get a larger one
     # then: test.py --epochs 1                             another start of one process, behind that
     # start: itself | no (why)                             of what is left: it starts its processes, or is not run
@@ -46,9 +47,11 @@ class SmallProgram:
         return _verdicts(self.said["distributed"])
 
     def precision(self, kind: str) -> set[str]:
-        """What `--amp native` or `--amp apex` may do: `converts`, `refused`; empty where nothing is said."""
-        text = self.said.get("amp", "")
-        return _verdicts(self.said.get("apex", text) if kind == "apex" else text)
+        """What `--amp native` or `--amp apex` may do: `converts`, `refused`; empty where nothing is said.
+
+        `kind`: `native`, `apex`, `apex O1`.
+        """
+        return _verdicts(self.said.get(kind, self.said.get("amp", "")))
 
     @property
     def same(self) -> bool:

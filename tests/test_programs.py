@@ -19,7 +19,6 @@ from tests.written import faults, launched_alone
 
 #: What fails today, and how: (test, program). What is repaired goes out of here.
 NOT_YET: dict[tuple[str, str], str] = {
-    ("apex", "data_parallel_subclass"): "amp.initialize behind a wrapper that it does not take",
     ("apex", "rnn_classifier"): "the hidden state that forward makes is float32, the weights under O2 are not",
     ("apex", "weight_averaging"): "the averaged model is a copy from before amp.initialize",
     ("amp native", "method_in_loss"): "a network that is run by methods beside forward is not seen",
@@ -151,12 +150,17 @@ def test_what_is_distributed_already_still_runs(program: SmallProgram, tmp_path:
 
 # --- mixed precision and tunings --------------------------------------------------------------------------------------
 
+KINDS: dict[str, dict[str, str]] = {
+    "native": {"amp": "native"},
+    "apex": {"amp": "apex"},
+    "apex O1": {"amp": "apex", "opt_level": "O1"},
+}
 WITH_AMP = [program for program in ALL if program.precision("native")]
 
 
 def holds(program: SmallProgram, kind: str, tmp_path: Path) -> None:
     """It is written or refused as it should be, and a refusal has its reason."""
-    written = write(program, tmp_path / "amp", amp=kind)
+    written = write(program, tmp_path / "amp", **KINDS[kind])
     converts = written.files != write(program, tmp_path / "plain").files
     assert ("converts" if converts else "refused") in program.precision(kind)
     told = [finding for finding in written.result.findings if finding.code in ("NPU742", "NPU743", "NPU745")]
@@ -171,6 +175,11 @@ def test_native_mixed_precision_is_written_or_refused(program: SmallProgram, tmp
 @cases("amp apex", WITH_AMP)
 def test_apex_is_written_or_refused(program: SmallProgram, tmp_path: Path) -> None:
     holds(program, "apex", tmp_path)
+
+
+@cases("amp apex O1", WITH_AMP)
+def test_apex_o1_is_written_or_refused(program: SmallProgram, tmp_path: Path) -> None:
+    holds(program, "apex O1", tmp_path)
 
 
 def near(one: Ranks, other: Ranks) -> list[str]:
@@ -215,6 +224,14 @@ def test_native_mixed_precision_trains_near_float32(program: SmallProgram, tmp_p
 @cases("apex, single", CAN_RUN)
 def test_apex_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
     assert trained_near(program, tmp_path, "apex", amp="apex") == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.xdist_group("small_programs")
+@cases("apex O1, single", CAN_RUN)
+def test_apex_o1_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
+    assert trained_near(program, tmp_path, "apex O1", **KINDS["apex O1"]) == []
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from transplt.apply.prefilter import worth_a_look
 from transplt.finding import Effort, Level
 from transplt.rules.rule import ArgSpec, Kind, SkipIf, needs_torch_npu
 from transplt.rules.rule_set import RuleSet, compile_rules
@@ -242,16 +243,41 @@ def test_calls_that_are_left_alone(
     assert skip.holds(positional, keywords, starred) is expected
 
 
-def test_every_name_a_rule_knows_is_behind_a_literal() -> None:
+def test_every_name_a_rule_knows_is_behind_a_literal_or_words() -> None:
     """The prefilter may only drop files that no rule can touch."""
     for version in TORCH_VERSIONS:
         rules = compiled(func("torch.MyThing", "a.b"), func("short", "b"), torch_version=version)
         for table in (rules.user, rules.builtin):
             for rule in table:
-                assert any(literal in rule.old.lower().encode() for literal in rules.literals), rule.old
+                name = rule.old.lower().encode()
+                parts = set(name.split(b"."))
+                assert any(literal in name for literal in rules.literals) or any(
+                    not parts.isdisjoint(rules.words[word]) for word in parts & rules.words.keys()
+                ), rule.old
     assert b"torch" not in rules.literals
     assert b"mything" in rules.literals
     assert b"short" in rules.literals
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("torch.eig(x)", True),
+        ("from torch import EIG", True),
+        ("weight = neighbour", False),
+        ("from torch.nn.parallel import gather", True),
+        ("from torch.nn.parallel import DistributedSampler", False),
+        ("gather(x)", False),
+        ("import apex.parallel", True),
+        ("from .parallel import gathered", False),
+        ("network = torch.load(path)", True),
+        ("rules = json.load(path)", False),
+        ("use_cuda = True", True),
+    ],
+)
+def test_files_worth_a_look(text: str, expected: bool) -> None:
+    """Words of rules count as whole names, beside what belongs to them; `eig` is in every weight."""
+    assert worth_a_look(text.encode(), Settings()) is expected
 
 
 def test_modules_that_can_be_imported() -> None:

@@ -7,7 +7,6 @@ import difflib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pyflakes.api import check as pyflakes_check
 from pyflakes.reporter import Reporter
 
 from scripts.fetch_wheels import fetch_wheels, unpack
+from tests.processes import unmeasured
 from transplt.apply.engine import ProjectFacts, index_source, migrate_source
 from transplt.settings import Settings
 
@@ -31,7 +31,7 @@ def run(source: Path, output: Path, seed: str, jobs: int) -> Path:
     """Migrate `source` with the command line; the output folder."""
     command = [sys.executable, "-m", "transplt", "-i", str(source), "-o", str(output), "--jobs", str(jobs)]
     env = {
-        **os.environ,
+        **unmeasured(),  # other tests execute these lines; traced, a whole library takes twice as long
         "PYTHONPATH": str(ROOT),
         "PYTHONHASHSEED": seed,
         "XDG_CACHE_HOME": str(output.parent / "cache" / seed),
@@ -62,13 +62,24 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.name: path for path in (unpack(wheel, folder) for wheel in wheels)}
 
 
-@pytest.fixture(scope="module", params=LIBRARIES)
+@pytest.fixture(scope="module")
+def outputs() -> dict[str, Path]:
+    """Output folders by library: pytest makes a fixture with parameters anew when the tests come in another order."""
+    return {}
+
+
+@pytest.fixture(params=LIBRARIES)
 def migrated(
-    request: pytest.FixtureRequest, sources: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, Path]]:
+    request: pytest.FixtureRequest,
+    sources: dict[str, Path],
+    outputs: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, Path]:
     """(input folder, output folder) of one library."""
     source = sources[request.param]
-    yield source, run(source, tmp_path_factory.mktemp("first") / "out", seed="1", jobs=1)
+    if request.param not in outputs:
+        outputs[request.param] = run(source, tmp_path_factory.mktemp("first") / "out", seed="1", jobs=1)
+    return source, outputs[request.param]
 
 
 def changed(source: Path, output: Path) -> dict[str, tuple[bytes, bytes]]:

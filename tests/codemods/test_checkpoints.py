@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern
+from tests.harness import check_noop, migrate, pattern
 from transplt.finding import Level
 from transplt.values.saved_files import saved_files
 
@@ -16,6 +16,12 @@ from transplt.values.saved_files import saved_files
 )
 def test_a_file_that_may_come_from_a_gpu(line: str) -> None:
     check_noop(f"import torch\nuse_cuda = True\n{line}\n", open_codes=["NPU152"])
+
+
+@pytest.mark.parametrize("source", ["import torch\ntorch.load(path)\n", "import torch as th\nth.load(path)\n"])
+def test_a_file_with_no_other_word_of_a_rule(source: str) -> None:
+    """The load itself makes a file worth a look, not a word that happens to stand beside it."""
+    assert [finding.code for finding in migrate(source).findings] == ["NPU152"]
 
 
 @pattern("P49")

@@ -377,6 +377,27 @@ class TestSimilar:
             open_codes=["NPU510"],
         )
 
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (
+                "from apex.parallel import convert_syncbn_model\n",
+                "from torch.nn import SyncBatchNorm\nconvert_syncbn_model = SyncBatchNorm.convert_sync_batchnorm\n",
+            ),
+            (
+                "from apex.parallel import convert_syncbn_model as sync\n",
+                "from torch.nn import SyncBatchNorm\nsync = SyncBatchNorm.convert_sync_batchnorm\n",
+            ),
+            (
+                "from mine import SyncBatchNorm\nfrom apex.parallel import convert_syncbn_model as sync\n",
+                "from mine import SyncBatchNorm\n"
+                "from torch.nn import SyncBatchNorm as sync\nsync = sync.convert_sync_batchnorm\n",
+            ),
+        ],
+    )
+    def test_a_method_of_a_class_is_not_imported_from_it(self, before: str, after: str) -> None:
+        check_rewrite(before, after, similar=True)
+
     def test_an_argument_with_the_name_of_an_import_does_not_keep_it(self) -> None:
         uses = "optimizer = FusedAdam(params, weight_decay=0.1)\ndef build(FusedAdam):\n    return FusedAdam(params)\n"
         check_rewrite(

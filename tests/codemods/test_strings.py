@@ -679,3 +679,22 @@ def test_the_device_of_a_kernel_is_no_name(line: str) -> None:
     result = migrate(f"import torch\n\n{line}\n")
     assert result.data.endswith(f"{line}\n".encode())
     assert {"NPU208", "NPU555"} & {f.code for f in result.findings if f.open}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'memory_allocated("{}:1")', 'memory.max_memory_allocated("{}")', 'get_rng_state("{}:0")',
+        'random.set_rng_state(state, "{}:0")', 'default_stream("{}:1")', 'Stream("{}:1")', 'streams.Stream("{}:1")',
+        'can_device_access_peer("{}:0", "{}:1")', 'reset_peak_memory_stats("{}")', '_get_device_index("{}:0")',
+        'set_per_process_memory_fraction(0.5, "{}:0")',
+    ],
+)  # fmt: skip
+def test_a_device_by_its_position_follows_the_function(call: str) -> None:
+    """The call moves to torch.npu, which refuses the other's name."""
+    before, after = (f"torch.{kind}.{call.replace('{}', kind)}\n" for kind in ("cuda", "npu"))
+    check_rewrite(f"import torch\n{before}", f"import torch\nimport torch_npu  # noqa: F401\n{after}")
+
+
+def test_another_position_is_no_device() -> None:
+    check_noop('import torch\ntorch.optim.swap(1, "cuda:0")\n', open_codes=["NPU203"])

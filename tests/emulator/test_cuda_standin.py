@@ -105,6 +105,8 @@ def test_numbers_are_those_of_the_emulated_npu(on: On) -> None:
 def test_hidden_cards(on: On, visible: str, count: int) -> None:
     source = "import torch\nprint(torch.cuda.device_count(), torch.cuda.is_available())"
     assert on("cuda", source, CUDA_VISIBLE_DEVICES=visible) == f"{count} {bool(count)}\n"
+    source = source.replace("cuda", "npu")
+    assert on("npu", source, ASCEND_RT_VISIBLE_DEVICES=visible) == f"{count} {bool(count)}\n"
 
 
 def test_without_cards_nothing_is_on_cuda(on: On) -> None:

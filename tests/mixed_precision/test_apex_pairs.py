@@ -515,15 +515,270 @@ class Net(torch.nn.Module):
 
 model = Net().to("npu")
 optimizer ="""
+BCE = "torch.nn.BCELoss()(model(x), x)"
 
 
-def test_binary_cross_entropy_behind_a_sigmoid_in_half_precision() -> None:
-    """It rounds to 1 from 8.4 on, where the gradient of the loss has no bound; outside of the model it is float32."""
-    loss = LOOP.replace("model(x)", "torch.nn.BCELoss()(model(x), x)")
-    inside = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID) + loss
-    stays(inside, "a sigmoid of the model (train.py:7) has rounded to half precision")
-    outside = HEAD + loss.replace("model(x)", "torch.sigmoid(model(x))")
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_the_sigmoid_in_front_of_binary_cross_entropy_gets_float32(level: str) -> None:
+    """In half precision it rounds to 1 from 8.4 on, where the gradient of the loss has no bound."""
+    before = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID)
+    after = IMPORTED.replace('model = net.to("npu")\noptimizer =', SIGMOID)
+    after = after.replace("self.head(x)", "self.head(x).float()")
+    becomes(
+        before + LOOP.replace("model(x)", BCE),
+        after.replace("import torch_npu  # noqa: F401\n", "")
+        + INITIALIZED.replace("O2", level)
+        + SCALED.replace("model(x)", BCE),
+        opt_level=level,
+    )
+
+
+def test_a_sigmoid_that_is_a_layer_becomes_one_in_float32() -> None:
+    layers = "model = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid()).to('npu')"
+    source = HEAD.replace('model = net.to("npu")', layers) + LOOP.replace("model(x)", BCE)
+    for level in ("O1", "O2"):
+        text = migrate(source, amp="apex", opt_level=level).data.decode()
+        assert "torch.nn.Linear(4, 1), Float32Sigmoid())" in text
+        assert "class Float32Sigmoid(torch.nn.Sigmoid):" in text
+
+
+def test_a_target_that_a_network_makes_becomes_float32_with_o1() -> None:
+    before = HEAD.replace('model = net.to("npu")\noptimizer =', SIGMOID)
+    for target, written in (("teacher(x)", "teacher(x).float()"), ("torch.ones(4, 1)", "torch.ones(4, 1)")):
+        loop = LOOP.replace("model(x)", f"torch.nn.functional.binary_cross_entropy(model(x), {target})")
+        text = migrate(before.replace("loader, net", "loader, net, Teacher\n\nteacher = Teacher()") + loop, amp="apex",
+                       opt_level="O1").data.decode()  # fmt: skip
+        assert f"binary_cross_entropy(model(x), {written})" in text
+
+
+def test_a_loss_that_nothing_calls_is_no_reason_with_o1() -> None:
+    made = 'unused = torch.nn.BCELoss()\nunused.to("npu")\n'
+    assert "amp.initialize" in migrate(HEAD + made + LOOP, amp="apex", opt_level="O1").data.decode()
+    stays(HEAD + "used = torch.nn.BCELoss()\nprint(used)\n" + LOOP, "may not run under opt_level O1", opt_level="O1")
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "gate = torch.sigmoid(self.head(x))\n        return self.tail(gate)",
+        "gate = torch.sigmoid(self.head(x))\n        self.seen = self.tail(gate)\n        return gate",
+    ],
+)
+def test_a_sigmoid_inside_of_the_model_and_o2(forward: str) -> None:
+    """Weights of float16 behind it would meet float32."""
+    made = SIGMOID.replace("return torch.sigmoid(self.head(x))", forward)
+    source = HEAD.replace('model = net.to("npu")\noptimizer =', made) + LOOP.replace("model(x)", BCE)
+    stays(source, "a sigmoid of the model (train.py:7) has rounded to half precision")
+
+
+def test_a_sigmoid_outside_of_the_model_and_o2() -> None:
+    outside = HEAD + LOOP.replace("model(x)", "torch.nn.BCELoss()(torch.sigmoid(model(x)), x)")
     assert "amp.initialize" in migrate(outside, amp="apex").data.decode()
+
+
+PENALTY = """
+
+def penalty(model, real, fake):
+    mixed = (0.5 * real + 0.5 * fake).requires_grad_(True)
+    grads = torch.autograd.grad(model(mixed).sum(), mixed, create_graph=True)[0]
+    return ((grads.norm(2, dim=1) - 1) ** 2).mean()
+
+"""
+PENALIZED = """
+begun = list(net.parameters())
+for x in loader:
+    fake = net(x)
+    p = penalty(model, x, fake.data)
+    loss = model(fake).mean() - model(x).mean() + p
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_gradient_penalty_runs_in_float32_with_o1() -> None:
+    after = PENALIZED.replace(
+        "    p = penalty(model, x, fake.data)\n",
+        "    with amp.disable_casts():\n        p = penalty(model, x, fake.data.float())\n",
+    ).replace("    loss.backward()\n", "    with amp.scale_loss(loss, optimizer) as scaled_loss:\n"
+              "        scaled_loss.backward()\n")  # fmt: skip
+    becomes(
+        HEAD + PENALTY + PENALIZED,
+        IMPORTED.replace("import torch_npu  # noqa: F401\n", "") + INITIALIZED.replace("O2", "O1") + PENALTY + after,
+        opt_level="O1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "more"),
+    [
+        (HEAD + PENALTY + PENALIZED, "loss scale", {"opt_level": "O2"}),
+        (HEAD + PENALTY + PENALIZED.replace("p = penalty", "p = 10 * penalty"), "as `p = penalty(...)`", {}),
+        (HEAD + PENALTY + PENALIZED + "print(penalty(model, x, x))\n", "loss scale", {}),
+        (HEAD + PENALTY + PENALIZED + "check = map(penalty, [])\n", "loss scale", {}),
+    ],
+)
+def test_gradient_penalties_that_stay(source: str, word: str, more: dict[str, Any]) -> None:
+    stays(source, word, **{"opt_level": "O1", **more})
+
+
+WRAPPED_ABOVE = """
+import torch
+from project import loader, net, state
+
+model = net.to("npu")
+model = torch.nn.DataParallel(model)
+model.load_state_dict(state)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def test_a_data_parallel_above_the_optimizer_is_looked_into_with_o1() -> None:
+    """O1 changes nothing of a model: it is given the module, and the wrapper stays where it is."""
+    text = migrate(WRAPPED_ABOVE + LOOP, amp="apex", opt_level="O1").data.decode()
+    assert """
+optimizer = amp.initialize(
+    model.module if isinstance(model, torch.nn.DataParallel) else model, optimizer,
+    opt_level="O1", loss_scale="dynamic", combine_grad=True,
+)[1]
+""" in text
+    assert "model = OneCardDataParallel(model)\nmodel.load_state_dict(state)\n" in text
+    stays(WRAPPED_ABOVE.replace("torch.nn.Data", "torch.nn.parallel.DistributedData") + LOOP,
+          "wrapped before the optimizer", opt_level="O1")  # fmt: skip
+
+
+def test_a_data_parallel_around_a_model_by_another_name_with_o1() -> None:
+    source = HEAD.replace('model = net.to("npu")', 'model = net\nif rank:\n    model = torch.nn.DataParallel(net)\n'
+                          'model = model.to("npu")').replace("loader, net", "loader, net, rank")  # fmt: skip
+    text = migrate(source + LOOP, amp="apex", opt_level="O1").data.decode()
+    assert "model.module if isinstance(model, torch.nn.DataParallel) else model, optimizer," in text
+
+
+SECOND = """
+import torch
+from project import Net, loader, second
+
+
+def build():
+    model, fine = Net().to("npu"), None
+    weights = list(model.parameters())
+    if second:
+        fine = Net().to("npu")
+        weights += list(fine.parameters())
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    return model, fine, optimizer
+
+
+model, fine, optimizer = build()
+"""
+
+
+def test_a_model_that_may_be_none_and_an_optimizer_that_a_function_returns_with_o1() -> None:
+    text = migrate(SECOND + LOOP, amp="apex", opt_level="O1").data.decode()
+    assert """
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    optimizer = amp.initialize(
+        [each for each in (model, fine) if each is not None], optimizer,
+        opt_level="O1", loss_scale="dynamic", combine_grad=True,
+    )[1]
+    return model, fine, optimizer
+""" in text
+    stays(SECOND + LOOP, "which model this optimizer trains")
+    twice = SECOND + "if second:\n    model, fine, optimizer = build()\n"
+    stays(twice + LOOP, "cannot be seen", opt_level="O1")
+
+
+def test_a_model_that_may_be_none_and_o2() -> None:
+    body = SECOND.split("def build():\n")[1].split("    return")[0].replace("\n    ", "\n")[4:]
+    source = SECOND.split("def build")[0] + body + LOOP
+    stays(source, "is None in the other case")
+    assert "for each in (model, fine)" in migrate(source, amp="apex", opt_level="O1").data.decode()
+
+
+@pytest.mark.parametrize(
+    ("asks", "reads", "scaled"),
+    [
+        ("x.requires_grad_()", "attack = x + 0.1 * x.grad", True),
+        ("x.requires_grad = True", "print(x.grad.norm())", True),
+        ("x = torch.ones(4, requires_grad=True)", "step = x.grad.data", True),
+        ("x.requires_grad_()", "attack = x + 0.1 * x.grad.sign()", False),
+        ("x.requires_grad_()", "x.grad.zero_()", False),
+        ("x.requires_grad_()", "print(x.grad is None)", False),
+        ("p = model.weight", "print(p.grad)", False),
+    ],
+)
+def test_gradients_of_what_no_optimizer_has_stay_scaled_with_o1(asks: str, reads: str, scaled: bool) -> None:
+    """amp unscales the gradients of parameters that optimizers have."""
+    loop = LOOP.replace("    loss = ", f"    {asks}\n    loss = ")
+    loop = loop.replace("    optimizer", f"    {reads}\n    optimizer")
+    if scaled:
+        stays(HEAD + loop, "gradients of x stay scaled", opt_level="O1")
+    else:
+        assert "amp.initialize" in migrate(HEAD + loop, amp="apex", opt_level="O1").data.decode()
+
+
+def test_a_hook_that_limits_gradients_sees_scaled_ones() -> None:
+    hooked = HEAD + "for p in model.parameters():\n    p.register_hook(lambda g: g.clamp(-1, 1))\n" + LOOP
+    for level in ("O1", "O2"):
+        stays(hooked, "a hook limits gradients while they are scaled", opt_level=level)
+
+
+@pytest.mark.parametrize(
+    ("loss", "why"),
+    [
+        ("-Normal(model(x), 1.0).log_prob(x).mean()", "log-probabilities"),
+        ("torch.log(1 - model(x).pow(2)).mean()", "no digits left"),
+    ],
+)
+def test_what_loses_its_digits_with_o1(loss: str, why: str) -> None:
+    """As for native mixed precision; with O2 what comes out of the model is float32."""
+    source = HEAD.replace("import torch\n", "import torch\nfrom torch.distributions import Normal\n")
+    stays(source + LOOP.replace("model(x)", loss), why, opt_level="O1")
+
+
+def test_a_program_without_a_card() -> None:
+    source = HEAD.replace('net.to("npu")', "torch.nn.Linear(4, 1)") + LOOP
+    stays(source, "nothing in sight puts anything of this program on a card")
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        ("optims.critic.step()", "where optims.critic, whose step follows, is made as an optimizer cannot be seen"),
+        ("scheduler.step()", "no step of an optimizer follows this backward pass in the same function"),
+        ("env.step(x)", "no step of an optimizer follows this backward pass in the same function"),
+    ],
+)
+def test_a_backward_pass_without_a_step(step: str, why: str) -> None:
+    source = HEAD.replace("loader, net", "env, loader, net, optims, scheduler")
+    stays(source + LOOP.replace("optimizer.step()", step), why)
+
+
+def test_processes_that_train() -> None:
+    worker = (
+        "import torch\n\n\ndef train(model, loader):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "    for x in loader:\n        model(x).backward()\n        optimizer.step()\n"
+    )
+    main = (
+        "import torch.multiprocessing as mp\nfrom project import loader, net\nfrom train import train\n\n"
+        'model = net.to("npu")\nmp.Process(target=train, args=(model, loader)).start()\n'
+    )
+    stays(worker, "processes that the program starts train here", files={"main.py": main})
+    stays(worker, "the code that calls this training cannot be seen")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "[p for p in model.parameters() if p.requires_grad]",
+        "some",
+    ],
+)
+def test_an_optimizer_of_some_parameters_clips_those_of_the_model_with_o1(given: str) -> None:
+    some = "some = []\nfor p in model.parameters():\n    some.append(p)\noptimizer ="
+    source = HEAD.replace("model.parameters()", given).replace("optimizer =", some)
+    clip = "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()"
+    text = migrate(source + LOOP.replace("    optimizer.step()", clip), amp="apex", opt_level="O1").data.decode()
+    assert "        scaled_loss.backward()\n" + clip in text
 
 
 RECURRENT = """

@@ -169,18 +169,41 @@ def result(folder: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_trains_as_in_float32(name: str, tmp_path: Path) -> None:
+#: Runs every script of its folder: most of what a short one costs is importing torch.
+ALL = """\
+import runpy
+import sys
+
+for name in sys.argv[1:]:
+    runpy.run_path(f"{name}.py", run_name="__main__")
+"""
+
+
+def results(folder: Path, programs: dict[str, Path]) -> dict[str, dict[str, object]]:
+    """What scripts printed that ran one after the other in one process."""
+    folder.mkdir()
+    (folder / "all.py").write_text(ALL, encoding="utf-8")
+    for name, where in programs.items():
+        (folder / f"{name}.py").write_bytes((where / "train.py").read_bytes())
+    lines = [line for line in emulated(folder, "all.py", *programs) if line.startswith("RESULT ")]
+    return dict(zip(programs, (json.loads(line.removeprefix("RESULT ")) for line in lines), strict=True))
+
+
+def test_all_train_as_in_float32(tmp_path: Path) -> None:
     """The scale is fixed, so that no step is left out while it settles."""
-    source = tmp_path / "train.py"
-    source.write_text(HEAD + PROGRAMS[name] + END, encoding="utf-8")
-    plain = result(migrated(source, tmp_path / "plain"))
-    folder = migrated(source, tmp_path / "out", "--amp", "native", "--loss-scale", "1024")
-    assert "autocast" in (folder / "train.py").read_text(encoding="utf-8")
-    half = result(folder)
-    assert half["steps"] == plain["steps"]
-    pairs = zip(half["losses"], plain["losses"], strict=True)  # type: ignore[call-overload]
-    assert max(abs(a - b) for a, b in pairs) < 0.02
+    plain, half = {}, {}
+    for name in sorted(PROGRAMS):
+        source = tmp_path / name / "train.py"
+        source.parent.mkdir()
+        source.write_text(HEAD + PROGRAMS[name] + END, encoding="utf-8")
+        plain[name] = migrated(source, tmp_path / name / "plain")
+        half[name] = migrated(source, tmp_path / name / "out", "--amp", "native", "--loss-scale", "1024")
+        assert "autocast" in (half[name] / "train.py").read_text(encoding="utf-8"), name
+    before, after = results(tmp_path / "before", plain), results(tmp_path / "after", half)
+    for name in PROGRAMS:
+        assert after[name]["steps"] == before[name]["steps"], name
+        pairs = zip(after[name]["losses"], before[name]["losses"], strict=True)  # type: ignore[call-overload]
+        assert max(abs(a - b) for a, b in pairs) < 0.02, name
 
 
 @pytest.mark.slow

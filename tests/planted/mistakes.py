@@ -121,9 +121,13 @@ MISTAKES = [
     # Devices and types.
     alone("gate_left_on_cuda", "gates",
           ("if product.is_npu:", "if product.is_cuda:")),
+    # `weight.double()` would be float32 on the card; what is made as float64 there is not.
     alone("double_product", "gates",
-          ("centred = weight - weight.mean(0)", "centred = weight.double() - weight.double().mean(0)"),
-          cause="weight.double()|centred.t() @ centred", verdicts=STOPS, ends=False),
+          ("    centred = weight - weight.mean(0)\n",
+           "    basis = torch.eye(weight.size(1), dtype=torch.float64, device=weight.device)\n"
+           "    basis = (basis @ basis.t()).float()\n"
+           "    centred = (weight - weight.mean(0)) @ basis\n"),
+          cause="basis = ", verdicts=STOPS, ends=False),
     alone("leftover_cuda", "amp_native",
           ("x, y = x.npu(), y.npu()", "x, y = x.npu(), y.cuda()"),
           verdicts=STOPS, ends=False),

@@ -2,6 +2,7 @@
 # same with W processes: yes
 # amp: converts
 # apex: refused or converts (the model is compiled where it is made)
+# apex O1: refused or converts (the model is compiled where it is made)
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

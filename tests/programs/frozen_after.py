@@ -2,6 +2,7 @@
 # same with W processes: yes
 # amp: converts
 # apex: refused or converts (two optimizers, one after the other)
+# apex O1: refused or converts (two optimizers, one after the other)
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

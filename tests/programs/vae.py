@@ -1,7 +1,8 @@
 # distributed: converts
 # same with W processes: no (each rank draws its own noise; the loss is a sum)
 # amp: converts
-# apex: refused (binary_cross_entropy behind a sigmoid)
+# apex: refused (model.decode runs a part of the model, which O2 does not cast for)
+# apex O1: converts
 import torch
 from torch import nn, optim
 from torch.nn import functional as F

@@ -17,6 +17,7 @@ import traceback
 import types
 
 import torch
+import torch._dynamo  # the first optimizer imports it, which costs as much as torch itself
 import torch.distributed
 import torch_npu  # noqa: F401
 

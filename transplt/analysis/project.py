@@ -92,11 +92,17 @@ def join(facts: Iterable[SupportFacts], library: Mapping[str, str]) -> SupportPr
         for local, target in item.imports:
             exports[f"{item.module}.{local}".strip(".")] = _known(target, modules, suffixes)
         bases.update({name: tuple(_known(base, modules, suffixes) for base in found) for name, found in item.bases})
+    of_module: dict[str, dict[str, None]] = {}  # what each module passes on
+    for name in exports:
+        module, _, last = name.rpartition(".")
+        of_module.setdefault(module, {})[last] = None
     for item in every:
         for star in item.stars:
-            prefix = f"{_known(star, modules, suffixes)}."
-            for name in [name for name in exports if name.startswith(prefix) and "." not in name[len(prefix) :]]:
-                exports.setdefault(f"{item.module}.{name[len(prefix) :]}", exports[name])
+            source = _known(star, modules, suffixes)
+            for last in [*of_module.get(source, ())]:
+                if (name := f"{source}.{last}") in exports:
+                    exports.setdefault(f"{item.module}.{last}", exports[name])
+                    of_module.setdefault(item.module, {})[last] = None
     settled = {name: _follow(name, exports) for name in exports}
     extensions = [_renamed(item.extensions, modules, suffixes) for item in every]
     found = fallen(extensions, modules, settled, dict(library))

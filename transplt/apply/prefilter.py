@@ -14,18 +14,30 @@ _IDENTIFIER = re.compile(rb"[\w\x80-\xff]+")
 
 
 def worth_a_look(data: bytes, settings: Settings) -> bool:
-    """Whether the bytes hold a literal of the rules in force, in any case; most files of a library hold none."""
+    """Whether the bytes hold a literal or a word of the rules in force, in any case: most files of a library do not."""
     lowered = data.lower()
     if _TOOL in lowered:  # it may speak to us in a comment
         return True
-    if any(word in lowered for word in _words(settings.torch_version, settings.similar, settings.user_rules)):
+    literals, needing = _words(settings.torch_version, settings.similar, settings.user_rules)
+    if any(word in lowered for word in literals):
         return True
-    words = compile_rules(settings).words
-    return bool(words) and not words.isdisjoint(_IDENTIFIER.findall(lowered))
+    if any(word in lowered and any(need in data for need in needs) for word, needs in needing):
+        return True
+    words, held = compile_rules(settings).words, set(_IDENTIFIER.findall(lowered))
+    return any(not held.isdisjoint(words[word]) for word in words.keys() & held)
 
 
 @lru_cache(maxsize=32)
-def _words(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str], ...]) -> tuple[bytes, ...]:
+def _words(
+    torch_version: str, similar: bool, user_rules: tuple[tuple[str, str], ...]
+) -> tuple[tuple[bytes, ...], tuple[tuple[bytes, tuple[bytes, ...]], ...]]:
+    """The literals of the rules and fixers in force, and those of fixers that need another text in the file too."""
     settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules)
-    of_fixers = {word.lower().encode() for fixer in in_force(settings) for word in fixer.words}
-    return tuple(sorted({*compile_rules(settings).literals, *of_fixers}))
+    literals, needing = set(compile_rules(settings).literals), set[tuple[bytes, tuple[bytes, ...]]]()
+    for fixer in in_force(settings):
+        words = {word.lower().encode() for word in fixer.words}
+        if fixer.needs:
+            needing.update((word, fixer.needs) for word in words)
+        else:
+            literals.update(words)
+    return tuple(sorted(literals)), tuple(sorted(each for each in needing if each[0] not in literals))

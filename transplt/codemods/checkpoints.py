@@ -17,7 +17,7 @@ from transplt.syntax.asks import last_name, string_of
 from transplt.values.last_value import last_value
 from transplt.values.saved_files import saved_as, saved_files
 
-fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",))
+fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load("))
 
 _MESSAGE = "torch.load without map_location cannot read a file that was saved on a GPU"
 _HELP = "add map_location='cpu' (or the device) where the file may come from a GPU; files saved on an NPU need nothing"

@@ -13,6 +13,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
+from transplt.rules.card_limits import limit_text
 from transplt.syntax.asks import keyword_of, last_name, string_of
 
 fixer = Fixer(__name__, code="NPU276", rank=265, needs=(b"gloo",))
@@ -36,9 +37,9 @@ def takes_tensors_of_the_cpu_alone(work: Work, call: ast.Call) -> Finds:
     yield work.note(
         call,
         fixer.code,
-        "gloo takes tensors of CUDA, and none of an NPU",
+        limit_text("gloo").message,
         api="torch.distributed.init_process_group",
-        help="use hccl for tensors on the NPU, or 'cpu:gloo,npu:hccl' where the program exchanges both",
+        help=limit_text("gloo").help,
         effort=Effort.LOW,
     )
 

@@ -212,7 +212,7 @@ def _strings(work: Work, tree: ast.Module) -> list[ast.Constant]:
     """The strings of a file that are words of the table, in the order of the file."""
     words = {place.value for place, _ in gpu_words().compares} | {place.key for place, _ in gpu_words().keys}
     text = work.source.utf8
-    if not any(word.encode() in text for word in words):
+    if not any(f"{quote}{word}{quote}".encode() in text for word in words for quote in "\"'"):
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and string_of(node) in words]
 

@@ -162,6 +162,7 @@ class _Moved:
     asname: str | None
     rule: Rule | None
     member: bool = False
+    taken: bool = False  # of a member: the name of its class means something else here
 
 
 def _from(work: Work, node: ast.ImportFrom) -> Finds:
@@ -277,8 +278,9 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         return stays
     module, _, name = target.rpartition(".")
     importable = work.rules.importable(module)
-    if importable is None:
-        return _Moved(module, name, local, rule, member=True)
+    if importable is None or _is_class(module):
+        taken = module.rpartition(".")[2] in scope.bindings
+        return _Moved(module, name, local, rule, member=True, taken=taken)
     module = importable
     if alias.asname is not None or name == local:
         return _Moved(module, name, alias.asname, rule)
@@ -290,6 +292,12 @@ def _move(work: Work, node: ast.ImportFrom, alias: ast.alias, base: str, scope: 
         work.renamed[binding] = local  # the import brings the new name under the old one: its uses stay
     yield work.keep(alias, "import-alias")
     return _Moved(module, name, local, rule)
+
+
+def _is_class(path: str) -> bool:
+    """True for `torch.nn.SyncBatchNorm`, by its capital: an import of what it has works the same from a module."""
+    package, _, last = path.rpartition(".")
+    return bool(package) and last[:1].isupper()
 
 
 def _binding_of(scope: Scope, local: str, node: ast.ImportFrom) -> Binding | None:
@@ -380,8 +388,10 @@ def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
         items = [item for item in moved if item.module == module]
         if items[0].member:
             package, _, holder = module.rpartition(".")
-            lines.append(f"from {package} import {holder}")
-            lines += [f"{item.asname} = {holder}.{item.name}" for item in items]
+            # Where its name is taken, the class goes by the first of the names, which is the last to be set.
+            by = items[0].asname if items[0].taken else holder
+            lines.append(f"from {package} import {holder}" + (f" as {by}" if by != holder else ""))
+            lines += [f"{item.asname} = {by}.{item.name}" for item in reversed(items)]
             continue
         names = [item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items]
         lines.append(f"from {module} import {', '.join(names)}")

@@ -14,6 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.project.marks import DEVICE, marks_by_name
+from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import parent
@@ -22,7 +23,8 @@ from transplt.values.last_value import last_value
 
 fixer = Fixer(__name__, code="NPU314", rank=260)
 
-_REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"})
+_LIMIT = "sum of float64"
+_REDUCTIONS = collectives_under(_LIMIT)
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
 _MADE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "tensor"))
 #: Methods that hand on the type of a tensor.
@@ -35,7 +37,7 @@ def reduced(work: Work, call: ast.Call) -> Finds:
     given = call.args[0] if call.args else keyword_of(call, "tensor")
     value = _value(work, given)
     typed = _double(work, value) if value is not None else None
-    last = last_name(call.func)
+    last, limit = last_name(call.func), limit_text(_LIMIT)
     if not _on_device(work, value) or last not in _REDUCTIONS:
         return
     if typed is None:
@@ -43,9 +45,9 @@ def reduced(work: Work, call: ast.Call) -> Finds:
             yield work.note(
                 given,
                 fixer.code,
-                f"HCCL sums no float64: {last} raises, and the default type of this program is float64",
+                f"{limit.message.format(name=last)}, and the default type of this program is float64",
                 api=f"torch.distributed.{last}",
-                help="make this tensor float32; only Ascend 950 takes float64",
+                help=limit.help,
             )
         return
     extent = work.source.extent(typed)
@@ -54,9 +56,9 @@ def reduced(work: Work, call: ast.Call) -> Finds:
         extent,
         fixer.code,
         Level.MANUAL,
-        f"HCCL sums no float64: {last} raises",
+        limit.message.format(name=last),
         f"torch.distributed.{last}",
-        "make this tensor float32; only Ascend 950 takes float64",
+        limit.help,
         Effort.LOW,
     )
 

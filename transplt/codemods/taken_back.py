@@ -8,7 +8,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 
-fixer = Fixer(__name__, code="NPU791", rank=600)
+fixer = Fixer(__name__, code="NPU793", rank=600)
 
 
 @fixer.on(ast.Module)

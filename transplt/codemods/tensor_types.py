@@ -15,6 +15,7 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
+from transplt.rules.card_limits import limit_text
 from transplt.syntax.asks import hides_arguments, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.trees.transform import refusing
@@ -29,7 +30,6 @@ _DTYPES = {
 }
 _SET = "torch.set_default_tensor_type"
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
-_DOUBLE_HELP = "use float32 where the precision allows, or compute this on the CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,5 +221,5 @@ def _goes_on(call: ast.Call) -> bool:
 def _double(work: Work, node: ast.Attribute) -> Finds:
     end = work.source.extent(node)[1]
     extent = (end - len(node.attr), end)
-    message = "64-bit floats on the device: many NPU operators do not take them or run them on the CPU"
-    yield Note(extent, "NPU127", Level.INFO, message, help=_DOUBLE_HELP)
+    limit = limit_text("cast")
+    yield Note(extent, "NPU127", Level.INFO, limit.message, help=limit.help)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -142,7 +143,8 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.parent is None and args[0] not in self.list_commands(ctx):
-            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            # What is there is a project rather than a mistyped command.
+            near = [] if os.path.exists(args[0]) else get_close_matches(args[0], self.list_commands(ctx), 1, 0.75)
             meant = f"did you mean {near[0]!r}? T" if near else "t"
             ctx.fail(f"no command {args[0]!r}; {meant}o migrate a project: transplt -i {args[0]} -o OUT")
         return super().resolve_command(ctx, args)

@@ -12,6 +12,7 @@ import click
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
 from transplt.emulator.verdict import Word
 from transplt.errors import shown
+from transplt.rules.card_limits import cards
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
@@ -44,6 +45,13 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     type=click.Choice(TORCH_VERSIONS),
     default=None,
     help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+)
+@click.option(
+    "--card",
+    type=click.Choice(cards()),
+    default=cards()[0],
+    show_default=True,
+    help="The card whose limits hold: types that operators and HCCL refuse, memory.",
 )
 @click.option("--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many NPUs there are.")
 @click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
@@ -104,6 +112,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 def run_command(
     module: bool,
     torch_version: str | None,
+    card: str,
     npus: int,
     nproc: int,
     cuda: str,
@@ -134,6 +143,7 @@ def run_command(
         shapes,
         reference,
         timeout,
+        card=card,
     )
     try:
         code = run(options, report)

@@ -14,7 +14,8 @@ from transplt.emulator.verdict import Verdict, Word
 class Facts:
     """What a run is judged by. `code` is its exit status (negative: a signal); `processes` and `findings` are those of
     the report, `calls` how many operators ran on the npu; `limit` the seconds that it had, None for no limit;
-    `reference` what a comparison with the original gave."""
+    `reference` what a comparison with the original gave,
+    `too_small` says why this machine could not make the run."""
 
     code: int
     timed_out: bool
@@ -23,6 +24,7 @@ class Facts:
     findings: list[dict[str, Any]]
     calls: int
     reference: dict[str, Any] | None = None
+    too_small: str = ""
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -49,10 +51,12 @@ class Facts:
 
 
 def reasons(facts: Facts) -> list[str]:
-    """The causes that apply, for programs, the gravest first: cuda-leftover, script-failed, timed-out, findings,
-    no-npu-operator, reference-unstable, reference-differs."""
+    """The causes that apply, for programs, the gravest first: host-too-small, cuda-leftover, script-failed, timed-out,
+    findings, no-npu-operator, reference-unstable, reference-differs."""
     found = []
-    if facts.timed_out:
+    if facts.too_small:
+        found.append("host-too-small")
+    elif facts.timed_out:
         found.append("timed-out")
     elif facts.code:
         found.append("cuda-leftover" if _guarded(facts) else "script-failed")
@@ -67,6 +71,8 @@ def reasons(facts: Facts) -> list[str]:
 
 def judge(facts: Facts) -> Verdict:
     """The verdict, whose sentence names what it rests on, and every warning's number and first place."""
+    if facts.too_small:
+        return Verdict(Word.NOT_RUN, facts.too_small)
     if facts.timed_out:
         return Verdict(Word.STOPS, f"it did not end within {facts.limit or 0:g} s; {_standing(facts)}")
     if facts.code and not facts.processes:

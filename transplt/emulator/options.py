@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 #: What an emulated run cannot show; printed by the help and listed in docs/emulator.md.
 LIMITS = (
     "the NPU's numerics and precision (results equal the CPU's)",
-    "operator and dtype limits beyond the table of kernels",
-    "speed, memory use and out-of-memory errors",
+    "limits of operators beyond the tables of kernels and of limits",
+    "speed, and memory beyond the tensors (workspaces, fragmentation)",
     "real HCCL (gloo carries the collectives) and races between streams",
     "graph capture, inductor, sparse tensors",
     "npu_* operators without a reference implementation",
@@ -25,20 +25,23 @@ class UsageError(Exception):
 class Trace:
     """What processes tell of their training. `steps` is where the script ends (0: its own end); `replay` maps
     "loader.epoch" to the batches of indices to give, without `replay_all` only where the sampler is a
-    DistributedSampler; `detail` is the step of which every line is told (0: none)."""
+    DistributedSampler; `detail` is the step of which every line is told (0: none); `left_out` are steps that are not
+    taken, by the number of the optimizer, as a scaler leaves them out."""
 
     seed: int = 1234
     steps: int = 20
     replay: dict[str, list[list[int]]] | None = None
     replay_all: bool = True
     detail: int = 0
+    left_out: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it. `folder` is
-    the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them)."""
+    the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them),
+    `card` one of the table of limits."""
 
     script: str
     arguments: tuple[str, ...]
@@ -58,6 +61,7 @@ class RunOptions:
     trace: Trace | None = None
     folder: str = ""
     threads: int = 0
+    card: str = "910B"
 
     @property
     def shell(self) -> bool:

@@ -16,6 +16,10 @@ from transplt.emulator.runner import ScriptRun
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])|\b(?:nan|inf)\b")
 #: Words of lines whose numbers are results rather than times.
 _MEASURE = re.compile(r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou", re.IGNORECASE)
+#: What the clock says: "7s174ms"; and what moves the cursor of a progress bar.
+_CLOCK = re.compile(r"(?<!\w)(?:\d+(?:\.\d+)?(?:ms|us|[Dhmsf]))+(?!\w)|[\b\x1b]")
+#: A date and a time in the name of a file.
+_MOMENT = re.compile(r"\d{2,4}(?:[-_:.T ]\d{2}){2,}|\d{8,}")
 _TOLERANCE = 1e-5
 
 
@@ -39,12 +43,13 @@ def _lines(outcome: ScriptRun) -> list[tuple[str, list[str]]]:
 
 
 def printed_results(outcome: ScriptRun) -> list[tuple[str, float]]:
-    """(the line with its numbers left out, a number) for each printed number that a word such as `loss` precedes."""
+    """(the line with its numbers and times left out, a number) for each number that a word such as `loss` precedes."""
     found: list[tuple[str, float]] = []
     for skeleton, numbers in _lines(outcome):
         words = skeleton.split("#")
+        line = _CLOCK.sub("", skeleton)
         found += [
-            (skeleton, float(number))
+            (line, float(number))
             for before, number in zip(words, numbers, strict=False)
             if _MEASURE.search(before) and not number.lstrip("+-").isdigit()
         ]
@@ -132,12 +137,17 @@ def _fill(skeleton: str, numbers: list[str]) -> str:
     return "".join(p + n for p, n in zip(parts, [*numbers, ""], strict=False))[:160]
 
 
+def timeless(name: str) -> str:
+    """The name of a file without the time at which it was written, which no second run repeats."""
+    return _MOMENT.sub("#", name)
+
+
 def saved_tensors(outcome: ScriptRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(path, rank) with a running number for repeated saves -> tensor digests."""
+    """(path without times, rank) with a running number for repeated saves -> tensor digests."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for process in outcome.processes:
         for save in process["saves"]:
-            name, rank, n = save["path"], str(save["rank"]), 0
+            name, rank, n = timeless(save["path"]), str(save["rank"]), 0
             while (f"{name}#{n}", rank) in found:
                 n += 1
             found[f"{name}#{n}", rank] = save["tensors"]

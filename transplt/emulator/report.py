@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.emulator.edits import Migration
+from transplt.emulator.host import too_small
 from transplt.emulator.judging import Facts, judge, reasons
 from transplt.emulator.runner import ScriptRun
 from transplt.emulator.stacks import stood
@@ -112,7 +113,10 @@ def build(
     telling = [each for each in outcome.processes if _telling(each)]  # not those of multiprocessing's own
     processes = [_process(each, root) for each in telling or outcome.processes]
     findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
-    facts = Facts(outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference)
+    facts = Facts(
+        outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference,
+        too_small(outcome),
+    )  # fmt: skip
     said = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
     return Report(
         command,

@@ -116,6 +116,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
     return {
         "npus": options.npus,
         "torch_version": options.torch_version,
+        "card": options.card,
         "cuda": cuda or options.cuda,
         "random": options.random,
         "probes": "info" if options.portable else "warning",
@@ -136,7 +137,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
         replay.write_text(json.dumps(trace.replay), encoding="utf-8")
     return {
         "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
-        "replay": str(replay) if trace.replay is not None else "",
+        "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
     }  # fmt: skip
 
 
@@ -168,6 +169,7 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     if host == "cuda":
         environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
     else:
+        environment.pop("ASCEND_RT_VISIBLE_DEVICES", None)
         environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
     environment.pop("PYTHONSAFEPATH", None)
     if options.threads:

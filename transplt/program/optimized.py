@@ -71,7 +71,7 @@ def _follow(program: Program, file: File, node: ast.expr, given: Given, seen: se
     elif isinstance(node, ast.Starred):
         _follow(program, file, node.value, given, seen)
     elif isinstance(node, (ast.Name, ast.Attribute)) and (slot := program.slot(file, node)) is not None:
-        values = [*program.values.get(slot, ()), *_added(program, file, slot), *_counted(program, file, slot)]
+        values = [*program.values.get(slot, ()), *added(program, file, slot), *counted(program, file, slot)]
         if not values:
             given.complete = False
         for value in values:
@@ -108,7 +108,7 @@ def _called(program: Program, file: File, call: ast.Call, given: Given, seen: se
         given.complete = False
 
 
-def _counted(program: Program, file: File, slot: Slot) -> list[Value]:
+def counted(program: Program, file: File, slot: Slot) -> list[Value]:
     """`for parameter in model.parameters(): ...`"""
     loops = [node for node in ast.walk(file.scan.tree) if isinstance(node, (ast.For, ast.AsyncFor))]
     targets = [
@@ -119,7 +119,7 @@ def _counted(program: Program, file: File, slot: Slot) -> list[Value]:
     return [Value(file, loop.iter) for loop, target in targets if program.slot(file, target) == slot]
 
 
-def _added(program: Program, file: File, slot: Slot) -> list[Value]:
+def added(program: Program, file: File, slot: Slot) -> list[Value]:
     """`params += [...]`, `params.append(...)`."""
     found = []
     for name in ("append", "extend", "insert"):

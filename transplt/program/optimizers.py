@@ -14,7 +14,7 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Variables that hold optimizers, by the last part of their names, and others that sound like it.
 _OPTIMIZER = re.compile(r"opt(?!ion|s$|\.)", re.I)
-_NO_OPTIMIZER = re.compile(r"sched|^lr_|option|profil|env", re.I)
+NO_OPTIMIZER = re.compile(r"sched|^lr_|option|profil|env", re.I)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ def is_optimizer_object(program: Program, file: File, node: ast.expr) -> bool:
         return True
     text = text_of(file, node)
     last = node.attr if isinstance(node, ast.Attribute) else variable(node)
-    if _NO_OPTIMIZER.search(last):
+    if NO_OPTIMIZER.search(last):
         return False
     if _OPTIMIZER.search(last):
         return True

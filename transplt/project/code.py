@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 #: Called names that speak of CUDA code, and those that move values or say something of a card.
@@ -71,6 +72,7 @@ def _unpacked(
     return CodeFacts(module, tuple(steps), *rest)
 
 
+@lru_cache(maxsize=10_000)
 def names_cuda_code(name: str) -> bool:
     """True for the name of a callee that speaks of code for CUDA: `nms_cuda`, `sort_gpu`; not for `to_gpu`."""
     return bool(NAMED_CUDA.search(name)) and not MOVES_OR_SAYS.search(name)

@@ -16,28 +16,55 @@ _ROUNDING = {"float64": 1e-12, "float16": 5e-3, "bfloat16": 4e-2}
 
 
 def first_other_result(one: Training, other: Training) -> Difference | None:
-    """The first call of torch whose result differs, or that only one of them makes; None where all agree."""
-    left, right = _calls(one), _calls(other)
+    """The first call of torch whose result differs, or that only one of the two makes, or that only one of them cuts
+    from its gradient; None where all agree."""
+    found = [each for each in (_first_apart(one, other), _first_cut(one, other)) if each is not None]
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | None:
+    left, right = _calls(one, _MOVES), _calls(other, _MOVES)
     matcher = difflib.SequenceMatcher(None, [_key(e) for e in left], [_key(e) for e in right], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
             for mine, theirs in zip(left[a:b], right[c:d], strict=True):
                 if _apart(mine, theirs):
-                    name = theirs.fields["name"].strip("_")
-                    return Difference(f"{name} gives another result here", theirs.place, mine.place)
-        elif right[c:d]:
-            name = right[c].fields["name"].strip("_")
-            known = left[a].place if a < len(left) else None
-            return Difference(f"{name} is called here otherwise than in the original", right[c].place, known)
+                    what = f"{_name(theirs)} gives another result here"
+                    return theirs.index, Difference(what, theirs.place, mine.place)
+            continue
+        before = left[a].place if a < len(left) else None
+        after = right[c] if c < len(right) else right[-1] if right else None
+        index = after.index if after is not None else len(other.events)
+        if right[c:d]:
+            what = f"{_name(right[c])} is called here otherwise than in the original"
         else:
-            name = left[a].fields["name"].strip("_")
-            here = right[c].place if c < len(right) else right[-1].place if right else None
-            return Difference(f"{name} of the original's line is not called", here, left[a].place)
+            what = f"{_name(left[a])} of the original's line is not called"
+        return index, Difference(what, after.place if after is not None else None, before)
     return None
 
 
-def _calls(training: Training) -> list[Event]:
-    return [event for event in training.of("op") if event.fields["name"] not in _MOVES | _UNSET]
+def _first_cut(one: Training, other: Training) -> tuple[int, Difference] | None:
+    """The first call whose result has a gradient in the original and none in the other program, whatever its value."""
+    left, right = (_calls(each, _MOVES - {"detach"}) for each in (one, other))
+    matcher = difflib.SequenceMatcher(None, [_graph(e) for e in left], [_graph(e) for e in right], autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        cut = next((event for event in right[c:d] if not event.fields.get("grad")), None)
+        if tag != "equal" and cut is not None:
+            mine = left[a].place if a < b else None
+            return cut.index, Difference(f"{_name(cut)} gives a result without a gradient here", cut.place, mine)
+    return None
+
+
+def _name(event: Event) -> str:
+    return str(event.fields["name"]).strip("_")
+
+
+def _graph(event: Event) -> tuple[str, bool]:
+    return event.fields["name"], bool(event.fields.get("grad"))
+
+
+def _calls(training: Training, moves: frozenset[str]) -> list[Event]:
+    return [event for event in training.of("op") if event.fields["name"] not in moves | _UNSET]
 
 
 def _key(event: Event) -> tuple[str, tuple[int, ...]]:

@@ -164,12 +164,15 @@ def collectives(world: dict[int, Rank]) -> Iterator[tuple[Group, dict[int, list[
     groups = {each.group: None for rank in world.values() for each in rank.exchanges if not is_message(each)}
     for group in groups:
         members = group.ranks or tuple(world)
-        yield group, {
-            number: [each for each in world[number].exchanges if each.group == group and not is_message(each)]
-            if number in world
-            else []
-            for number in members
-        }
+        yield (
+            group,
+            {
+                number: [each for each in world[number].exchanges if each.group == group and not is_message(each)]
+                if number in world
+                else []
+                for number in members
+            },
+        )
 
 
 def is_message(exchange: Exchange) -> bool:

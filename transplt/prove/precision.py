@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.prove.found import Difference
 from transplt.prove.steps import pairs
 from transplt.prove.tolerance import Tolerance
-from transplt.prove.training import Training
+from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
 
 #: A scale of 65,536 is halved a few times until it fits; more than this share of all steps is no start any more.
@@ -17,7 +17,17 @@ SKIPPED, AT_THE_START = 0.2, 3
 UNDERFLOW = 0.25
 #: Against float32: half precision has 11 bits, bfloat16 8.
 MIXED = Tolerance(5e-2, 0.2, 0.5, 4)
+#: Both in float16: the two devices round the same sums otherwise.
+HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
 _HALF = ("float16", "bfloat16")
+
+
+def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
+    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider."""
+    if not is_mixed(other) and not is_mixed(one):
+        return exact
+    coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
+    return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
 
 
 def is_mixed(training: Training) -> bool:
@@ -30,6 +40,7 @@ def is_mixed(training: Training) -> bool:
 
 def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     """What is wrong with the mixed precision of `other`, whose counterpart `one` is in float32."""
+    yield from _cast(one, other)
     yield from _order(other)
     yield from _skips(other)
     if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
@@ -44,13 +55,33 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     yield from _underflow(one, other)
 
 
+def _cast(one: Training, other: Training) -> Iterator[Difference]:
+    """Weights in half precision without autocast or a scaler: nobody asked for mixed precision."""
+    if other.of("scale") or any(event.fields["enabled"] for event in other.of("autocast")):
+        return
+    for which, made in other.optimizers.items():
+        before = one.optimizers.get(which)
+        half = next((dtype for dtype in made.dtypes if dtype in _HALF), None)
+        if before is not None and half is not None and not {*before.dtypes} & {*_HALF}:
+            casts = [event for event in other.of("cast") if event.fields["dtype"] == half]
+            what = f"the parameters of optimizer {which} ({made.kind}) are {half}, in the original {before.dtypes[0]}"
+            yield Difference(what, casts[0].place if casts else made.place, before.place, 0)
+
+
 def _order(training: Training) -> Iterator[Difference]:
     """The rules of torch.amp: unscale before clipping, one update after the steps."""
     scaled = unscaled = False
     pending = 0
+    scale: Event | None = None
     for event in training.events:
         if event.kind == "scale" and event.fields["enabled"]:
             scaled, unscaled = True, False
+            scale = event
+        elif event.kind == "backward" and scale is not None and not event.fields.get("scaled"):
+            if scale.fields.get("loss") and event.fields["loss"] == [scale.fields["loss"]]:
+                what = "the backward pass begins with the loss itself, and the step divides its gradients by the scale"
+                yield Difference(f"{what}: what scaler.scale() gives is not used", event.place)
+                return
         elif event.kind == "unscale":
             unscaled = True
         elif event.kind == "clip" and scaled and not unscaled:
@@ -73,7 +104,10 @@ def _skips(training: Training) -> Iterator[Difference]:
             what = (
                 f"{len(left_out)} of {len(steps)} steps of optimizer {which} ({made.kind}) are left out by the scaler"
             )
-            yield Difference(what, left_out[-1].place, step=left_out[AT_THE_START].number + 1)
+            makes = training.of("scaler")
+            again = makes[-1].place if len(makes) > len(steps) // 2 else None
+            why = f"a scaler is made {len(makes)} times, and begins with its first scale again" if again else ""
+            yield Difference(what, again or left_out[-1].place, step=left_out[AT_THE_START].number + 1, cause=why)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     if scales and not scales[-1] >= 1:
         yield Difference(f"the scale has fallen to {figure(scales[-1])}", training.of("update")[-1].place)
@@ -90,6 +124,23 @@ def _underflow(one: Training, other: Training) -> Iterator[Difference]:
         middle = sorted(shares)[len(shares) // 2]
         if middle > UNDERFLOW:
             yield Difference(f"{middle:.0%} more of the gradient of {name} is zero than in float32: it underflows")
+
+
+def left_out(training: Training) -> dict[int, list[int]]:
+    """Optimizer -> its steps that a scaler left out, from 0."""
+    found: dict[int, list[int]] = {}
+    for step in training.steps:
+        if step.skipped:
+            found.setdefault(step.optimizer, []).append(step.number)
+    return found
+
+
+def never_stepped(training: Training) -> Iterator[str]:
+    """Why nothing is known of an optimizer of which a scaler left out every step."""
+    for which, numbers in left_out(training).items():
+        if len(numbers) == sum(step.optimizer == which for step in training.steps):
+            kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
+            yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
 
 
 def summary(training: Training) -> str:

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 
 from transplt.emulator.reference import printed_results, saved_tensors
 from transplt.emulator.runner import ScriptRun
 from transplt.prove.found import Difference
 from transplt.report.cell import figure
 
-
-def other_results(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
-    """Printed results and saved tensors of the original that the other has otherwise, or not at all."""
-    return [*_printed(one, other, bound), *_saved(one, other, bound)]
+#: How the cause begins where a saved file lacks a tensor, whose name follows.
+LACKS = "without "
 
 
-def compared(one: ScriptRun) -> tuple[int, int]:
+def other_results(one: ScriptRun, other: ScriptRun, bound: float, but: Collection[str] = ()) -> list[Difference]:
+    """The first printed result and the first saved tensor of the original that the other has otherwise, or not at all.
+
+    `but` names results that are not compared, as `unrepeated` gives them.
+    """
+    found = []
+    for kind in (_printed, _saved):
+        found += [each for name, each in kind(one, other, bound) if name not in but][:1]
+    return found
+
+
+def unrepeated(one: ScriptRun, again: ScriptRun, bound: float) -> set[str]:
+    """The results that two runs of one program do not have in common: words of lines, and files or tensors in them."""
+    both = ((one, again), (again, one))
+    return {name for kind in (_printed, _saved) for pair in both for name, _ in kind(*pair, bound)}
+
+
+def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     """How many printed results and saved tensors there are to compare."""
-    return len(printed_results(one)), sum(len(tensors) for tensors in saved_tensors(one).values())
+    files = {key[0]: tensors for key, tensors in saved_tensors(one).items() if key[0] not in but}
+    saved = [f"{file}: {name}" for file, tensors in files.items() for name in tensors]
+    return sum(words not in but for words, _ in printed_results(one)), sum(name not in but for name in saved)
 
 
-def _printed(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
+def _printed(one: ScriptRun, other: ScriptRun, bound: float) -> Iterator[tuple[str, Difference]]:
     """Numbers of lines with a word such as `loss` or `acc`, line by line of the same words."""
     left, right = printed_results(one), printed_results(other)
     theirs: dict[str, list[float]] = defaultdict(list)
@@ -29,24 +47,29 @@ def _printed(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]
         theirs[words].append(value)
     for words, value in left:
         if not theirs[words]:
-            return [Difference(f"the original prints {figure(value)} in {words!r}, the migrated program nothing")]
+            yield words, Difference(f"the original prints {figure(value)} in {words!r}, the migrated program nothing")
+            continue
         again = theirs[words].pop(0)
         if not (math.isclose(value, again, rel_tol=bound, abs_tol=bound) or (math.isnan(value) and math.isnan(again))):
-            return [Difference(f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}")]
-    return []
+            what = f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}"
+            yield words, Difference(what)
 
 
-def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
+def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> Iterator[tuple[str, Difference]]:
     # One rank saves, whatever its number.
     left = saved_tensors(one)
     right = {(key[0], mine[1]): value for key, value in saved_tensors(other).items() for mine in left or [key]}
     for key, tensors in left.items():
+        file = key[0].rpartition("#")[0]
         if key not in right:
-            return [Difference(f"the original saves {key[0].rpartition('#')[0]}, the migrated program does not")]
+            yield key[0], Difference(f"the original saves {file}, the migrated program does not")
+            continue
         for name, value in tensors.items():
             again = right[key].get(name)
             if again is None:
-                return [Difference(f"{key[0].rpartition('#')[0]} has no {name}, that of the original has")]
+                what = f"{file} has no {name}, that of the original has"
+                yield f"{key[0]}: {name}", Difference(what, cause=f"{LACKS}{name}")
+                continue
             if value["sha256"] == again["sha256"]:
                 continue
             near = value["shape"] == again["shape"] and all(
@@ -54,5 +77,4 @@ def _saved(one: ScriptRun, other: ScriptRun, bound: float) -> list[Difference]:
                 for k in ("sum", "norm")
             )
             if not near:
-                return [Difference(f"{name} in {key[0].rpartition('#')[0]} differs")]
-    return []
+                yield f"{key[0]}: {name}", Difference(f"{name} in {file} differs")

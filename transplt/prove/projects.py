@@ -9,6 +9,7 @@ from pathlib import Path
 
 from transplt.emulator.options import UsageError
 from transplt.errors import shown
+from transplt.text.regular_file import SOURCE, read_regular
 
 #: Bytes of a project that are copied for each run; data beside the sources are linked with --data.
 LIMIT = 512 * 1024 * 1024
@@ -25,6 +26,17 @@ class Project:
     root: Path
     main: str
     data: tuple[str, ...] = ()
+
+    @property
+    def distributed(self) -> bool:
+        """Whether a file of it begins a process group by itself."""
+        for path in self.root.rglob("*.py"):
+            try:
+                if b"init_process_group" in read_regular(path, SOURCE):
+                    return True
+            except OSError:
+                continue
+        return False
 
     def copy_to(self, folder: Path) -> Path:
         """A copy in `folder`, under the name of the project: the copy's root."""

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
-from transplt.prove import precision, printed, ranks, steps
+from transplt.prove import averages, precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings
@@ -114,28 +115,41 @@ class Prover:
             found.reasons.append(why)
             return Part(title, Verdict(Word.RUNS, f"ran to its end; nothing to compare: {why}"), found)
         mixed = precision.is_mixed(other) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else PLAIN
+        found.tolerance = tolerance = precision.tolerance_of(one, other, PLAIN)
+        if mixed and (left_out := precision.left_out(other)):
+            # Behind a step that a scaler leaves out the losses are of other parameters.
+            self.say("the original again, without the steps that the scaler leaves out")
+            one = self.original.run(replay=Replay({}, every=False, left_out=left_out)).first or one
         found.steps = sum(1 for _ in steps.pairs(one, other))
         found.curve = steps.curve(one, other)
         sides = one_sided(self.ways, reference.lines, alone.lines)
-        decisive = [change for change in changes(one, other) if change.decisive]
+        every = changes(one, other)
+        decisive = [change for change in every if change.decisive]
         unshuffled = ranks.unshuffled(one, other)
         found.differences += [unshuffled] if unshuffled is not None else []
         if precision.is_mixed(other):
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
-        numeric = _mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+            found.reasons += precision.never_stepped(other)
+        numeric = mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
+        unrepeated: set[str] = set()
         if (numeric is not None or results) and not found.differences:
-            unsteady = self._repeats(reference, tolerance)
+            unsteady, unrepeated = self._repeats(reference, tolerance)
             if unsteady is not None and (
                 numeric is None or numeric.step is None or (unsteady.step or 0) <= numeric.step
             ):
                 found.reasons.append(f"the original does not repeat itself: {unsteady.what}")
                 numeric, results = None, []
+            elif unrepeated and results:
+                results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, unrepeated)
+                what = f"{len(unrepeated)} results left out, which the original does not repeat"
+                found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
-            found.differences.append(self._with_cause(first, decisive, sides, one, other))
+            # Values that differ before the first step were drawn so.
+            seeds = [change for change in every if first.step == 0 and any(e.kind == "seed" for e in change.lost)]
+            found.differences.append(self._with_cause(first, [*seeds, *decisive], sides, one, other))
         elif decisive:
             found.differences += [_of_change(change) for change in decisive]
         if found.differences:
@@ -146,22 +160,19 @@ class Prover:
         if found.reasons:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
         if not mixed:
-            found.printed, found.saved = printed.compared(reference.outcome)
+            found.printed, found.saved = printed.compared(reference.outcome, unrepeated)
         if one.cut:
             found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
         return Part(title, _equal(found, mixed), found)
 
-    def _repeats(self, reference: Run, tolerance: Tolerance) -> Difference | None:
-        """How the original differs from itself when it is run again; None where it repeats itself."""
+    def _repeats(self, reference: Run, tolerance: Tolerance) -> tuple[Difference | None, set[str]]:
+        """How the training of the original differs from itself when it is run again, and the results that do."""
         self.say("the original again: does it repeat itself?")
         again = self.original.run()
         if reference.first is None or again.first is None:
-            return Difference("it ended otherwise the second time")
+            return Difference("it ended otherwise the second time"), set()
         found = steps.first_difference(reference.first, again.first, tolerance)
-        if found is not None:
-            return found
-        results = printed.other_results(reference.outcome, again.outcome, tolerance.movement)
-        return results[0] if results else None
+        return found, printed.unrepeated(reference.outcome, again.outcome, tolerance.movement)
 
     def _with_cause(
         self, first: Difference, decisive: list[Change], sides: list[OneSided], one: Training, other: Training
@@ -169,16 +180,26 @@ class Prover:
         """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
         if sides:
             return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]))
+        cause = ranks.other_batches(one, other) or _not_loaded(one, other)
+        if cause is not None:
+            return replace(first, place=cause.place, original=cause.original, cause=cause.what)
         if decisive:
             change = _of_change(decisive[0])
             return replace(first, place=change.place, original=change.original, cause=change.what)
         if first.cause == "hyper":
             return _of_hyper(first, one, other)
-        if first.step is not None:
-            self.say(f"both again, line by line, up to step {max(first.step, 1)}")
-            wanted = max(first.step, 1)
+        if first.cause.startswith(printed.LACKS):
+            return _of_saved(first, other)
+        if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
+            return first  # it was made otherwise, and says where
+        if first.step is not None or other.steps:
+            # A result that no step shows is looked for behind the last of them.
+            wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
+            self.say(f"both again, line by line, up to step {wanted}")
             order = Replay(ranks.global_batches([one]), every=False)
-            left, right = self.original.run(detail=wanted), self.migrated.run(replay=order, detail=wanted)
+            same = Replay({}, every=False, left_out=precision.left_out(one))
+            left = self.original.run(replay=same, detail=wanted)
+            right = self.migrated.run(replay=order, detail=wanted)
             if left.first is not None and right.first is not None:
                 line = first_other_result(left.first, right.first)
                 if line is not None and line.place is not None:
@@ -203,7 +224,8 @@ class Prover:
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
         found.steps = min(len(training.steps) for training in run.trainings)
         for check in (
-            ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings), ranks.same_order(run.trainings[0])
+            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings),
+            ranks.same_order(run.trainings[0]),
         ):  # fmt: skip
             if check is not None:
                 found.differences.append(check)
@@ -213,7 +235,26 @@ class Prover:
             return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
         taken = many(found.steps, "step")
         equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
-        return [Part(title, equal, found), self._against_one(world, run, reference)]
+        twin = self._against_ranks(world, run) if self.original.project.distributed else None
+        return [Part(title, equal, found), twin or self._against_one(world, run, reference)]
+
+    def _against_ranks(self, world: int, several: Run) -> Part | None:
+        """The ranks against those of an original that is distributed itself; None where it has none, or they stop."""
+        self.say(f"the original with {world} processes")
+        twin = self.original.run(world)
+        if twin.stop is not None or len(twin.trainings) != len(several.trainings) or not _groups(twin):
+            return None
+        found = Findings()
+        found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
+        found.curve = steps.curve(twin.trainings[0], several.trainings[0])
+        title = f"{world} ranks of the original, and {world} of the migrated program"
+        tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
+        first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
+        if first is not None:
+            found.differences.append(first)
+            return Part(title, Verdict(Word.DIFFERS, str(first)), found)
+        found.tolerance = tolerance
+        return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
@@ -223,16 +264,20 @@ class Prover:
         self.say(f"one process with the batches of {world}")
         replay = ranks.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
-        one = starter.run(replay=Replay(replay)).first
+        single = starter.run(replay=Replay(replay, left_out=precision.left_out(rank)))
+        one = single.first
         if one is None:
             found.reasons.append("one process did not train")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.MIXED if mixed else REORDERED
+        found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
-        first = _mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        first = mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
+        if first is None and not mixed and not why:
+            root = self.migrated.project.root
+            first = averages.other_average(single.outcome, several.outcome, rank, world, root)
         if first is None:
             return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
         if why:
@@ -261,6 +306,9 @@ def _groups(run: Run) -> bool:
 
 def _stopped(reference: Run, run: Run) -> Verdict | None:
     """`stops` with the line, or `not run` where the original stops in the same way or nothing came to the npu."""
+    small = too_small(reference.outcome) or too_small(run.outcome)
+    if small:
+        return Verdict(Word.NOT_RUN, small)
     if run.stop is not None:
         if reference.stop is not None and reference.stop.reason == run.stop.reason:
             return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
@@ -270,7 +318,9 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
         first = errors[0]
         return Verdict(Word.STOPS, f"{first['path']}:{first['line']}: {first['code']} {first['message']}")
     if not run.operators and reference.operators:
-        return Verdict(Word.NOT_RUN, "nothing was computed on the npu")
+        asked = next((each for each in run.findings if each["level"] == "warning"), None)
+        where = f"; {asked['path']}:{asked['line']}: {asked['message']}: {asked['help']}" if asked else ""
+        return Verdict(Word.NOT_RUN, f"nothing was computed on the npu{where}")
     return None
 
 
@@ -286,12 +336,14 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
 
 
-def _mixed_difference(one: Training, other: Training) -> Difference | None:
+def mixed_difference(one: Training, other: Training) -> Difference | None:
     """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    updated = False
     for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, precision.MIXED)
+        found = steps.mixed_difference(left, right, one, other, precision.MIXED, updated=updated)
         if found is not None:
             return found
+        updated = updated or not right.skipped
     return None
 
 
@@ -312,6 +364,27 @@ def _of_hyper(first: Difference, one: Training, other: Training) -> Difference:
     return replace(
         first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
     )
+
+
+def _not_loaded(one: Training, other: Training) -> Difference | None:
+    """A state that is loaded, and lacks what the original finds in it."""
+    if one.of("missing"):
+        return None
+    for event in other.of("missing"):
+        names: list[str] = event.fields["names"]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return Difference(f"the state that is loaded has no {names[0]}{more}", event.place)
+    return None
+
+
+def _of_saved(first: Difference, other: Training) -> Difference:
+    """A tensor that a saved file lacks: the line that keeps it out of the state, else the one that saves."""
+    name = first.cause.removeprefix(printed.LACKS).rpartition(".")[2]
+    unsaved = [event for event in other.of("unsaved") if event.fields["name"] == name]
+    if unsaved:
+        return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent")
+    saves = other.of("save")
+    return replace(first, place=saves[-1].place if saves else None, cause="")
 
 
 def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]]) -> str:

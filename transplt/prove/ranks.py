@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from transplt.prove import steps
 from transplt.prove.found import Difference
 from transplt.prove.steps import pairs
 from transplt.prove.tolerance import Tolerance
-from transplt.prove.training import Event, Place, Step, Training
+from transplt.prove.training import Event, Optimizer, Place, Step, Training
 
 
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
@@ -38,6 +39,10 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     what = (
                         f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
                     )
+                    made = first.optimizers[left.optimizer]
+                    if _in_no_wrapper(first, made, place):
+                        cause = "it is in no wrapper, and its gradients are not exchanged"
+                        return Difference(what, made.place, step=left.number + 1, cause=cause)
                     cause = _why(first, left.optimizer, left)
                     return Difference(what, _unexchanged(first, left), step=left.number + 1, cause=cause)
         counts = [sum(1 for step in each.steps) for each in (first, other)]
@@ -46,6 +51,12 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
             last = (first if counts[0] > counts[1] else other).steps[-1]
             return Difference(what, last.place)
     return None
+
+
+def _in_no_wrapper(training: Training, made: Optimizer, place: int) -> bool:
+    """Whether others of the parameters that train are in a wrapper, and this one is not."""
+    wrapped = {each for event in training.of("wrap") for each in event.fields.get("ids", ())}
+    return bool(wrapped) and place < len(made.ids) and made.ids[place] not in wrapped
 
 
 def _before(training: Training, step: Step) -> list[Event]:
@@ -84,6 +95,58 @@ def _why(training: Training, optimizer: int, step: Step | None) -> str:
     if wraps and classes and not classes & wrapped:
         return f"{', '.join(sorted(classes))} is in no wrapper"
     return ""
+
+
+def same_card(ranks: Sequence[Training]) -> Difference | None:
+    """Two ranks that choose one card, which HCCL refuses; None where nobody chooses."""
+    chosen: dict[int, int] = {}
+    for training in ranks:
+        event = next(iter(training.of("card")[::-1]), None)
+        if event is None:
+            return None
+        card = event.fields["card"]
+        if card in chosen:
+            what = f"ranks {chosen[card]} and {training.rank} both choose card {card}, and each needs one of its own"
+            return Difference(what, event.place)
+        chosen[card] = training.rank
+    return None
+
+
+def other_than_the_original(
+    originals: Sequence[Training], ranks: Sequence[Training], tolerance: Tolerance
+) -> Difference | None:
+    """The first step at which a rank differs from that of a distributed original, with the collective that one of the
+    two lacks."""
+    for one, other in zip(originals, ranks, strict=False):
+        first = steps.first_difference(one, other, tolerance)
+        if first is None:
+            continue
+        left, right = asked_collectives(one), asked_collectives(other)
+        matcher = difflib.SequenceMatcher(None, [_named(e) for e in left], [_named(e) for e in right], autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            lost, gained = left[a] if a < b else None, right[c] if c < d else None
+            around = right[c] if c < len(right) else None
+            made = gained or lost
+            assert made is not None
+            what = (
+                f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+            )
+            here = gained or around
+            return replace(first, place=here.place if here else None, original=lost.place if lost else None, cause=what)
+        return replace(first, what=f"rank {other.rank}: {first.what}")
+    return None
+
+
+def asked_collectives(training: Training) -> list[Event]:
+    """Those that the program asks for; what a wrapper exchanges by itself is left out."""
+    inside = {event.place for event in training.of("backward", "wrap", "through")}
+    return [event for event in training.of("coll") if event.place not in inside]
+
+
+def _named(event: Event) -> tuple[str, str]:
+    return event.fields["kind"], str(event.fields.get("shape"))
 
 
 def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
@@ -147,13 +210,13 @@ def same_data(ranks: Sequence[Training]) -> Difference | None:
         if all(each[key] == mine for each in every):
             return Difference(
                 "every rank trains on the same samples in the same order, so that W cards do the work of one",
-                event.place, cause=f"the sampler is a {event.fields['sampler']}",
+                event.fields["made"] or event.place, cause=f"the sampler is a {event.fields['sampler']}",
             )  # fmt: skip
         largest = max(len(share) for share in shares)
         if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
             return Difference(
                 "every rank goes through all samples, in an order of its own: an epoch is W times as long",
-                event.place, cause=f"the sampler is a {event.fields['sampler']}",
+                event.fields["made"] or event.place, cause=f"the sampler is a {event.fields['sampler']}",
             )  # fmt: skip
     return None
 
@@ -167,8 +230,35 @@ def unshuffled(one: Training, other: Training) -> Difference | None:
         plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
         if plain and fields["loader"] in wanted & shuffled:
             what = "the original shuffles here, the migrated program does not"
-            return Difference(what, event.place, cause=f"the sampler is a {fields['sampler']}")
+            return Difference(what, fields["made"] or event.place, cause=f"the sampler is a {fields['sampler']}")
     return None
+
+
+def other_batches(one: Training, other: Training) -> Difference | None:
+    """A loader of training that gives more or fewer batches than in the original, or larger or smaller ones."""
+    wanted = trained_on(one) & trained_on(other)
+    mine, theirs = batches(one), batches(other)
+    last = max((key for key in mine if key[0] in wanted), default=None)
+    for event in other.of("loader"):
+        key = (event.fields["loader"], event.fields["epoch"])
+        if key[0] not in wanted or key not in mine or key not in theirs:
+            continue
+        before, after = [len(batch) for batch in mine[key]], [len(batch) for batch in theirs[key]]
+        if key == last and (one.cut or other.cut):
+            shorter = min(len(before), len(after))
+            before, after = before[:shorter], after[:shorter]
+        if before != after:
+            what = f"the loader gives {_counted(after)} in epoch {key[1] + 1}, in the original {_counted(before)}"
+            origin = next(
+                e for e in one.of("loader") if (e.fields["loader"], e.fields["epoch"]) == key
+            ).fields["made"]  # fmt: skip
+            return Difference(what, event.fields["made"] or event.place, origin)
+    return None
+
+
+def _counted(sizes: list[int]) -> str:
+    ends = f", the last of {sizes[-1]}" if len({*sizes}) > 1 else ""
+    return f"{len(sizes)} batches of {sizes[0]}{ends}" if sizes else "no batch"
 
 
 def same_order(training: Training) -> Difference | None:

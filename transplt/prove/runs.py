@@ -34,11 +34,12 @@ class Stop:
 
 @dataclass(frozen=True)
 class Replay:
-    """"loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
-    whose order is a DistributedSampler's."""
+    """ "loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
+    whose order is a DistributedSampler's. `left_out`: steps that are not taken, by the number of their optimizer."""
 
     batches: dict[str, list[list[int]]]
     every: bool = True
+    left_out: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,9 @@ class Runner:
             root = self.project.copy_to(Path(folder))
             assert self.options.trace is not None
             steps = detail or self.options.trace.steps
-            given, every = (replay.batches, replay.every) if replay is not None else (None, True)
-            trace = Trace(self.options.trace.seed, steps, given, every, detail)
+            order = replay or Replay({})
+            given = replay.batches if replay is not None else None
+            trace = Trace(self.options.trace.seed, steps, given, order.every, detail, order.left_out)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
                 nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,

@@ -57,14 +57,14 @@ def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Differe
 
 
 def mixed_difference(
-    left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance
+    left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
 ) -> Difference | None:
     """As `first_difference`, for one pair of steps of which the second is in mixed precision: the losses; before
-    anything was updated the gradients, too."""
+    any optimizer has `updated` anything the gradients, too."""
     made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
     if made is None or remade is None:
         return None
-    if left.number == 0 and not right.skipped:
+    if not updated and not right.skipped:
         plain = replace(right, parameters=[], buffers={})
         return _at_a_step(made, remade, left, plain, tolerance)
     return _at_a_step(made, remade, left, replace(right, skipped=True), tolerance) or _hyper(left, right)
@@ -128,7 +128,8 @@ def _at_a_step(made: Optimizer, remade: Optimizer, left: Step, right: Step, tole
         apart = tolerance.gradient_apart(before, after, total)
         if apart:
             what = (
-                f"the gradient of {name} at step {step} has the norm {figure(after[0])}, in the original {figure(before[0])}"
+                f"the gradient of {name} at step {step} has the norm {figure(after[0])}, "
+                f"in the original {figure(before[0])}"
                 if abs(after[0] - before[0]) > 1e-6 * before[0]
                 else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
             )

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from transplt.emulator.reference import timeless
 from transplt.prove.training import Event, Training
 
 #: What mixed precision and several cards add; compared only where the original has such events too.
@@ -45,7 +46,9 @@ class Change:
 
     @property
     def decisive(self) -> bool:
-        return any(event.kind in _DECISIVE for event in (*self.lost, *self.gained))
+        """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
+        lost = any(event.kind == "no_grad" for event in self.lost)
+        return lost or any(event.kind in _DECISIVE for event in (*self.lost, *self.gained))
 
     @property
     def sentence(self) -> str:
@@ -112,7 +115,7 @@ def _key(event: Event) -> Hashable:
         case "scheduler" | "optimizer":
             return event.kind, fields.get("kind", "").removeprefix("NpuFused").removeprefix("Fused")
         case "save" | "load":
-            return event.kind, fields.get("file")
+            return event.kind, timeless(fields.get("file") or "")
         case "unscale":
             return "unscale", fields["o"]
         case "seed":

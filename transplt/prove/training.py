@@ -65,6 +65,7 @@ class Optimizer:
     names: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
     start: list[Figures] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,8 @@ def _read(trace: list[dict[str, Any]], root: Path) -> Training:
 def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     at = entry.get("at")
     fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
+    if fields.get("made"):
+        fields["made"] = Place(below(fields["made"][0], root), fields["made"][1])
     return Event(entry["e"], fields, Place(below(at[0], root), at[1]) if at else None, number)
 
 
@@ -137,6 +140,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[Step], dict[int, Optimizer]]:
         elif event.kind == "start":
             made = optimizers.setdefault(fields["o"], Optimizer(fields["kind"], event.place))
             made.names, made.dtypes, made.start = fields["names"], fields["dtypes"], fields["p"]
+            made.ids = fields.get("ids", [])
         elif event.kind == "hyper":
             hyper[fields["o"]] = fields["hyper"]
         elif event.kind == "backward":

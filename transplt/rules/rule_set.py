@@ -2,8 +2,8 @@
 
 How the engine uses a `RuleSet`:
 
-- `literals`: lowercase bytes, `words`: lowercase identifiers; a file with none of either needs no work from these
-  rules (prefilter).
+- `literals`: lowercase bytes; `words`: lowercase identifiers, each with those of which one has to stand in the file too
+  (itself where it is enough); a file with none of either needs no work from these rules (prefilter).
 - `roots`: first segments of all qualified names; a reference whose qualified name starts elsewhere matches nothing.
 - `rules.user`, then `rules.builtin` (user rules win over built-in ones); in each table
     - `resolve(qualified_name)`: the rule of the longest prefix that has a name, unsupported or module rule, and that
@@ -106,7 +106,7 @@ class RuleSet:
     user: Table
     builtin: Table
     literals: tuple[bytes, ...]
-    words: frozenset[bytes]
+    words: dict[bytes, frozenset[bytes]]
     roots: frozenset[str]
     modules: frozenset[str]
     left: dict[str, Rule] = field(default_factory=dict)
@@ -152,8 +152,10 @@ def _compile(torch_version: str, similar: bool, user_rules: tuple[tuple[str, str
     named = (rule for rule in user if rule.kind is not Kind.STRING)
     own = {rule.old.rpartition(".")[2] if rule.definitions else rule.old for rule in named}
     few = len(own) <= _FEW
-    words = frozenset[bytes]() if few else frozenset(_longest_part(name.lower()).encode() for name in own)
-    literals = _literals((*(rule.old for rule in builtin), *user.strings, *(own if few else ())))
+    words = _words(rule.old for rule in builtin if rule.kind is not Kind.STRING)
+    if not few:
+        words.update((word, frozenset((word,))) for word in (_longest_part(name.lower()).encode() for name in own))
+    literals = _literals((*builtin.strings, *user.strings, *(own if few else ())))
     return RuleSet(user, builtin, literals, words, _roots(user, builtin), frozenset(known["modules"]))
 
 
@@ -292,6 +294,22 @@ _FEW = 500
 
 def _longest_part(name: str) -> str:
     return max((part for part in name.split(".") if part != "torch"), key=len, default=name)
+
+
+def _words(olds: Iterable[str]) -> dict[bytes, frozenset[bytes]]:
+    """Identifiers one of which, with one that belongs to it, is in every file that a rule of ours can touch.
+
+    Whole ones: `eig` is in every `weight`. A file has a name of torch from its own imports or from another file of the
+    project, so the longest part has to stand there; of other packages it has to import, the package. In either case
+    the last part has to.
+    """
+    found: dict[bytes, set[bytes]] = {}
+    for old in olds:
+        package, _, _ = (name := old.lower()).partition(".")
+        if not any(known in name for known in BASE_LITERALS):
+            word = _longest_part(name) if package == "torch" else package
+            found.setdefault(word.encode(), set()).add(name.rpartition(".")[2].encode())
+    return {word: frozenset(others) for word, others in found.items()}
 
 
 def _literals(olds: Iterable[str]) -> tuple[bytes, ...]:

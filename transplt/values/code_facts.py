@@ -17,6 +17,7 @@ from transplt.syntax.asks import is_property, last_name
 from transplt.syntax.conditions import Atom, implied
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.text.marks import Texts
 from transplt.values.code_pieces import Stored, Walk
 from transplt.values.cuda_code import CudaCode, built_modules
 from transplt.values.reached import places
@@ -24,8 +25,8 @@ from transplt.values.slots import Slots
 from transplt.values.stores import store_slots
 
 #: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
-_KERNELS = re.compile(
-    rb"cpp_extension|load_inline|get_plugin|custom_ops|\b_C\b|\b_ext\b|\.cu\b|\btriton|\bcupy\b|numba"
+_KERNELS = Texts(
+    *rb"cpp_extension load_inline get_plugin custom_ops \b_C\b \b_ext\b .cu\b \btriton \bcupy\b numba".split()
 )
 _NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)triton(?:$|_)", re.I)
 #: What a file says that asks for CUDA.
@@ -41,6 +42,7 @@ class FileCode:
     pieces: dict[str, list[Step]] = field(default_factory=dict)
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
+    _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
     _constants: dict[bool, tuple[dict[str, list[Stored]], dict[int, list[str]]]] = field(default_factory=dict)
 
     @classmethod
@@ -49,7 +51,7 @@ class FileCode:
         made = cls(CudaCode(slots, rules))
         scan, own = slots.scan, slots.own
         made._walk(own.module, scan.tree.body)
-        kernels = bool(_KERNELS.search(scan.source.utf8))
+        kernels = _KERNELS.in_(scan.source.utf8)
         for node in scan.functions:
             name = own.full_name(scan.scopes[node])
             made._walk(name, node.body)
@@ -108,9 +110,11 @@ class FileCode:
         if truth not in self._constants:
             found: dict[str, list[Stored]] = {}
             other: set[str] = set()
-            for each in self.stored:
+            if len(self._stored_in) != len(self.stored):
+                self._stored_in = [self._slots_of(each) for each in self.stored]
+            for each, slots in zip(self.stored, self._stored_in, strict=True):
                 said = _truth(each.value)
-                for slot in self._slots_of(each) if said is not None else ():
+                for slot in slots:
                     if said == "data":
                         other.add(slot)
                     elif said == "?" or (said == "T") == truth:
@@ -284,7 +288,7 @@ def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
                     yield f"s:{place.detail[2:]}"
 
 
-def _truth(value: ast.expr | None) -> str | None:
+def _truth(value: ast.expr | None) -> str:
     """`T` or `F` for a constant truth value, `?` for an expression that may have either, `data` for other constants."""
     if value is None:
         return "F"

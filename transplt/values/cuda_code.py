@@ -19,6 +19,7 @@ from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import parent
+from transplt.text.marks import Texts
 from transplt.values.callees import FOREIGN, PROSE_CALLS
 from transplt.values.slots import Slots
 
@@ -33,6 +34,8 @@ _NO_PROPERTIES = frozenset(
     "regs_per_multiprocessor shared_memory_per_block shared_memory_per_block_optin "
     "shared_memory_per_multiprocessor".split()
 )
+#: Attributes whose read may need something of CUDA.
+READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda"}
 #: Packages that hold no kernels: what they do on a device is torch's.
 _NO_KERNELS = ("lightning", "pytorch_lightning")
 #: Packages and methods of other libraries that need a card of NVIDIA.
@@ -40,14 +43,16 @@ _OF_OTHERS = re.compile(
     r"(?:onnxruntime|paddlepaddle|tensorflow|faiss|mxnet)-gpu(?:[=<>~!\[].*)?|(?:CUDA|Tensorrt)ExecutionProvider"
 )
 #: What builds an extension, and what it is given for CUDA.
-_BUILDER = re.compile(rb"create_extension|CUDAExtension|CppExtension|cpp_extension|ext_modules|BuildExtension")
+_BUILDER = Texts(*b"create_extension CUDAExtension CppExtension cpp_extension ext_modules BuildExtension".split())
 _BUILT_FOR_CUDA = re.compile(r"\.cuh?$|cuda\w*\.(?:c|cc|cpp|cxx|h|o)$|^-?D?WITH_CUDA$")
 #: What a file holds that has such a string.
-_TEXTS = re.compile(rb"-gpu|ExecutionProvider|aten::|__(?:global|device)__")
+_TEXTS = Texts(*b"-gpu ExecutionProvider aten:: __global__ __device__".split())
 _CUDNN_OPERATOR = re.compile(r"aten::\w*(?:cudnn|cuda)\w*$")
 _GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
 #: What a file says that calls one of them, or builds and loads a library.
-_LOADERS = re.compile(rb"cpp_extension|create_extension|CDLL|enable_use_gpu|index_cpu_to|StandardGpu|import \*")
+_LOADERS = Texts(
+    *b"cpp_extension create_extension CDLL enable_use_gpu index_cpu_to StandardGpu".split(), b"import *"
+)
 #: Functions of torch itself without a kernel for NPUs that programs choose for new cards of NVIDIA.
 _TORCH = frozenset({"torch._scaled_mm", "torch._int_mm", "torch.ops.load_library"})
 #: Namespaces of operators that an NPU has kernels for.
@@ -114,6 +119,7 @@ class CudaCode:
     _scopes: dict[str, str] = field(default_factory=dict)
     _shared: dict[str, str] = field(default_factory=dict)
     _callees: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
+    _values: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
     _builds: bool = False
     _loads: bool = True  # some call of the file may load what is built for CUDA
     options: dict[int, bool] = field(default_factory=dict)  # by the id of a node: whether the user decides it
@@ -122,9 +128,9 @@ class CudaCode:
 
     def __post_init__(self) -> None:
         text = self.slots.scan.source.utf8
-        self._loads = bool(self.slots.names.reexports) or _LOADERS.search(text) is not None
-        self._builds = _BUILDER.search(text) is not None
-        self.reads_texts = self._builds or _TEXTS.search(text) is not None
+        self._loads = bool(self.slots.names.reexports) or _LOADERS.in_(text)
+        self._builds = _BUILDER.in_(text)
+        self.reads_texts = self._builds or _TEXTS.in_(text)
 
     def guard(self, slot: str, truth: bool) -> str:
         """The name under which the pieces are known that a truth value of a slot lets run."""
@@ -202,11 +208,22 @@ class CudaCode:
         elif isinstance(func, ast.Attribute) and func.attr in _GPU_METHODS:
             yield f"@{full or func.attr}"
 
-    def held(self, value: ast.expr) -> Iterator[str]:
+    def held(self, value: ast.expr) -> Iterable[str]:
         """The references of a value that is kept, passed on or returned without being called: a function, a class."""
+        if not isinstance(value, ast.Name):
+            return self._held(value)
+        if value.id in SELF or not isinstance(value.ctx, ast.Load):
+            return ()
+        key = self._meaning(value)
+        known = self._values.get(key)
+        if known is None:
+            known = tuple(self._held(value))
+            if not self._goes_by_place(self.slots.names.qualified(value)):
+                self._values[key] = known
+        return known
+
+    def _held(self, value: ast.expr) -> Iterator[str]:
         if isinstance(value, (ast.Name, ast.Attribute)) and isinstance(value.ctx, ast.Load):
-            if isinstance(value, ast.Name) and value.id in SELF:
-                return
             full = self.slots.names.qualified(value)
             if full is not None and (full.startswith("torch.") or self._rule(full) is not None):
                 yield from self._by_full_name(value, full)
@@ -252,13 +269,26 @@ class CudaCode:
                 last = str(parts[0])
                 return (f"~{last}",) if names_cuda_code(last) else ()
             return self._callee(func)
-        key = (self.slots.scan.scope_of(node), node.id, *parts)
+        key = (*self._meaning(node), *parts)
         known = self._callees.get(key)
         if known is None:
             known = tuple(self._callee(func))
-            if (self.slots.names.qualified(func) or "").partition(".")[0] != "torch":
+            if not self._goes_by_place(self.slots.names.qualified(func)):
                 self._callees[key] = known
         return known
+
+    def _meaning(self, name: ast.Name) -> tuple[object, ...]:
+        """The same for names that mean the same: those that one scope binds, seen from whatever scope."""
+        scope = self.slots.scan.scope_of(name)
+        found = None if name.id in SELF else self.slots.names.lookup(name.id, scope)
+        return (scope, name.id) if found is None else (id(found[1]), name.id)
+
+    def _goes_by_place(self, full: str | None) -> bool:
+        """True for names of torch of which something else is said where they are called than where they are shown."""
+        if full is None or not full.startswith("torch."):
+            return False
+        rule = self._rule(full)
+        return full.startswith("torch.ops.") or (rule is not None and rule.kind is Kind.UNSUPPORTED)
 
     def _callee(self, func: ast.expr) -> Iterator[str]:
         while isinstance(func, ast.Subscript):  # `kernel[grid](x)`
@@ -295,8 +325,9 @@ class CudaCode:
         found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
         if root is None or found is None or root is func:
             return
-        rest = ast.unparse(func)[len(root.id) :]
-        yield from (f"{binding.target}{rest}" for binding in found[1] if binding.kind == "import")
+        imports = [binding for binding in found[1] if binding.kind == "import"]
+        rest = ast.unparse(func)[len(root.id) :] if imports else ""
+        yield from (f"{binding.target}{rest}" for binding in imports)
 
     def _by_full_name(self, node: ast.expr, full: str) -> Iterator[str]:
         root = full.partition(".")[0]

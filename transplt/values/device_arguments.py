@@ -32,6 +32,37 @@ class Row(NamedTuple):
     read: Literal["up and down", "up", "down"] = "up and down"
 
 
+#: Where functions of torch.cuda take a device, by their signatures in torch 2.13; those of a module of it that
+#: torch.cuda has under the same name stand in both.
+_IN_MEMORY = (
+    *(
+        (name, 0)
+        for name in (
+            "get_per_process_memory_fraction max_memory_allocated max_memory_cached max_memory_reserved mem_get_info "
+            "memory_allocated memory_cached memory_reserved memory_stats memory_stats_as_nested_dict memory_summary "
+            "reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached reset_peak_memory_stats"
+        ).split()
+    ),
+    ("caching_allocator_alloc", 1), ("set_per_process_memory_fraction", 1), ("use_mem_pool", 1),
+)  # fmt: skip
+_IN_RANDOM = (("get_rng_state", 0), ("set_rng_state", 1))
+_IN_STREAMS = (("Stream", 0), ("ExternalStream", 1))
+_OF_CUDA = (
+    *(
+        (name, 0)
+        for name in (
+            "_get_device _get_device_index _get_generator can_device_access_peer current_stream default_stream device "
+            "get_device_capability get_device_name get_device_properties set_device synchronize utilization"
+        ).split()
+    ),
+    ("can_device_access_peer", 1), *_IN_MEMORY, *_IN_RANDOM, *_IN_STREAMS,
+)  # fmt: skip
+_OF_ITS_MODULES = tuple(
+    (module, *row)
+    for module, rows in (("memory", _IN_MEMORY), ("random", _IN_RANDOM), ("streams", _IN_STREAMS))
+    for row in rows
+)
+
 ROWS = (
     Row("any call", "", "device", DEVICE),
     Row("any call", "", "device_type", DEVICE),
@@ -68,12 +99,8 @@ ROWS = (
     Row("full name", "torch.is_autocast_enabled", 0, DEVICE),
     Row("full name", "torch.set_autocast_enabled", 0, DEVICE),
     Row("full name", "torch.amp.is_autocast_available", 0, DEVICE),
-    Row("full name", "torch.cuda.set_device", 0, DEVICE),
-    Row("full name", "torch.cuda.device", 0, DEVICE),
-    Row("full name", "torch.cuda.synchronize", 0, DEVICE),
-    Row("full name", "torch.cuda.current_stream", 0, DEVICE),
-    Row("full name", "torch.cuda.get_device_name", 0, DEVICE),
-    Row("full name", "torch.cuda.get_device_properties", 0, DEVICE),
+    *(Row("full name", f"torch.cuda.{name}", at, DEVICE) for name, at in _OF_CUDA),
+    *(Row("full name", f"torch.cuda.{module}.{name}", at, DEVICE) for module, name, at in _OF_ITS_MODULES),
     Row("full name", "torch.distributed.init_device_mesh", 0, DEVICE),
     Row("full name", "torch.distributed.device_mesh.init_device_mesh", 0, DEVICE),
     Row("full name", "torch.distributed.tensor.init_device_mesh", 0, DEVICE),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from transplt.project.marks import DEVICE_NAME
 from transplt.syntax.asks import last_name, string_of
@@ -85,6 +86,7 @@ def speaks_of_cuda(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and bool(_CUDA_WORD.search(last_name(node)))
 
 
+@lru_cache(maxsize=10_000)
 def sounds_like_a_flag(name: str) -> bool:
     """True for the name of something that is true or false: `use_kernel`, `on_gpu`."""
     return bool(_CUDA_WORD.search(name) or _OPTION_WORD.search(name) or _CONSTANT.fullmatch(name))
@@ -103,7 +105,15 @@ def is_option(slots: Slots, node: ast.expr) -> bool:
     )
 
 
+@lru_cache(maxsize=10_000)
+def _names_an_option(name: str) -> bool:
+    return bool(_OPTION_WORD.search(name) or _CONSTANT.fullmatch(name))
+
+
 def _is_setting(slots: Slots, node: ast.expr) -> bool:
+    name = last_name(node.func) if isinstance(node, ast.Call) else last_name(node)
+    if name and _names_an_option(name):
+        return True
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and inner.id in SETTINGS:
             return True
@@ -112,8 +122,7 @@ def _is_setting(slots: Slots, node: ast.expr) -> bool:
                 return True
             if (slots.names.qualified(inner) or "").startswith(_OUTSIDE):
                 return True
-    name = last_name(node.func) if isinstance(node, ast.Call) else last_name(node)
-    return bool(name and (_OPTION_WORD.search(name) or _CONSTANT.fullmatch(name)))
+    return False
 
 
 def _is_import_or_option(slots: Slots, node: ast.expr) -> bool:

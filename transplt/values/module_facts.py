@@ -15,6 +15,7 @@ from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property
 from transplt.syntax.modules import import_base, module_name
 from transplt.syntax.scan import Scan
+from transplt.text.marks import Texts
 from transplt.values.arguments import destination
 from transplt.values.code_facts import FileCode
 from transplt.values.default_type import sets_double
@@ -38,10 +39,11 @@ _KERNELS = re.compile(
     rb"|load_inline",
     re.M,
 )
+_KERNEL_WORDS = Texts(*b"triton cupy pycuda flash numba cpp_extension load_inline".split())
 #: What files say that wrap kernels, and how many bytes a file has that may be a wrapper whatever it says.
-_LEADS = re.compile(
-    rb"_gpu\b|kernel|fused|plugin|\b_C\b|_ext\b|\bffi\b|CDLL|torch\.ops\b|custom_op|_scaled_mm|\bapex\b|triton|cupy|numba"
-    rb"|flash_attn|xformers|\bnms|deform_conv|import_module"
+_LEADS = Texts(
+    *rb"kernel fused plugin \b_C\b _ext\b _gpu\b \bffi\b CDLL torch.ops\b custom_op _scaled_mm \bapex\b triton cupy "
+    rb"numba flash_attn xformers \bnms deform_conv import_module".split()
 )
 _SHORT = 4000
 #: What is imported, by its first name. Of `import a, b` it is the first; wrappers import what they wrap by `from`.
@@ -54,11 +56,15 @@ def tells_others(data: bytes, mentions_cuda: bool) -> bool:
         return True
     if b"set_default_dtype" in data or b"set_default_tensor_type" in data:
         return True
-    if b"triton" in data and _KERNELS.search(data):
+    if b"triton" in data and _has_kernels(data):
         return True
     if b"torch" not in data and b"device" not in data:
         return False
     return any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
+
+
+def _has_kernels(data: bytes) -> bool:
+    return _KERNEL_WORDS.in_(data) and _KERNELS.search(data) is not None
 
 
 def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
@@ -86,7 +92,7 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         own_cuda=tuple(sorted(own_cuda(slots))),
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted(_flags(scan))),
-        has_kernels=bool(_KERNELS.search(scan.source.utf8)),
+        has_kernels=_has_kernels(scan.source.utf8),
         bases=tuple(sorted(bases_of(slots))),
         instances=tuple(sorted(_instances(slots))),
         code=FileCode.of(slots, rules).facts(),
@@ -176,7 +182,7 @@ def leads_to_code(data: bytes, path: str) -> bool:
 
     It speaks of kernels or of what wraps them, or it is short and imports something of the project: wrappers are.
     """
-    if _LEADS.search(data):
+    if _LEADS.in_(data):
         return True
     if len(data) >= _SHORT and not path.endswith("__init__.py"):
         return False

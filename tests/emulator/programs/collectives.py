@@ -233,8 +233,15 @@ T("no_sync", join)
 def fsdp():
     from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 
-    m = FSDP(nn.Linear(4, 4).npu(), device_id=torch.npu.current_device())
-    m(torch.randn(2, 4).npu()).sum().backward()
+    whole = nn.Linear(4, 4).npu()
+    dist.broadcast(whole.weight.data, 0)
+    dist.broadcast(whole.bias.data, 0)
+    x = torch.randn(2, 4).npu()
+    expected = whole(x).detach()
+    m = FSDP(whole, device_id=torch.npu.current_device())
+    for _ in range(2):  # gathered, given back, gathered again
+        assert torch.equal(m(x), expected)
+    m(x).sum().backward()
 
 
 T("FSDP1", fsdp)
@@ -244,8 +251,14 @@ def fsdp2():
     from torch.distributed.fsdp import fully_shard
 
     m = nn.Linear(4, 4).npu()
+    dist.broadcast(m.weight.data, 0)
+    dist.broadcast(m.bias.data, 0)
+    x = torch.randn(2, 4).npu()
+    expected = m(x).detach()
     fully_shard(m)
-    m(torch.randn(2, 4).npu()).sum().backward()
+    for _ in range(2):
+        assert torch.equal(m(x), expected)
+    m(x).sum().backward()
 
 
 T("FSDP2", fsdp2)

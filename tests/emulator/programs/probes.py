@@ -725,6 +725,9 @@ def streams_events():
     s.wait_event(e1)
     torch.npu.default_stream()
     s.query()
+    with torch.npu.stream(torch.npu.Stream(1)):  # its card is the current one inside
+        assert torch.npu.current_device() == 1 and torch.npu.current_stream(0) == torch.npu.default_stream(0)
+    assert torch.npu.current_device() == 0 and torch.npu.current_stream(1) == torch.npu.default_stream(1)
 
 
 @probe

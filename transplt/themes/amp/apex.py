@@ -23,11 +23,12 @@ from transplt.program.steps import backward_passes
 from transplt.program.training import find_training
 from transplt.program.wraps import find_wrap
 from transplt.settings import Settings
-from transplt.syntax.asks import by_place, call_of
+from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
 from transplt.themes.amp.apex_checks import Pass, Problem
 from transplt.themes.amp.apex_combined import combine_refused, combined_when, leave_wrappers_out
+from transplt.themes.amp.apex_float import write_in_float32
 from transplt.themes.amp.apex_place import Initialization
 from transplt.themes.amp.apex_program import Apex, Clip, read_apex
 from transplt.themes.amp.apex_replacements import replace_kernels
@@ -81,11 +82,26 @@ def _plan(writer: Writer) -> None:
         if work.settings.style != "portable":
             replace_kernels(writer, fuse=not any(apex.loose for apex in plans))
     elif trains:
-        why = Problem(own, trains[0], "the code that calls this training cannot be seen", _CALLER)
-        _refuse(writer, own, why, trains)
+        unseen = _PROCESSES if any(map(_starts_processes, programs)) else _CALLER
+        _refuse(writer, own, Problem(own, trains[0], *unseen), trains)
 
 
+def _starts_processes(program: Program) -> bool:
+    """True for a program that hands a function to new processes: `mp.Process(target=train, args=(...))`."""
+    return any(
+        last_name(call.func) == "Process" and keyword_of(call, "target") is not None
+        for file in program.files
+        for call in file.scan.calls
+    )
+
+
+_PROCESSES = (
+    "processes that the program starts train here, each of which would have to call amp.initialize",
+    "write it by hand with O1 in the function that each process runs, behind its optimizer (with O2 the weights are no "
+    "longer those that the processes share); or take --amp native",
+)
 _CALLER = (
+    "the code that calls this training cannot be seen",
     "run transplt on the whole project, or write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) "
     "where they are made"
 )
@@ -106,8 +122,15 @@ def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
             return refused
         if settings.entry and not settings.refusal and (refused := _many_refused(apex, settings)) is not None:
             return refused
+        if place.inside and (settings.combine_ddp or settings.style == "portable"):
+            why = "the model is in a DataParallel before the optimizer is made, and that takes one card on an NPU only"
+            return Problem(place.file, place.after, why, "make the optimizer first, and wrap the model behind it")
         if settings.combine_ddp and (refused := combine_refused(apex, settings)) is not None:
             return refused
+        if settings.amp_flag and apex.floats.penalties:
+            file, penalty = apex.floats.penalties[0]
+            why = "amp.disable_casts(), which gradient penalties need, fails where amp is switched off"
+            return Problem(file, penalty.stmt, why, "leave --amp-flag out, or leave this training in float32")
         if settings.amp_flag:
             value, why = follow(apex.program.project, place.file)(place.after)
             if value is None:
@@ -142,9 +165,9 @@ def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
 def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
     """`distributed` wraps the models behind amp.initialize, which has to stand in the same function."""
     place, program = apex.place, apex.program
-    if settings.combine_ddp or place.moved or place.deferred:
+    if settings.combine_ddp or place.moved or place.deferred or place.alone:
         why = "combine_ddp takes the place of DistributedDataParallel, which distributed writes"
-        if place.moved or place.deferred:
+        if place.moved or place.deferred or place.alone:
             why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
         return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
     models = find_models(program, find_training(program), settings.targets)
@@ -195,6 +218,7 @@ def _write(writer: Writer, own: File, plans: list[Apex], without: list[Program])
             if clip.file is own and id(clip.call) not in seen:
                 seen.add(id(clip.call))
                 _clip(writer, clip, amp())
+        write_in_float32(writer, own, apex.floats, amp, seen)
     for node in own.scan.attributes.get("zero_grad", ()):
         _zero_grad(writer, node)
     elsewhere = {function for program in without for function in reached_functions(program)}
@@ -216,8 +240,8 @@ def _amp(writer: Writer) -> str:
 
 def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     place, settings = apex.place, writer.work.settings
-    models, optimizers = _listed(place.models), _listed(place.optimizers)
-    given = [models, optimizers]
+    optimizers = _listed(place.optimizers)
+    given = [_models(writer, place), optimizers]
     scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
     level = f'"{settings.opt_level}"'
     if settings.amp_flag:
@@ -236,11 +260,11 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
         given.append(f"combine_ddp={combined_when(writer, place)}")
     if apex.losses > 1:
         given.append(f"num_losses={apex.losses}")
-    line = f"{models}, {optimizers} = {amp}.initialize({', '.join(given)})"
-    lines = [line]
-    if len(indent_of(place.file.source, place.after)) + len(line) > 119:
-        lines = [f"{models}, {optimizers} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
-        lines += [f"    {', '.join(given[2:])},", ")"]
+    targets, end = (optimizers, ")[1]") if place.alone else (f"{_listed(place.models)}, {optimizers}", ")")
+    lines = [f"{targets} = {amp}.initialize({', '.join(given)}{end}"]
+    if len(indent_of(place.file.source, place.after)) + len(lines[0]) > 119:
+        lines = [f"{targets} = {amp}.initialize(", f"    {', '.join(given[:2])},"]
+        lines += [f"    {', '.join(given[2:])},", end]
     writer.after(place.after, lines, INITIALIZE, "apex prepares model and optimizer")
     if settings.combine_ddp:
         leave_wrappers_out(writer, place, INITIALIZE)
@@ -301,6 +325,17 @@ def _wraps(edit: Edit, models: list[str]) -> bool:
     return isinstance(edit.where, Beside) and any(
         "DistributedDataParallel(" in line and line.partition(" = ")[0] in models for line in str(edit.new).split("\n")
     )
+
+
+def _models(writer: Writer, place: Initialization) -> str:
+    """The models as amp.initialize is given them: it refuses a DataParallel, and None."""
+    texts = []
+    for text in place.models:
+        inner = f"{text}.module if isinstance({text}, {writer.torch}.nn.DataParallel) else {text}"
+        texts.append(inner if text in place.inside else text)
+    if place.perhaps:
+        return f"[each for each in ({', '.join(texts)}{',' * (len(texts) == 1)}) if each is not None]"
+    return _listed(texts)
 
 
 def _listed(texts: list[str]) -> str:

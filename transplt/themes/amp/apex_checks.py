@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from transplt.edits.parting import can_part
 from transplt.program.program import File, Program, enclosing_function, text_of
-from transplt.syntax.asks import begins, by_place, ends, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.asks import begins, by_place, ends, keyword_of
+from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.amp.apex_place import Initialization
-from transplt.themes.amp.float_only import FLOAT_ONLY
 from transplt.themes.amp.precision import GRAM, gram_matrix
 from transplt.themes.amp.reading import zeroes
+from transplt.themes.amp.steps import limiting_hook
 
 _SHARDED = (
     "torch.distributed.fsdp.", "torch.distributed._composable.", "torch.distributed.tensor.", "torch.distributed.rpc.",
@@ -86,22 +86,6 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
             raise Refused(
                 file, call, "sparse tensors have no products in half precision", "leave this training in float32",
             )  # fmt: skip
-        if full == "torch.autograd.grad":
-            raise Refused(
-                file, call, "torch.autograd.grad gives gradients that know nothing of the loss scale",
-                "leave this training in float32, or scale by hand what it differentiates",
-            )  # fmt: skip
-        if level == "O1" and full in FLOAT_ONLY:
-            raise Refused(
-                file, call, "binary_cross_entropy may not run under opt_level O1",
-                "return logits and take BCEWithLogitsLoss, then run transplt again",
-            )  # fmt: skip
-        if full in FLOAT_ONLY and (at := _sigmoid_of_a_network(program)):
-            raise Refused(
-                file, call,
-                f"binary_cross_entropy gets what a sigmoid of the model ({at}) has rounded to half precision",
-                "return logits from the network (no sigmoid at its end) and take BCEWithLogitsLoss, then run again",
-            )  # fmt: skip
         if level == "O2":
             _check_call(program, file, call, place)
             _check_whole(program, file, call, place)
@@ -110,6 +94,17 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
         product = next((found for body in bodies if (found := gram_matrix(file, body)) is not None), None)
         if product is not None:
             raise Refused(file, product, GRAM, "leave this training in float32, or run transplt with --opt-level O2")
+    if (hook := limiting_hook(file)) is not None:
+        raise Refused(
+            file, hook, "a hook limits gradients while they are scaled",
+            "clip behind the backward pass, with torch.nn.utils.clip_grad_value_, and run transplt again",
+        )  # fmt: skip
+    for node in by_place(file.scan.attributes.get("grad", ())) if level == "O1" else ():
+        if isinstance(node.ctx, ast.Load) and _of_no_optimizer(file, node) and not zeroes(node):
+            raise Refused(
+                file, node, f"gradients of {text_of(file, node.value)} stay scaled, since no optimizer has them",
+                "divide them by the loss scale before they are used, or leave this training in float32",
+            )  # fmt: skip
     if level == "O2":
         for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
@@ -120,19 +115,30 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
                 )  # fmt: skip
 
 
-def _sigmoid_of_a_network(program: Program) -> str:
-    """Where a model of the program has a sigmoid, which would run in half precision; empty when none has."""
-    for file in program.files:
-        for call in by_place(file.scan.calls):
-            last = last_name(call.func)
-            inside = any(isinstance(at, ast.ClassDef) and _is_network(at) for at in chain(call))
-            if last == "Sigmoid" or (inside and last in ("sigmoid", "sigmoid_")):
-                return f"{file.path}:{call.lineno}"
-    return ""
-
-
-def _is_network(cls: ast.ClassDef) -> bool:
-    return any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in cls.body)
+def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:
+    """True for `x.grad` of a variable of which the function asks for gradients, but for its sign and for its being."""
+    name = node.value.id if isinstance(node.value, ast.Name) else ""
+    above = parent(node)
+    while isinstance(above, ast.Attribute):
+        if above.attr in ("sign", "sign_"):
+            return False
+        above = parent(above)
+    if not name or isinstance(above, ast.Compare):
+        return False
+    function = enclosing_function(node)
+    asked = (
+        at.value
+        for word in ("requires_grad", "requires_grad_", "retain_grad")
+        for at in (*file.scan.attributes.get(word, ()), *file.scan.stores)
+        if isinstance(at, ast.Attribute) and at.attr == word and enclosing_function(at) is function
+    )
+    if any(isinstance(base, ast.Name) and base.id == name for base in asked):
+        return True
+    found = file.names.lookup(name, file.scan.scope_of(node))
+    values = [getattr(parent(binding.node), "value", None) for binding in (found[1] if found is not None else ())]
+    given = (keyword_of(at, "requires_grad") for value in values if isinstance(value, ast.Call)
+             for at in ast.walk(value) if isinstance(at, ast.Call))  # fmt: skip
+    return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
 
 def loose(program: Program, file: File, place: Initialization) -> str:

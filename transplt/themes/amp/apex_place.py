@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from transplt.program.loops import lifted, loops_around
 from transplt.program.models import is_optimizer
+from transplt.program.optimized import added, counted
 from transplt.program.optimizers import binds
 from transplt.program.program import (
     File,
@@ -22,7 +23,15 @@ from transplt.program.values import named, origins, parameter_of
 from transplt.syntax.asks import begins, block_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_card import MOVES, moves, was_moved
-from transplt.themes.amp.apex_wraps import WRAPPERS, deferrable, is_wrapper, movable, wrapped_elsewhere, wraps_model
+from transplt.themes.amp.apex_wraps import (
+    WRAPPERS,
+    deferrable,
+    is_data_parallel,
+    is_wrapper,
+    movable,
+    wrapped_elsewhere,
+    wraps_model,
+)
 
 Trouble = tuple[File | None, "ast.expr | ast.stmt | None", str, str]
 
@@ -34,7 +43,8 @@ class Initialization:
     `held` maps every variable that holds one of the models to its first one; `updates` says which models an optimizer
     updates. `moved` are wrapping statements that stand above `after` and have to move behind it. Those
     of `deferred` stand in a branch that does more, given with it, and keep the wrapper for later. `wraps` are all of
-    them, and those behind `after`.
+    them, and those behind `after`. With O1, which changes nothing of a model, `inside` are models that are in a
+    DataParallel by then, and `perhaps` those that may be None.
     """
 
     file: File
@@ -46,11 +56,33 @@ class Initialization:
     moved: list[ast.stmt] = field(default_factory=list)
     deferred: list[tuple[ast.stmt, ast.stmt]] = field(default_factory=list)
     wraps: list[ast.stmt] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    perhaps: list[str] = field(default_factory=list)
+
+    @property
+    def alone(self) -> bool:
+        """True when amp.initialize is given something else than the variables of the models."""
+        return bool(self.inside or self.perhaps)
 
 
-def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
-    """The variable in which what an expression holds was made, through parameters and other names; None if unsure."""
-    found = origins(program, program.slot(file, node))
+def origin_of(program: Program, file: File, node: ast.expr, level: str) -> Slot | None:
+    """The variable in which what an expression holds was made, through parameters and other names; None if unsure.
+
+    With O1, which leaves models as they are, also through what functions return.
+    """
+    slot = _origin(program, program.slot(file, node))
+    seen = set[Slot]()
+    while level == "O1" and slot is not None and slot not in seen:
+        seen.add(slot)
+        inner = _returned(program, slot)
+        if inner is None:
+            break
+        slot = _origin(program, inner)
+    return slot
+
+
+def _origin(program: Program, given: Slot | None) -> Slot | None:
+    found = origins(program, given)
     slot = found[0] if len(found) == 1 else None
     if slot is None or parameter_of(program, slot) is not None:
         return None
@@ -58,15 +90,32 @@ def origin_of(program: Program, file: File, node: ast.expr) -> Slot | None:
     return slot if any(named(value) is None for value in values) else None
 
 
-def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Trouble:
+def _returned(program: Program, slot: Slot) -> Slot | None:
+    """The variable of a function that a variable is given from what it returns: `model, optimizer = build(args)`."""
+    values = program.values.get(slot, ())
+    if len(values) != 1 or not isinstance(values[0].node, ast.Call):
+        return None
+    callee = program.callee(values[0].file, values[0].node)
+    if not isinstance(callee, FUNCTIONS):
+        return None
+    owner, index, found = program.owner[callee], values[0].index, set[Slot | None]()
+    for result in program.returns(callee):
+        items = result.elts if isinstance(result, ast.Tuple) else None
+        item = items[index] if items and index is not None and index < len(items) else result
+        named_so = isinstance(item, (ast.Name, ast.Attribute)) and (items is None) == (index is None)
+        found.add(program.slot(owner, item) if named_so else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def find_place(program: Program, optimizers: list[Slot], level: str) -> Initialization | Trouble:
     """The one place for some optimizers, or why there is none."""
     stores = [item for origin in optimizers for item in _made(program, origin)]
     if not stores or {origin for origin in optimizers if not _made(program, origin)}:
-        return None, None, "where the optimizer is made cannot be seen", ""
+        return None, None, "where the optimizer is made cannot be seen", _MADE
     file, first = stores[0]
     function = enclosing_function(first)
     if any(at is not file or enclosing_function(node) is not function for at, node in stores):
-        return file, first, "the optimizers are made in several functions, and amp.initialize is called once", ""
+        return file, first, "the optimizers are made in several functions, and amp.initialize is called once", _TOGETHER
     place = Initialization(file, statement(first))
     bases: dict[Slot, ast.expr] = {}
     for origin in optimizers:
@@ -75,26 +124,34 @@ def find_place(program: Program, optimizers: list[Slot]) -> Initialization | Tro
         for node in made:
             found = _models(program, file, statement(node), origin)
             if found is None:
-                return file, node, "which model this optimizer trains cannot be seen", ""
+                return file, node, "which model this optimizer trains cannot be seen", _TRAINED
             for base in found:
                 slot = program.slot(file, base)
                 if slot is None or (isinstance(base, ast.Name) and base.id == "self"):
-                    return file, node, "the optimizer is made inside of the model", ""
+                    return file, node, "the optimizer is made inside of the model", _TOGETHER
                 bases.setdefault(slot, base)
                 place.updates.setdefault(origin, set()).add(slot)
     if not bases:
-        return file, first, "which model this optimizer trains cannot be seen", ""
+        return file, first, "which model this optimizer trains cannot be seen", _TRAINED
     place.models = [text_of(file, base) for base in bases.values()]
     for slot in bases:
         place.held[slot] = slot
         _spread(program, place, slot)
-    return _settle(program, place, stores, bases, function)
+    return _settle(program, place, stores, bases, function, level)
 
 
 def _made(program: Program, slot: Slot) -> list[tuple[File, ast.expr]]:
     """Where a variable is given a model or an optimizer: not by `optimizer = None` ahead of a branch that makes it."""
-    every = stores_of(program, slot)
-    return [item for item in every if not isinstance(getattr(statement(item[1]), "value", None), ast.Constant)]
+    return [(file, node) for file, node in stores_of(program, slot) if not isinstance(_stored(node), ast.Constant)]
+
+
+def _stored(node: ast.expr) -> ast.expr | None:
+    """What a name is given by its statement: `None` for the second one of `model, other = Net(), None`."""
+    stmt, above = statement(node), parent(node)
+    value = getattr(stmt, "value", None)
+    if isinstance(above, ast.Tuple) and isinstance(value, ast.Tuple) and len(above.elts) == len(value.elts):
+        value = value.elts[above.elts.index(node)]
+    return value if isinstance(value, ast.expr) else None
 
 
 def _settle(
@@ -103,23 +160,31 @@ def _settle(
     stores: list[tuple[File, ast.expr]],
     bases: dict[Slot, ast.expr],
     function: Function | None,
+    level: str,
 ) -> Initialization | Trouble:
     """Find the last statement that sets up models and optimizers, and look at what stands around it."""
     file = place.file
     setups = [statement(node) for _, node in stores]
     wraps: list[ast.stmt] = []
     for slot, base in bases.items():
+        text = text_of(file, base)
         wrapped = [statement(call) for call in file.scan.calls if wraps_model(program, file, call, slot)]
         elsewhere = wrapped_elsewhere(program, file, slot, function)
-        if elsewhere is not None:
-            at, node = elsewhere
-            return at, node, "the model is wrapped before the optimizer is made", _WRAPPED
+        if elsewhere is not None and level == "O1" and is_data_parallel(program, *elsewhere):
+            place.inside.append(text)
+        elif elsewhere is not None:
+            return *elsewhere, "the model is wrapped before the optimizer is made", _unwrapped(program, *elsewhere)
         wraps += [item for item in wrapped if enclosing_function(item) is function]
         for at, node in stores_of(program, slot):
             stored = statement(node)
             value = getattr(stored, "value", None)
-            if at is file and stored not in wraps and isinstance(value, ast.expr) and is_wrapper(program, file, value):
-                return file, node, "the model is wrapped where it is made", _WRAPPED
+            if at is not file or stored in wraps or not isinstance(value, ast.expr):
+                continue
+            if is_wrapper(program, file, value):
+                if level == "O1" and is_data_parallel(program, file, value):
+                    place.inside.append(text)
+                    continue
+                return file, node, "the model is wrapped where it is made", _unwrapped(program, file, value)
         moved = moves(program, file, slot, function)
         setups += moved
         setups += [
@@ -128,22 +193,21 @@ def _settle(
             if at is file and enclosing_function(node) is function and statement(node) not in wraps
         ]
         if not moved and not was_moved(program, slot, set()):
-            name = text_of(file, base)
-            why = f"nothing in sight puts {name} on the NPU, where amp.initialize needs it"
-            return file, base, why, f"move it there before the optimizer is made: {name}.to(device)"
+            why = f"nothing in sight puts {text} on the NPU, where amp.initialize needs it"
+            return file, base, why, f"move it there before the optimizer is made: {text}.to(device)"
     block = block_of(setups[0])
     while any(lifted(item, block) is None for item in setups):
         above = parent(block[0])
         while not isinstance(above, (ast.stmt, ast.Module)):
             above = parent(above)
         if not isinstance(above, ast.stmt) or isinstance(above, (*FUNCTIONS, ast.ClassDef)):
-            return file, setups[0], "model and optimizer are set up in different blocks", ""
+            return file, setups[0], "model and optimizer are set up in different blocks", _TOGETHER
         block = block_of(above)
     trains = _first_training(program, file, block)
     places = [index for item in setups if (index := lifted(item, block)) is not None and index < trains]
     made = [lifted(statement(node), block) for _, node in stores]
     if any(index is None or index >= trains for index in made):
-        return file, stores[0][1], "the optimizer is made where the training has begun", ""
+        return file, stores[0][1], "the optimizer is made where the training has begun", _TOGETHER
     last = max(places)
     place.after = block[last]
     for origin in place.updates:
@@ -153,11 +217,19 @@ def _settle(
             return file, mine[0], "the optimizer is made under a condition, and may not be there for amp.initialize", (
                 "make it in any case, or make it None above the condition; then run transplt again"
             )
+    for slot, base in bases.items():
+        mine = [node for at, node in _made(program, slot) if at is file and enclosing_function(node) is function]
+        none_ahead = len(stores_of(program, slot)) > len(_made(program, slot))
+        if none_ahead and mine and not any(binds(item, set(map(statement, mine))) for item in block[: last + 1]):
+            if level != "O1":
+                why = "the model is made under a condition, and is None in the other case, which amp.initialize refuses"
+                return file, mine[0], why, "make it in any case, or run transplt with --opt-level O1"
+            place.perhaps.append(text_of(file, base))
     if loops_around(block[last]):
-        return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", ""
+        return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", _ONCE
     sites = program.call_sites.get(_called(function), []) if function is not None else []
     if len(sites) > 1 or any(loops_around(call) for _, call in sites):
-        return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", ""
+        return file, stores[0][1], "the optimizer is made several times, and amp.initialize is called once", _ONCE
     place.wraps = sorted(wraps, key=begins)
     for item in place.wraps:
         index = lifted(item, block)
@@ -167,12 +239,31 @@ def _settle(
                     place.moved.append(block[index])
             elif deferrable(program, file, item, block[index : last + 1]):
                 place.deferred.append((block[index], item))
+            elif level == "O1" and is_data_parallel(program, file, item):
+                slots = {program.slot(file, node) for node in getattr(item, "targets", ())}
+                place.inside += [text_of(file, base) for slot, base in bases.items() if slot in slots]
             else:
-                return file, item, "the model is wrapped before the optimizer is made", _WRAPPED
+                why = "the model is wrapped before the optimizer is made"
+                return file, item, why, _unwrapped(program, file, item)
     return place
 
 
-_WRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+_MADE = "keep it in a variable of its own, optimizer = torch.optim.X(model.parameters(), ...), and run transplt again"
+_TOGETHER = (
+    "make all models and then all optimizers in one function in front of the training, and run transplt again; or "
+    "write one amp.initialize([models], [optimizers], ...) there by hand"
+)
+_ONCE = "start one process for each training, so that each calls amp.initialize once; or take --amp native"
+_TRAINED = (
+    "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
+    "that no model holds in float32"
+)
+
+
+def _unwrapped(program: Program, file: File, wraps: ast.expr | ast.stmt) -> str:
+    """What a wrapper in front of amp.initialize takes; O1 looks into a DataParallel."""
+    do = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
+    return f"{do}, or with --opt-level O1" if is_data_parallel(program, file, wraps) else do
 
 
 def _called(function: Function) -> ast.AST:
@@ -218,19 +309,18 @@ def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list
         elif isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load) and id(at) not in seen:
             seen.add(id(at))
             slot = program.slot(file, at)
-            for value in program.values.get(slot, ()) if slot is not None else ():
-                local = enclosing_function(value.node) is enclosing_function(node)
-                if (
-                    value.file is file
-                    and local
-                    and any(
-                        isinstance(inner, ast.Attribute) and inner.attr in ("parameters", "named_parameters")
-                        for inner in ast.walk(value.node)
-                    )
-                ):
+            if slot is None:
+                continue
+            given = [value for value in program.values.get(slot, ()) if value.file is file and _asks(value.node)]
+            for value in (*given, *added(program, file, slot), *counted(program, file, slot)):
+                if enclosing_function(value.node) is enclosing_function(node):
                     for base in _bases(program, file, value.node, seen):
                         found.setdefault(text_of(file, base), base)
     return list(found.values())
+
+
+def _asks(node: ast.expr) -> bool:
+    return any(isinstance(at, ast.Attribute) and at.attr in ("parameters", "named_parameters") for at in ast.walk(node))
 
 
 def _root(node: ast.expr) -> ast.expr:

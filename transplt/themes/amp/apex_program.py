@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.program.cards import on_card
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, text_of
@@ -17,9 +18,11 @@ from transplt.program.steps import backward_passes
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
+from transplt.themes.amp.apex_float import InFloat32, read_float32
 from transplt.themes.amp.apex_forward import float_of_its_own
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
-from transplt.themes.amp.steps import Step, step_of
+from transplt.themes.amp.reading import NO_CARD, makes_models
+from transplt.themes.amp.steps import Step, no_step, step_of
 
 CLIPS = frozenset(
     f"torch.nn.utils.{module}{name}"
@@ -47,6 +50,7 @@ class Apex:
     passes: list[Pass] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     losses: int = 1
+    floats: InFloat32 = field(default_factory=InFloat32)
     loose: str = ""  # why gradients cannot be kept in one tensor (combine_grad)
 
 
@@ -69,18 +73,20 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
 
 
 def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> Apex:
+    if makes_models(program) and not on_card(program):
+        raise Refused(*passes[0], *NO_CARD)
     for file, call in passes:
         _check_pass(program, file, call)
     owners = [_owners(program, file, call) for file, call in passes]
     every: dict[Slot, tuple[File, ast.expr]] = {}
     for (file, call), steps in zip(passes, owners, strict=True):
         for step in steps:
-            origin = origin_of(program, file, step)
+            origin = origin_of(program, file, step, level)
             if origin is None:
                 text = text_of(file, step)
                 raise Refused(file, call, f"where {text} is made cannot be seen", _BY_HAND)
             every.setdefault(origin, (file, step))
-    place = find_place(program, list(every))
+    place = find_place(program, list(every), level)
     if isinstance(place, tuple):
         at, node, why, do = place
         raise Refused(at or passes[0][0], node or passes[0][1], why, do or _BY_HAND)
@@ -107,6 +113,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):
         check_lines(place.file, node)
+    apex.floats = read_float32(program, level)
     for file in program.files:
         check_file(program, file, place, level)
         if level == "O2":
@@ -129,6 +136,10 @@ def _shared(program: Program, place: Initialization, optimizers: list[Slot]) -> 
     return None
 
 
+_STEP = (
+    "call step() of an optimizer that is in a variable of its own in the function of the backward pass, and run "
+    "transplt again; or write apex by hand"
+)
 _BY_HAND = (
     "write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) behind the optimizer, and "
     "`with amp.scale_loss(loss, optimizer) as scaled_loss: scaled_loss.backward()`"
@@ -177,10 +188,10 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
         texts = {text_of(file, step.optimizer) for step in others}
         if len(texts) == 1 and texts.pop().startswith("self."):
             return [others[0].optimizer]
-        raise Refused(file, call, "no step of an optimizer follows in the same function", _BY_HAND)
+        raise Refused(file, call, no_step(file, call), _STEP)
     for step in steps:
         if step.stmt is not statement(step.call):
-            raise Refused(file, step.call, "the optimizers are in a list", _BY_HAND)
+            raise Refused(file, step.call, "the optimizers are in a list", "give each a variable and a step of its own")
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
     marks = [(ends(item), None) for item in backward_passes(file) if enclosing_function(item) is function]
@@ -196,7 +207,7 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
         elif place > ends(call) and found:
             break
     if not found:
-        raise Refused(file, call, "no step of an optimizer follows this backward pass", _BY_HAND)
+        raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
     return found
 
 
@@ -221,10 +232,10 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
             if (file.names.qualified(call.func) or "") not in CLIPS:
                 continue
             given = call.args[0] if call.args else keyword_of(call, "parameters")
-            optimizer = _optimizer_of(program, file, given, call, place)
+            optimizer = _optimizer_of(program, file, given, call, place, level)
             if given is not None and optimizer and (file.path, id(enclosing_function(call))) in training:
                 apex.clips.append(Clip(file, call, given, optimizer))
-            elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, behind=True)):
+            elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, level, behind=True)):
                 raise Refused(
                     file, call, f"gradients are clipped here behind the step of {late}, which has used them already",
                     "clip between the backward pass and the step, or run transplt with --opt-level O1",
@@ -237,7 +248,14 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
 
 
 def _optimizer_of(
-    program: Program, file: File, given: ast.expr | None, call: ast.Call, place: Initialization, *, behind: bool = False
+    program: Program,
+    file: File,
+    given: ast.expr | None,
+    call: ast.Call,
+    place: Initialization,
+    level: str,
+    *,
+    behind: bool = False,
 ) -> str:
     """The spelling of the optimizer that updates exactly the parameters `model.parameters()`, and steps below the call.
 
@@ -251,9 +269,16 @@ def _optimizer_of(
     slot = program.slot(file, base)
     model = place.held.get(slot) if slot is not None else None
     owner = [origin for origin, models in place.updates.items() if model is not None and models == {model}]
-    if len(owner) != 1:
-        return ""
+    if len(owner) != 1 or (level == "O1" and not _trains_all(program, owner[0])):
+        return ""  # with O1 gradients are float32 and unscaled, whoever holds them
     for step in _steps(program, file, enclosing_function(call)):
-        if origin_of(program, file, step.optimizer) == owner[0] and (begins(step.call) < begins(call)) == behind:
+        if origin_of(program, file, step.optimizer, level) == owner[0] and (begins(step.call) < begins(call)) == behind:
             return text_of(file, step.optimizer)
     return ""
+
+
+def _trains_all(program: Program, optimizer: Slot) -> bool:
+    """True for `SGD(model.parameters(), ...)`: an optimizer that may have a part of them clips fewer gradients."""
+    made = [value.node for value in program.values.get(optimizer, ()) if not isinstance(value.node, ast.Constant)]
+    first = [node.args[0] if isinstance(node, ast.Call) and node.args else None for node in made]
+    return all(isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parameters" for node in first)

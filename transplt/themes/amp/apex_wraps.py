@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from transplt.program.program import File, Function, Program, Slot, enclosing_function
 from transplt.syntax.asks import arguments_of, following
@@ -20,9 +20,20 @@ WRAPPERS = DATA_PARALLEL | {
 }
 
 
+def kind_of(program: Program, file: File, call: ast.Call) -> str:
+    """The wrapper that a call makes, that of which its class is derived; empty for anything else."""
+    full, made = file.names.qualified(call.func) or "", program.callee(file, call)
+    for _ in range(4):
+        if full in WRAPPERS or not isinstance(made, ast.ClassDef) or not made.bases:
+            break
+        owner, base = program.owner[made], made.bases[0]
+        full, made = owner.names.qualified(base) or "", program.definition(owner, base)
+    return full if full in WRAPPERS else ""
+
+
 def wraps_model(program: Program, file: File, call: ast.Call, slot: Slot) -> bool:
     """True for `DistributedDataParallel(model, ...)` and the like."""
-    if file.names.qualified(call.func) not in WRAPPERS:
+    if not kind_of(program, file, call):
         return False
     given = arguments_of(call)
     return any(program.slot(file, item) == slot for item in given if isinstance(item, (ast.Name, ast.Attribute)))
@@ -51,19 +62,31 @@ def wrapped_elsewhere(
     return None
 
 
-def is_wrapper(program: Program, file: File, node: ast.expr, depth: int = 0) -> bool:
+def is_wrapper(
+    program: Program, file: File, node: ast.expr, depth: int = 0, kinds: Collection[str] = WRAPPERS
+) -> bool:
     """True for a call that makes a wrapper, by itself or by a function of the program."""
     while isinstance(node, ast.Call):
-        if file.names.qualified(node.func) in WRAPPERS:
+        if kind_of(program, file, node) in kinds:
             return True
         callee = program.callee(file, node)
         if isinstance(callee, FUNCTIONS):
             owner = program.owner[callee]
-            return depth < 4 and any(is_wrapper(program, owner, item, depth + 1) for item in program.returns(callee))
+            results = program.returns(callee) if depth < 4 else ()
+            return any(is_wrapper(program, owner, item, depth + 1, kinds) for item in results)
         if not isinstance(node.func, ast.Attribute):
             return False
         node = node.func.value
     return False
+
+
+def is_data_parallel(program: Program, file: File, item: ast.stmt | ast.expr) -> bool:
+    """True for code that makes DataParallel and no other wrapper: it holds the model in `module`, and changes nothing
+    of it when it is made."""
+    calls = [node for node in ast.walk(item) if isinstance(node, ast.Call)]
+    kinds = [kind for kind in (DATA_PARALLEL, WRAPPERS - DATA_PARALLEL) for call in calls
+             if is_wrapper(program, file, call, kinds=kind)]  # fmt: skip
+    return bool(kinds) and all(kind is DATA_PARALLEL for kind in kinds)
 
 
 def movable(program: Program, file: File, block: list[ast.stmt], index: int, last: int) -> bool:

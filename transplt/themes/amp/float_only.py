@@ -12,8 +12,8 @@ from transplt.themes.amp.shape import Unit, calls_in_regions
 
 #: torch raises for these under autocast (torch/_prims_common and the list "Prefer binary_cross_entropy_with_logits").
 _CALLS = frozenset({"torch.nn.functional.binary_cross_entropy"})
-_LOSSES = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
-FLOAT_ONLY = _CALLS | _LOSSES
+LOSSES = frozenset({"torch.nn.BCELoss", "torch.nn.modules.loss.BCELoss"})
+FLOAT_ONLY = _CALLS | LOSSES
 
 
 def float_only_calls(unit: Unit) -> list[tuple[File, ast.Call]]:
@@ -21,15 +21,22 @@ def float_only_calls(unit: Unit) -> list[tuple[File, ast.Call]]:
     return [(file, call) for file, call in calls_in_regions(unit) if is_float_only(unit.program, file, call)]
 
 
+def losses_called(program: Program, file: File, call: ast.Call) -> list[ast.Call] | None:
+    """The `BCELoss(...)` whose object a call runs, none for the function; None for what is no binary_cross_entropy."""
+    if file.names.qualified(call.func) in _CALLS:
+        return []
+    values = values_of(program, file, call.func)
+    made = [value for at, value in values if isinstance(value, ast.Call) and at.names.qualified(value.func) in LOSSES]
+    return made or None
+
+
 def is_float_only(program: Program, file: File, call: ast.Call) -> bool:
     """True for a call of binary_cross_entropy, or of an object that calls it."""
-    if file.names.qualified(call.func) in _CALLS:
+    if losses_called(program, file, call) is not None:
         return True
     for at, value in values_of(program, file, call.func):
         if not isinstance(value, ast.Call):
             continue
-        if at.names.qualified(value.func) in _LOSSES:
-            return True
         made = program.callee(at, value)
         if isinstance(made, ast.ClassDef) and _in_class(program, made):
             return True

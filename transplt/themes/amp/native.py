@@ -19,7 +19,7 @@ from transplt.themes.amp.home import Home
 from transplt.themes.amp.inline import name_loss
 from transplt.themes.amp.parts import Part
 from transplt.themes.amp.precision import gradients_off
-from transplt.themes.amp.reading import makes_models
+from transplt.themes.amp.reading import NO_CARD, makes_models
 from transplt.themes.amp.recognise import already, sharded
 from transplt.themes.amp.scaler_checkpoints import write_checkpoints
 from transplt.themes.amp.shape import Backward, Problem, Unit, find_units
@@ -84,8 +84,8 @@ def _write(writer: Writer, units: list[Unit]) -> None:
     if makes_models(program) and not on_card(program):
         writer.left(
             units[0].first,
-            "no mixed precision here: nothing in sight puts anything of this program on a card",
-            'move the model and its data there, model.to("npu"), and run transplt again',
+            f"no mixed precision here: {NO_CARD[0]}",
+            NO_CARD[1],
             "NPU743",
         )
         return

@@ -20,6 +20,11 @@ _NO_NETWORK = re.compile(
     r"|callback|hook|lambda|format|parse|^print|^log|^get|^load|^fn$|^f$",
     re.I,
 )
+#: Why a program that makes a model gets no mixed precision when it stays on the CPU, and what to do.
+NO_CARD = (
+    "nothing in sight puts anything of this program on a card",
+    'move the model and its data there, model.to("npu"), and run transplt again',
+)
 _TENSOR_TYPE = re.compile(r"torch(\.\w+)?\.\w*Tensor")
 _HOUSEKEEPING = frozenset(
     "to cuda npu cpu train eval parameters named_parameters modules named_modules children state_dict load_state_dict"

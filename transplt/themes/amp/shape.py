@@ -43,6 +43,7 @@ from transplt.themes.amp.steps import (
     gradient_reads,
     last_steps,
     limiting_hook,
+    no_step,
     step_of,
 )
 
@@ -320,7 +321,7 @@ def _check_scaling(unit: Unit) -> None:
     """What speaks against one scaler for the unit."""
     if not unit.steps:
         _problem(
-            unit, unit.first, "no step of an optimizer follows this backward pass in the same function",
+            unit, unit.first, no_step(unit.file, unit.first),
             "scale the loss, and give the step to the same scaler: scaler.scale(loss).backward(), "
             "scaler.step(optimizer), scaler.update()",
             scaling=True,

@@ -24,13 +24,13 @@ from transplt.trees.expressions import between, method_called
 
 _CODE = "NPU740"
 _LOSS = "binary_cross_entropy runs in float32, outside of autocast"
-_SIGMOID = "the sigmoid in front of binary_cross_entropy gets float32"
+SIGMOID = "the sigmoid in front of binary_cross_entropy gets float32"
 _FUNCTIONS = frozenset({"torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"})
 _LAYERS = frozenset({"torch.nn.Sigmoid", "torch.nn.modules.activation.Sigmoid"})
 _SEQUENCES = frozenset({"torch.nn.Sequential", "torch.nn.modules.container.Sequential"})
-_PARALLEL = frozenset({"torch.nn.parallel.data_parallel"})
+PARALLEL = frozenset({"torch.nn.parallel.data_parallel"})
 #: Methods that give the same numbers in another shape, or elsewhere.
-_SAME = frozenset("view reshape squeeze unsqueeze flatten detach contiguous to cuda npu float clone".split())
+SAME = frozenset("view reshape squeeze unsqueeze flatten detach contiguous to cuda npu float clone".split())
 
 
 @dataclass(slots=True)
@@ -54,10 +54,15 @@ def in_float32(unit: Unit) -> Float32 | None:
     calls = float_only_calls(unit)
     if any(file is not unit.file or last_name(call.func) == "" for file, call in calls):
         return None
-    found = Float32([call for _, call in calls])
-    for call in found.losses:
+    return sigmoids_of(unit.program, unit.file, [call for _, call in calls])
+
+
+def sigmoids_of(program: Program, file: File, losses: list[ast.Call]) -> Float32 | None:
+    """Calls of binary_cross_entropy in a file with their sigmoids; None where one gets what cannot be followed."""
+    found = Float32(losses)
+    for call in losses:
         given = call.args[0] if len(call.args) > 1 and not isinstance(call.args[0], ast.Starred) else None
-        if given is None or not _Trace(unit.program, unit.file, found).value(unit.file, given, None):
+        if given is None or not _Trace(program, file, found).value(file, given, None):
             return None
     return found
 
@@ -98,13 +103,13 @@ class _Trace:
         if known in _FUNCTIONS and len(call.args) == 1:
             self.found.calls[id(call)] = call
             return index is None
-        if known in _PARALLEL and len(call.args) > 1:
+        if known in PARALLEL and len(call.args) > 1:
             return self.runs(file, call.args[0], index)
         if isinstance(func, ast.Attribute) and not known:
             if func.attr == "sigmoid" and not call.args:
                 self.found.calls[id(call)] = call
                 return index is None
-            if func.attr in _SAME and self.program.callee(file, call) is None:
+            if func.attr in SAME and self.program.callee(file, call) is None:
                 return self.value(file, func.value, index)
         callee = self.program.callee(file, call)
         if isinstance(callee, FUNCTIONS):
@@ -131,7 +136,7 @@ class _Trace:
             forward = self.program.method(cls, "forward")
             return forward is not None and self.returned(forward, index)
         func = node.func
-        if isinstance(func, ast.Attribute) and func.attr in _SAME and isinstance(func.value, (ast.Name, ast.Attribute)):
+        if isinstance(func, ast.Attribute) and func.attr in SAME and isinstance(func.value, (ast.Name, ast.Attribute)):
             return self.runs(file, func.value, index)
         return index is None and self.layer(file, node)
 
@@ -154,7 +159,7 @@ class _Trace:
             return True
         if known in _SEQUENCES and node.args and not isinstance(node.args[-1], ast.Starred):
             return self.layer(file, node.args[-1])
-        moved = isinstance(node.func, ast.Attribute) and node.func.attr in _SAME and not known
+        moved = isinstance(node.func, ast.Attribute) and node.func.attr in SAME and not known
         return moved and isinstance(node.func, ast.Attribute) and self.layer(file, node.func.value)
 
 
@@ -187,16 +192,24 @@ def write_float32(writer: Writer, every: list[Float32]) -> None:
         "",
         "    return run",
     ]
-    layers = {id(call): call for each in every for call in each.layers.values()}
-    if layers:
-        cls = writer.new_name("Float32Sigmoid", "SigmoidInFloat32")
-        body += ["", "", f"class {cls}({torch}.nn.Sigmoid):", '    """In half precision a sigmoid is 1 from 8.4 on."""',
-                 "", "    def forward(self, input):", "        return super().forward(input.float())"]  # fmt: skip
-        for call in layers.values():
-            writer.rewrite(call.func, _CODE, _SIGMOID, cls)
-    for call in {id(call): call for each in every for call in each.calls.values()}.values():
-        given = call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]
-        writer.rewrite(given, _CODE, _SIGMOID, method_called("float"), apart=True)
+    layer = write_sigmoids(writer, every, _CODE)
+    body += ["", "", *layer] if layer else []
     for call in losses.values():
         writer.rewrite(call.func, _CODE, _LOSS, between(f"{name}(", ")"), apart=True)
     define(writer, body, _CODE, _LOSS)
+
+
+def write_sigmoids(writer: Writer, every: list[Float32], code: str) -> list[str]:
+    """The sigmoids in float32; the lines of the class that takes the place of `nn.Sigmoid`, empty without one."""
+    layers = {id(call): call for each in every for call in each.layers.values()}
+    body: list[str] = []
+    if layers:
+        cls = writer.new_name("Float32Sigmoid", "SigmoidInFloat32")
+        body = [f"class {cls}({writer.torch}.nn.Sigmoid):", '    """In half precision a sigmoid is 1 from 8.4 on."""',
+                "", "    def forward(self, input):", "        return super().forward(input.float())"]  # fmt: skip
+        for call in layers.values():
+            writer.rewrite(call.func, code, SIGMOID, cls)
+    for call in {id(call): call for each in every for call in each.calls.values()}.values():
+        given = call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]
+        writer.rewrite(given, code, SIGMOID, method_called("float"), apart=True)
+    return body

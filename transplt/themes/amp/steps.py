@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from transplt.program.loops import LOOPS, excludes, lifted, loops_around
-from transplt.program.program import File, Program, enclosing_function
-from transplt.syntax.asks import begins, block_of, call_of, ends, last_name
+from transplt.program.optimizers import NO_OPTIMIZER
+from transplt.program.program import File, Program, enclosing_function, text_of
+from transplt.syntax.asks import begins, block_of, by_place, call_of, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.reading import in_functions, own_nodes, zeroes
 
@@ -184,6 +185,17 @@ def gradient_reads(
         before = statement(node) if len(places) == 1 and not _repeats(node, first) else first
         reads.append(Read(before, step.optimizer, node))
     return reads, lost
+
+
+def no_step(file: File, backward: ast.Call) -> str:
+    """Why no step belongs to a backward pass: none is there, or what takes it is not seen to be an optimizer."""
+    for node in by_place(file.scan.attributes.get("step", ())):
+        call = call_of(node)
+        own = enclosing_function(node) is enclosing_function(backward) and begins(node) > begins(backward)
+        if own and call is not None and not call.args and not NO_OPTIMIZER.search(last_name(node.value)):
+            text = text_of(file, node.value)
+            return f"where {text}, whose step follows, is made as an optimizer cannot be seen"
+    return "no step of an optimizer follows this backward pass in the same function"
 
 
 def limiting_hook(file: File) -> ast.Call | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .limits import call
 from .names import exists
 
 AMP = "NPU103"  # a name of CUDA's mixed precision
@@ -16,7 +17,6 @@ IS_CUDA = "NPU211"
 ENVIRONMENT = "NPU220"  # a variable that only CUDA reads
 BACKEND = "NPU301"  # nccl
 NO_COUNTERPART = "NPU501"
-DATA_PARALLEL = "NPU507"
 NO_KERNEL = "NPU790"  # the chosen torch_npu has no kernel for an operator that ran
 
 #: What a name of torch.cuda belongs to, by a word in it.
@@ -33,6 +33,9 @@ _FAMILIES = (
 
 def of_cuda_name(full: str) -> str:
     """The code for a use of `torch.cuda.X`."""
+    said = call(full)
+    if said is not None:
+        return said.code
     module, _, name = full.replace("torch.cuda", "torch_npu.npu", 1).rpartition(".")
     if not exists(module, name) and "nvtx" not in full and name not in ("CUDAGraph", "CUDAPluggableAllocator"):
         return NO_COUNTERPART

@@ -18,15 +18,18 @@ class Config:
     `cuda`: error | record | off | alias (alias, for reference runs: "cuda" means the npu, unreported). `random`: npu |
     cpu (draw from the CPU generator, bit-comparable with a CPU run). `probes` is the level of findings that only ask
     whether CUDA is there. `cpu_fallback`: warn | error | ignore. `stack_signal` is answered with the stacks of all
-    threads (0: never). `watch` maps a source file (real path) to the lines
-    whose execution is recorded. `torch_version` is the minor version of the target torch_npu. `trace`, for
+    threads (0: never). `watch` maps a source file (real path) to the lines whose execution is recorded.
+    `torch_version` is the minor version of the target torch_npu, `card` the card (of the table of limits) whose limits
+    hold. `trace`, for
     `transplt prove`: `seed`; `steps` after which the script ends (0: its own end); `replay`, a file of indices that
     loaders give ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`,
-    the step of which every line is told (1 is the first, 0 none).
+    the step of which every line is told (1 is the first, 0 none); `left_out`, pairs of the number of an optimizer and
+    its steps that are not taken.
     """
 
     npus: int = 8
     torch_version: str = "2.13"
+    card: str = "910B"
     cuda: str = "error"
     random: str = "npu"
     probes: str = "warning"
@@ -41,9 +44,27 @@ class Config:
     trace: dict[str, Any] | None = None
 
     @property
+    def enforced(self) -> bool:
+        """Whether the limits of the card hold; where "cuda" means the npu, the program is one for CUDA."""
+        return self.cuda != "alias"
+
+    @property
     def autoload(self) -> bool:
         """Whether `import torch` alone brings torch_npu in (torch >= 2.5 loads backends by entry point)."""
         return version_key(self.torch_version) >= (2, 5)
+
+
+def visible_cards(variable: str) -> int:
+    """How many cards there are: as asked for, less those that a variable of the environment hides."""
+    visible = os.environ.get(variable)
+    if visible is None:
+        return config.npus
+    shown = 0
+    for word in visible.split(","):
+        if not word.strip().isdigit() or int(word) >= config.npus:
+            break  # as the drivers do: what follows a wrong number is hidden
+        shown += 1
+    return shown
 
 
 def version_key(version: str) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import codes, cuda_alias
+from . import codes, cuda_alias, limits
 from .config import config
 from .names import exists
 from .record import record
@@ -115,6 +115,10 @@ def _user_access(module: ModuleType, name: str, frame: FrameType) -> Any:
 
 
 def _counterpart(path: str, name: str) -> str:
+    """What to do about `path.name`: what the static check says, where it says something of this name."""
+    said = limits.call(f"{path}.{name}")
+    if said is not None:
+        return f"{said.message}: {said.help}" if said.help else said.message
     target = path.replace("torch.cuda", "torch_npu.npu", 1)
     if exists(target, name):
         return f"use {path.replace('torch.cuda', 'torch.npu', 1)}.{name}"

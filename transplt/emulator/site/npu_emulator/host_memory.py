@@ -1,4 +1,7 @@
-"""Memory figures of the host process, measured from the first look. They are no device's."""
+"""Memory of the host: figures of the process, measured from the first look, and what is said when there is no more.
+
+They are no device's.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,22 @@ def _resident() -> int:
     except OSError:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
+
+
+class HostTooSmall(MemoryError):
+    """The machine that emulates has less memory than the program needs: says nothing of the program, nor of a card."""
+
+
+def raise_if_host_is_full(error: RuntimeError) -> None:
+    """HostTooSmall for what PyTorch's allocator of the CPU says when it gets nothing."""
+    text = str(error)
+    if "DefaultCPUAllocator" in text and ("can't allocate" in text or "not enough memory" in text):
+        wanted = next((word for word in text.split() if word.isdigit()), "")
+        asked = f"{int(wanted) / (1 << 30):.1f} GiB" if wanted else "what was asked for"
+        raise HostTooSmall(
+            f"this machine has no {asked} left for the emulated card, whose memory is the host's: this says nothing of "
+            "the program; run it with smaller sizes, or on a machine with more memory"
+        ) from error
 
 
 _base = _resident()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
+from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
 from .config import config
 from .record import record
+
+#: What `sys.settrace` has, None where nothing is traced by it.
+_tracer: Any = None
+_paused = 0
 
 
 def install() -> None:
@@ -62,23 +68,49 @@ def _monitor(watched: dict[str, frozenset[int]]) -> None:
 
 
 def _trace(watched: dict[str, frozenset[int]]) -> None:
+    """For Pythons before 3.12: every call of a function costs a look into a dict."""
     real = _resolver(watched)
+    handlers: dict[str, Any] = {}
 
-    def on_call(frame: FrameType, event: str, arg: Any) -> Any:
-        path = real(frame.f_code.co_filename)
+    def handler_of(filename: str) -> Any:
+        path = real(filename)
         if path is None:
             return None
-        wanted = watched[path]
-        seen = record.lines.setdefault(path, set())
+        wanted, seen = watched[path], record.lines.setdefault(path, set())
 
         def on_line(frame: FrameType, event: str, arg: Any) -> Any:
-            if event == "line" and frame.f_lineno in wanted:
+            if frame.f_lineno in wanted and event != "return":
                 seen.add(frame.f_lineno)
             return on_line
 
-        if frame.f_lineno in wanted:
-            seen.add(frame.f_lineno)
         return on_line
 
+    def on_call(frame: FrameType, event: str, arg: Any) -> Any:
+        filename = frame.f_code.co_filename
+        try:
+            handler = handlers[filename]
+        except KeyError:
+            handler = handlers[filename] = handler_of(filename)
+        return None if handler is None else handler(frame, event, arg)
+
+    global _tracer
+    _tracer = on_call
     threading.settrace(on_call)
     sys.settrace(on_call)
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Let what runs now go untraced: the import of a large library, in which there are no watched lines."""
+    global _paused
+    if _tracer is None:
+        yield
+        return
+    _paused += 1
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        _paused -= 1
+        if not _paused:
+            sys.settrace(_tracer)

@@ -18,13 +18,15 @@ class NotEmulated(NotImplementedError, AttributeError):
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
+def read_table(name: str) -> dict[str, Any]:
+    """The table `name` of the folder `tables`."""
     with gzip.open(os.path.join(_TABLES, name + ".json.gz"), "rt", encoding="utf-8") as file:
         table: dict[str, Any] = json.load(file)
     return table
 
 
-def _bit(table: dict[str, Any]) -> int:
+def version_bit(table: dict[str, Any]) -> int:
+    """The bit of the chosen version in the masks of a table; that of the newest for a version that it does not know."""
     versions: list[str] = table["versions"]
     if config.torch_version in versions:
         return 1 << versions.index(config.torch_version)
@@ -33,20 +35,20 @@ def _bit(table: dict[str, Any]) -> int:
 
 def exists(module: str, name: str) -> bool:
     """Whether the chosen torch_npu has `module.name`."""
-    table = _table("names")
-    return bool(table["modules"].get(module, {}).get(name, 0) & _bit(table))
+    table = read_table("names")
+    return bool(table["modules"].get(module, {}).get(name, 0) & version_bit(table))
 
 
 def known(module: str) -> dict[str, bool]:
     """Every name that any version's `module` has -> whether the chosen version has it."""
-    table = _table("names")
-    bit = _bit(table)
+    table = read_table("names")
+    bit = version_bit(table)
     return {name: bool(mask & bit) for name, mask in table["modules"].get(module, {}).items()}
 
 
 def versions_with(module: str, name: str) -> list[str]:
     """The torch versions whose torch_npu has the name."""
-    table = _table("names")
+    table = read_table("names")
     mask = table["modules"].get(module, {}).get(name, 0)
     return [version for i, version in enumerate(table["versions"]) if mask >> i & 1]
 
@@ -71,6 +73,6 @@ def hide(module: str, namespace: dict[str, Any]) -> None:
 
 def has_kernel(operator: str) -> bool:
     """Whether the chosen torch_npu has an NPU kernel for an aten operator ("add.Tensor", "add_.Tensor", "add")."""
-    table = _table("operators")
+    table = read_table("operators")
     base = operator.partition(".")[0].rstrip("_")
-    return bool(table["aten"].get(base, 0) & _bit(table))
+    return bool(table["aten"].get(base, 0) & version_bit(table))

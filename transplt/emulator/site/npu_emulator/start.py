@@ -17,6 +17,8 @@ from .config import config
 _PACKAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packages")
 _actions: dict[str, list[Callable[[ModuleType], None]]] = {}
 _begun = False
+#: Their imports take seconds, and twice that where lines are traced.
+_LARGE = frozenset({"torch", "torch._dynamo"})
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -62,6 +64,9 @@ def _wrap_loader(loader: Any, actions: list[Callable[[ModuleType], None]]) -> No
     def exec_module(module: ModuleType) -> None:
         if module.__name__ == "torchvision":
             _execute_torchvision(execute, module)
+        elif module.__name__ in _LARGE:
+            with lines.paused():
+                execute(module)
         else:
             execute(module)
         for action in actions:
@@ -113,6 +118,8 @@ def _torch_is_there(torch: ModuleType) -> None:
 def find_imports() -> None:
     """Let `when_imported` see the imports from here on."""
     sys.meta_path.insert(0, _Finder())
+    for name in _LARGE:
+        when_imported(name, lambda module: None)
 
 
 def begin() -> None:

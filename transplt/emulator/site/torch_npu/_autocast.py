@@ -26,6 +26,8 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
 _map_tensors: Any = torch.utils._pytree.tree_map_only
 _libraries: list[Any] = []
+#: Whether binary_cross_entropy of float32 may run: torch's autocast refuses it in any case, apex's O1 that of float16.
+float32_losses = False
 
 
 def _eligible(tensor: Any) -> bool:
@@ -79,7 +81,12 @@ def _float32_out(op: Any) -> Any:
     return rule
 
 
-def _banned(*args: Any, **kwargs: Any) -> Any:
+def _binary_cross_entropy(*args: Any, **kwargs: Any) -> Any:
+    seen: list[Any] = []
+    _map_tensors(torch.Tensor, lambda t: seen.append(t.dtype), (args, kwargs))
+    if float32_losses and torch.float16 not in seen:
+        with torch._C._ExcludeDispatchKeyGuard(_KEYS):
+            return torch.ops.aten.binary_cross_entropy.default(*args, **kwargs)
     raise RuntimeError(
         "[emulated npu] binary_cross_entropy / BCELoss may not run under autocast: use "
         "binary_cross_entropy_with_logits / BCEWithLogitsLoss"
@@ -104,4 +111,4 @@ def install() -> None:
             op = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
             if op is not None:
                 aten.impl(name, make(op), "AutocastPrivateUse1")
-    aten.impl("binary_cross_entropy", _banned, "AutocastPrivateUse1")
+    aten.impl("binary_cross_entropy", _binary_cross_entropy, "AutocastPrivateUse1")

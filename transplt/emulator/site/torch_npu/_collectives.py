@@ -11,13 +11,15 @@ from __future__ import annotations
 import atexit
 import functools
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import torch
+from npu_emulator import limits
 from npu_emulator.record import record, write
 from npu_emulator.trace import collectives as trace
 
-from . import _gloo_threads
+from . import _gloo_threads, _limits
 from ._kernel import count
 from ._kind import EMULATED, KEY, KIND
 from ._relabel import to_cpu
@@ -31,7 +33,12 @@ def _inner_group(outer: Any) -> Any:
     from torch._C._distributed_c10d import ProcessGroup
 
     group = ProcessGroup(outer.rank(), outer.size())
-    backend = outer._get_backend(torch.device(KIND))
+    try:
+        backend = outer._get_backend(torch.device(KIND))
+    except RuntimeError as error:
+        if "No backend type associated" in str(error) and _limits.ENFORCED:
+            _limits.refuse(limits.text("gloo"), words=str(error))
+        raise
     group._register_backend(torch.device("cpu"), ProcessGroup.BackendType.GLOO, backend)
     return group
 
@@ -46,6 +53,16 @@ def _on_cpu(value: Any) -> Any:
     return value
 
 
+def _check_types(refused: Any, value: Any) -> None:
+    """RuntimeError for a tensor, or one in nested lists, of a type that HCCL does not take."""
+    if isinstance(value, torch.Tensor):
+        if value.dtype in refused:
+            refused[value.dtype](value.dtype)
+        return
+    for each in value:
+        _check_types(refused, each)
+
+
 def _override(op: Any) -> Any:
     from torch._C._distributed_c10d import ProcessGroup, Work, _create_work_from_future
 
@@ -53,6 +70,9 @@ def _override(op: Any) -> Any:
     group_position = [a.name for a in schema.arguments].index("process_group")
     tensor_positions = [i for i, a in enumerate(schema.arguments) if "Tensor" in str(a.type)]
     results = len(schema.returns)
+    name = schema.name[6:].rstrip("_")
+    known = limits.collectives() if _limits.ENFORCED else {}
+    refused = _limits.refused((*known.get(name, ()), *(replace(each, name=name) for each in known.get("*", ()))))
 
     def collective(*given: Any) -> Any:
         count(schema.name)
@@ -65,6 +85,8 @@ def _override(op: Any) -> Any:
         args[group_position] = _inner_group(outer).boxed()
         for i in tensor_positions:
             if args[i] is not None:
+                if refused:
+                    _check_types(refused, args[i])
                 args[i] = _on_cpu(args[i])
         if schema.name in _FLAT:
             args[0], args[1] = args[0].view(-1), args[1].reshape(-1)
@@ -104,6 +126,23 @@ def install_overrides() -> None:
                 library.impl(name[6:], _override(op), KEY, allow_override=True)
 
     atexit.register(_gloo_threads.wait_until_idle)
+    _patch_end()
+
+
+def _patch_end() -> None:
+    """A group that is taken down joins gloo's threads under the GIL, for which they may wait to let tensors go."""
+    import torch.distributed as dist
+    import torch.distributed.distributed_c10d as c10d
+
+    original = c10d.destroy_process_group
+
+    @functools.wraps(original)
+    def destroy_process_group(group: Any = None) -> None:
+        _gloo_threads.wait_until_idle()
+        original(group)
+
+    for module in (c10d, dist):
+        vars(module)["destroy_process_group"] = destroy_process_group
 
 
 def _add_hccl(dist: Any) -> None:

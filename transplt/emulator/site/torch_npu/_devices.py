@@ -7,11 +7,11 @@ import threading
 from typing import Any
 
 import torch
-from npu_emulator.config import config
+from npu_emulator.config import config, visible_cards
 
 from ._kind import EMULATED, KIND
 
-COUNT = config.npus
+_VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}[KIND]
 #: Draw random numbers from the CPU generator: then a run is bit-comparable with one on the CPU.
 SHARED_RANDOM = config.random == "cpu"
 
@@ -27,11 +27,16 @@ generators: list[Any] = []
 forked = False
 
 
+def count() -> int:
+    """How many cards the program sees, by what the environment says now."""
+    return visible_cards(_VISIBLE)
+
+
 def check_index(index: int) -> None:
     """RuntimeError unless `npu:index` exists."""
-    if not 0 <= index < COUNT:
+    if not 0 <= index < count():
         raise RuntimeError(
-            f"{EMULATED} invalid device ordinal {KIND}:{index}: this run has {COUNT} device(s), see --npus"
+            f"{EMULATED} invalid device ordinal {KIND}:{index}: this run has {count()} device(s), see --npus"
         )
 
 
@@ -51,7 +56,7 @@ def index_of(device: Any) -> int:
 
 
 def make_generators() -> None:
-    for _ in range(COUNT):
+    for _ in range(config.npus):
         generator = torch.Generator()
         generator.manual_seed(torch.initial_seed())
         generators.append(generator)

@@ -10,7 +10,7 @@ from npu_emulator.config import config
 from npu_emulator.record import record
 
 from . import _devices as devices
-from . import _kernels_cuda, _kernels_layers, _kernels_memory, _unsupported, _vtable
+from . import _kernels_cuda, _kernels_layers, _kernels_memory, _limits, _unsupported, _vtable
 from ._kernel import boxed, hooks
 from ._kind import KEY, KIND
 
@@ -58,10 +58,13 @@ def install() -> None:
     own = {**_kernels_memory.kernels(), **_kernels_layers.kernels()}
     if KIND == "cuda":
         own |= _kernels_cuda.kernels()
+    _limits.install(aten)
     for name, kernel in own.items():
-        aten.impl(name, kernel, KEY)
+        aten.impl(name, _limits.checked(name, kernel), KEY)
     _take_cpu_kernels_whole(aten, own)
     if KIND == "npu":
+        for key in ("AutogradPrivateUse1", KEY):  # composed of operators that have gradients
+            aten.impl("_weight_norm", _kernels_layers.weight_norm, key)
         _unsupported.install()
     if config.shapes:
         from npu_emulator import shapes

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from npu_emulator.host_memory import raise_if_host_is_full
 from npu_emulator.record import record
 
 from . import _devices as devices
@@ -23,6 +24,15 @@ hooks: list[Callable[[OperatorInfo, Any, Any], None]] = []
 first_use: list[Callable[[OperatorInfo, Any], None]] = []
 #: Called as (info,) at each run of an operator that the target has no kernel for.
 on_unsupported: list[Callable[[OperatorInfo], None]] = []
+
+
+def check_types(info: OperatorInfo, args: Any) -> None:
+    """RuntimeError when the card refuses the type of a tensor among `args`."""
+    refused = info.refused
+    assert refused is not None
+    for value in args:
+        if isinstance(value, _Tensor) and value.dtype in refused:
+            refused[value.dtype](value.dtype)
 
 
 def count(name: str) -> None:
@@ -131,6 +141,8 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
     if hooks:
         for hook in hooks:
             hook(info, args, kwargs)
+    if info.refused is not None:
+        check_types(info, args)
     if info.unsupported:
         for action in on_unsupported:
             action(info)
@@ -157,10 +169,14 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
             given = cpu_kwargs.get(name) if name is not None else None
             if name is not None and isinstance(given, _Tensor) and given.numel() == 0:
                 cpu_kwargs[name] = fresh[name] = torch.empty_like(given)
-    if info.random and not devices.SHARED_RANDOM:
-        result = _run_random(op, info, index, cpu_args, cpu_kwargs)
-    else:
-        result = op(*cpu_args, **cpu_kwargs)
+    try:
+        if info.random and not devices.SHARED_RANDOM:
+            result = _run_random(op, info, index, cpu_args, cpu_kwargs)
+        else:
+            result = op(*cpu_args, **cpu_kwargs)
+    except RuntimeError as error:
+        raise_if_host_is_full(error)
+        raise
     if info.results == 0:
         return None
 

@@ -201,6 +201,11 @@ def batch_norm_backward_elemt(
     return to_npu(r, input.device.index)
 
 
+def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """Composed, as torch_npu does (op-plugin, WeightNormKernelNpuOpApi.cpp): PyTorch asks for a fused operator."""
+    return v * g.div(torch.norm_except_dim(v, 2, dim))
+
+
 def kernels() -> dict[str, Callable[..., Any]]:
     """Operator name (without aten::) -> kernel."""
     return {

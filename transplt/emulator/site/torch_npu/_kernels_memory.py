@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from . import _devices as devices
+from ._books import made
 from ._kernel import CPU_KEYS, count, move_into
 from ._kind import EMULATED, KIND
 from ._relabel import to_cpu, to_npu
@@ -38,19 +39,21 @@ def empty(
 ) -> Any:
     index = _index(device)
     count("aten::empty")
-    made = torch.empty(size, dtype=dtype, device="cpu", memory_format=memory_format or torch.contiguous_format)
-    return to_npu(made, index)
+    layout_of = memory_format or torch.contiguous_format
+    return to_npu(made(torch.empty, size, dtype=dtype, index=index, memory_format=layout_of), index)
 
 
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
 ) -> Any:
-    return to_npu(torch.empty_strided(size, stride, dtype=dtype, device="cpu"), _index(device))
+    index = _index(device)
+    return to_npu(made(torch.empty_strided, size, stride, dtype=dtype, index=index), index)
 
 
 def zero_tensor(size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
     """A CPU ZeroTensor has no memory behind it: make real zeros."""
-    return to_npu(torch.zeros(size, dtype=dtype, device="cpu"), _index(device))
+    index = _index(device)
+    return to_npu(made(torch.zeros, size, dtype=dtype, index=index), index)
 
 
 def copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
@@ -74,7 +77,8 @@ def resize_(self: Any, size: Any, *, memory_format: Any = None) -> Any:
     if (need + self.storage_offset()) * self.element_size() <= self.untyped_storage().nbytes():
         return _aten.resize_.default.redispatch(CPU_KEYS, self, size, memory_format=memory_format)
     old = to_cpu(self)
-    new = torch.empty(size, dtype=self.dtype, memory_format=memory_format or torch.contiguous_format)
+    layout_of = memory_format or torch.contiguous_format
+    new = made(torch.empty, size, dtype=self.dtype, index=self.device.index, memory_format=layout_of)
     kept = min(old.numel(), new.numel())
     if kept and old.is_contiguous():
         new.view(-1)[:kept].copy_(old.reshape(-1)[:kept])

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 import torch
-from npu_emulator import codes
+from npu_emulator import limits
 from npu_emulator.record import record
 from npu_emulator.user_code import nearest
 
@@ -39,10 +39,10 @@ def _broadcast(tensor: Any, targets: Any) -> Any:
     return [tensor if tensor.device.index == d else tensor.to(_npu(d)) for d in targets]
 
 
-def _report(count: int) -> None:
-    if count > 1:
-        what = f"torch.nn.DataParallel over {count} devices"
-        record.finding(nearest(3), codes.DATA_PARALLEL, what, "use one process per NPU", "warning")
+def _report(name: str, count: int) -> None:
+    said = limits.call(name)
+    if count > 1 and said is not None:
+        record.finding(nearest(3), said.code, f"{said.message} (over {count} cards)", said.help, "warning")
 
 
 def _report_data_parallel() -> None:
@@ -52,11 +52,11 @@ def _report_data_parallel() -> None:
     @functools.wraps(original_init)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original_init(self, *args, **kwargs)
-        _report(len(self.device_ids))
+        _report("torch.nn.DataParallel", len(self.device_ids))
 
     @functools.wraps(original_call)
     def data_parallel(module: Any, inputs: Any, device_ids: Any = None, *args: Any, **kwargs: Any) -> Any:
-        _report(devices.COUNT if device_ids is None else len(list(device_ids)))
+        _report("torch.nn.parallel.data_parallel", devices.count() if device_ids is None else len(list(device_ids)))
         return original_call(module, inputs, device_ids, *args, **kwargs)
 
     parallel.__init__ = init
@@ -84,7 +84,7 @@ def install(npu: Any) -> None:
         npu.set_device(device)
 
     accelerator = {
-        "device_count": lambda: devices.COUNT,
+        "device_count": devices.count,
         "current_device_index": lambda: devices.state.device,
         "current_device_idx": lambda: devices.state.device,
         "synchronize": lambda *device: None,

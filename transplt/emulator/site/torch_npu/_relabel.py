@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from . import _books
 from ._kind import DLPACK, EMULATED
 
 _pointer_of: Any = ctypes.pythonapi.PyCapsule_GetPointer
@@ -29,6 +30,8 @@ def to_npu(tensor: Any, index: int) -> Any:
         tensor = tensor.resolve_conj().resolve_neg()  # lazy bits do not survive the capsule
     if tensor.data_ptr() == 0 and tensor.numel():
         tensor = tensor.clone()  # a tensor without memory (ZeroTensor) must not be relabelled
+    if _books.COUNTED:
+        _books.enter(tensor, index)
     capsule = _to_capsule(tensor)
     head = _head_at(_pointer_of(capsule, b"dltensor"))
     head[2] = DLPACK

@@ -42,6 +42,7 @@ class OperatorInfo:
         "number_positions",
         "pointwise",
         "random",
+        "refused",
         "results",
         "unsupported",
         "written",
@@ -78,3 +79,5 @@ class OperatorInfo:
             for r in schema.returns
         ]
         self.unsupported = False
+        #: Types of tensors that the card refuses here, each with what reports and raises it.
+        self.refused: dict[Any, Any] | None = None

@@ -9,6 +9,7 @@ import torch
 from npu_emulator import codes
 from npu_emulator.record import record
 from npu_emulator.user_code import nearest
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import _devices as devices
 from ._kind import EMULATED, KIND
@@ -56,19 +57,36 @@ def _patch_methods() -> None:
     torch.TypedStorage.is_npu = property(lambda self: self._untyped_storage.device.type == KIND)
 
 
+#: Storages whose memory was given back, by address; a weak reference keeps an address from being used again.
+_freed: dict[int, StorageWeakRef] = {}
+
+
 def _patch_resize() -> None:
-    """FSDP frees and re-allocates parameter memory through the storage: keep the memory instead."""
+    """FSDP frees and re-allocates parameter memory through the storage: the memory is kept, and said to be gone.
+
+    By the size of a storage FSDP knows whether its parameters have to be gathered.
+    """
     untyped: Any = torch.UntypedStorage
-    original = untyped.resize_
+    original, original_nbytes = untyped.resize_, untyped.nbytes
+
+    def nbytes(self: Any) -> int:
+        gone = _freed and self.device.type == KIND and self._cdata in _freed
+        return 0 if gone else int(original_nbytes(self))
 
     def resize_(self: Any, size: int) -> Any:
         if self.device.type != KIND:
             return original(self, size)
-        if size > self.nbytes():
+        if size > original_nbytes(self):
             raise RuntimeError(f"{EMULATED} growing a storage in place is not emulated")
+        if size:
+            _freed.pop(self._cdata, None)
+        elif original_nbytes(self):
+            for address in [address for address, storage in _freed.items() if storage.expired()]:
+                del _freed[address]
+            _freed[self._cdata] = StorageWeakRef(self)
         return self
 
-    untyped.resize_ = resize_
+    untyped.resize_, untyped.nbytes = resize_, nbytes
 
 
 def _tag(storage: Any) -> str | None:
@@ -102,9 +120,9 @@ def _restore(storage: Any, location: str) -> Any:
         return None
     _restored[0] += 1
     index = devices.index_of(location)
-    if index >= devices.COUNT:
+    if index >= devices.count():
         raise RuntimeError(
-            f"{EMULATED} torch.load: a storage was saved on {KIND}:{index}, but there are only {devices.COUNT} "
+            f"{EMULATED} torch.load: a storage was saved on {KIND}:{index}, but there are only {devices.count()} "
             "devices here; map_location can send it to another one"
         )
     return storage if storage.device.type == KIND else on_npu(storage, index)

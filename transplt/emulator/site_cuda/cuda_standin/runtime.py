@@ -4,11 +4,10 @@ PyTorch's own Python on top of them."""
 from __future__ import annotations
 
 import enum
-import os
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from npu_emulator.config import config
+from npu_emulator.config import visible_cards
 from npu_emulator.host_memory import growth, peak, reset_peak
 
 from . import streams
@@ -22,15 +21,7 @@ _settings: dict[str, Any] = {"sync": 0, "benchmark_limit": 10, "fraction": {}}
 
 def count() -> int:
     """How many cards there are: as asked for, less those that CUDA_VISIBLE_DEVICES hides."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return config.npus
-    shown = 0
-    for word in visible.split(","):
-        if not word.strip().isdigit() or int(word) >= config.npus:
-            break  # as the driver does: what follows a wrong number is hidden
-        shown += 1
-    return shown
+    return visible_cards("CUDA_VISIBLE_DEVICES")
 
 
 def _devices() -> Any:
@@ -145,10 +136,13 @@ class _Ranges(ModuleType):
         self.depth -= 1
         return self.depth
 
+    def rangeStartA(self, message: str) -> int:
+        return 1
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *args: 0
+        return lambda *args: None
 
 
 class Graph:
@@ -156,6 +150,27 @@ class Graph:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("[emulated cuda] CUDA graphs are not emulated")
+
+
+class Pool:
+    """torch._C._MemPool: a pool that holds nothing."""
+
+    _last = 0
+
+    def __init__(self, allocator: Any = None, *options: bool) -> None:
+        Pool._last += 1
+        self._id, self._allocator = (0, Pool._last), allocator
+
+    @property
+    def id(self) -> tuple[int, int]:
+        return self._id
+
+    @property
+    def allocator(self) -> Any:
+        return self._allocator
+
+    def use_count(self) -> int:
+        return 1
 
 
 class _Accelerator(enum.Enum):
@@ -222,7 +237,8 @@ def names() -> dict[str, Any]:
         "getMemoryFraction": lambda index: plain.fraction.get(_index(index), 1.0),
         "getAllocatorBackend": lambda: "native", "record_memory_history": _nothing,
         "record_memory_history_legacy": _nothing, "cudaCachingAllocator_is_enabled": lambda: True,
-        "cudaCachingAllocator_enable": _nothing,
+        "cudaCachingAllocator_enable": _nothing, "beginAllocateToPool": _nothing,
+        "beginAllocateCurrentThreadToPool": _nothing, "endAllocateToPool": _nothing, "releasePool": _nothing,
         "set_sync_debug_mode": set_plain("sync"), "get_sync_debug_mode": get_plain("sync"),
         "set_cudnn_benchmark_limit": set_plain("benchmark_limit"),
         "get_cudnn_benchmark_limit": get_plain("benchmark_limit"),
@@ -232,6 +248,7 @@ def names() -> dict[str, Any]:
         **{"_accelerator_" + name: value for name, value in accelerator.items()},
         "_get_accelerator": _accelerator,
         "_CUDAGraph": Graph,
+        "_MemPool": Pool,
         "_graph_pool_handle": lambda: (0, 1),
         "_CudaDeviceProperties": Properties,
         "_CudaStreamBase": streams.StreamBase,

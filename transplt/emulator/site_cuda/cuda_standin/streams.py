@@ -76,12 +76,14 @@ class StreamBase:
         return hash((self.stream_id, self.device_index))  # type: ignore[attr-defined]
 
     def __enter__(self) -> Any:
-        self._outer = _current.stream.get(self.device_index, 0)  # type: ignore[attr-defined]
-        _current.stream[self.device_index] = self.stream_id  # type: ignore[attr-defined]
+        self._outer = _device(None), _current.stream.get(self.device_index, 0)  # type: ignore[attr-defined]
+        set_triple(self.stream_id, self.device_index, _CUDA)  # type: ignore[attr-defined]
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _current.stream[self.device_index] = self._outer  # type: ignore[attr-defined]
+        device, stream = self._outer
+        set_triple(stream, self.device_index, _CUDA)  # type: ignore[attr-defined]
+        set_triple(_current.stream.get(device, 0), device, _CUDA)
 
 
 class EventBase:

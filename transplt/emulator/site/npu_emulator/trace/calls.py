@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .. import DEVICE
+from ..start import when_imported
 from ..user_code import nearest
 from . import steps
 from .log import called_by_user, emit, is_quiet, quiet
@@ -23,6 +24,7 @@ def install() -> None:
     _tell(module, "train", "mode", lambda self, mode=True: {"train": bool(mode), "of": _class_of(self)})
     _tell(module, "zero_grad", "zero_grad")
     _tell(module, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": _class_of(self)})
+    _watch_missing(module)
     _tell(optimizer, "zero_grad", "zero_grad")
     _tell(optimizer, "load_state_dict", "load_state_dict", lambda self, *rest, **named: {"of": type(self).__name__})
     for name in ("clip_grad_norm_", "clip_grad_value_"):
@@ -35,9 +37,28 @@ def install() -> None:
     _tell(torch, "save", "save", lambda obj, f=None, *rest, **named: {"file": _file(f)})
     _tell(torch, "load", "load", lambda f=None, *rest, **named: {"file": _file(f)})
     _tell(torch, "manual_seed", "seed", lambda seed=0: {"seed": int(seed)})
+    for name in ("half", "bfloat16", "float", "double", "to"):
+        _tell_some(module, name, "cast", _dtype)
+    _tell_some(module, "register_buffer", "unsaved", _unsaved)
+    when_imported("torch_npu", lambda module: _watch_cards())
     _watch_autocast()
     _watch_wrapping()
     _watch_draws()
+
+
+def _watch_cards() -> None:
+    """The card that this process chooses."""
+    npu: Any = torch.npu  # type: ignore[attr-defined]
+    chosen = npu.set_device
+
+    @functools.wraps(chosen)
+    def set_device(device: Any) -> Any:
+        result = chosen(device)
+        if not is_quiet():
+            emit("card", card=int(npu.current_device()))
+        return result
+
+    npu.set_device = set_device
 
 
 def _subclasses(kind: Any) -> set[Any]:
@@ -59,6 +80,48 @@ def _telling(original: Any, event: str, fields: Callable[..., dict[str, Any]] | 
             return original(*args, **kwargs)
 
     return told
+
+
+def _tell_some(owner: Any, name: str, event: str, fields: Callable[..., dict[str, Any] | None]) -> None:
+    """As `_tell`, for the calls of the user's that `fields` says something of."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        said = fields(name, args, kwargs)
+        if said is not None and not is_quiet() and called_by_user():
+            emit(event, **said)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, told)
+
+
+def _dtype(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
+    """The floating type that a module is cast to."""
+    given = [getattr(torch, name)] if name != "to" else [*args[1:], *kwargs.values()]
+    dtype = next((each for each in given if isinstance(each, torch.dtype)), None)
+    return {"dtype": str(dtype).removeprefix("torch.")} if dtype is not None else None
+
+
+def _watch_missing(module: Any) -> None:
+    """What a state that is loaded without `strict` lacks."""
+    load = module.load_state_dict
+
+    @functools.wraps(load)
+    def load_state_dict(*args: Any, **kwargs: Any) -> Any:
+        result = load(*args, **kwargs)
+        missing = list(getattr(result, "missing_keys", ()))
+        if missing:
+            emit("missing", names=missing)
+        return result
+
+    module.load_state_dict = load_state_dict
+
+
+def _unsaved(name: str, args: Any, kwargs: Any) -> dict[str, Any] | None:
+    """The name of a buffer that state_dict leaves out."""
+    persistent = args[3] if len(args) > 3 else kwargs.get("persistent", True)
+    return None if persistent else {"name": args[1] if len(args) > 1 else kwargs.get("name")}
 
 
 def _safely(fields: Callable[..., dict[str, Any]], args: Any, kwargs: Any) -> dict[str, Any]:
@@ -118,8 +181,8 @@ def _watch_wrapping() -> None:
 
     @functools.wraps(made)
     def __init__(self: Any, module: Any, *args: Any, **kwargs: Any) -> None:
-        names = [name for name, _ in module.named_parameters()] if isinstance(module, torch.nn.Module) else []
-        emit("wrap", of=_class_of(module) if names else "", parameters=len(names))
+        ids = [id(parameter) for parameter in module.parameters()] if isinstance(module, torch.nn.Module) else []
+        emit("wrap", of=_class_of(module) if ids else "", parameters=len(ids), ids=ids)
         made(self, module, *args, **kwargs)
         if isinstance(module, torch.nn.Module):
             module.register_forward_pre_hook(past)

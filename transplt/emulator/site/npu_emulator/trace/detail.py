@@ -26,7 +26,7 @@ class _Telling(TorchFunctionMode):
         assert config.trace
         wanted = config.trace["detail"]
         taken = max(steps.attempts().values(), default=0)
-        if is_quiet() or self.told > _LIMIT or not wanted - 2 <= taken < wanted:
+        if is_quiet() or steps.stepping() or self.told > _LIMIT or not wanted - 2 <= taken <= wanted:
             return result
         name = getattr(func, "__name__", "")
         first = next((each for each in _listed(result) if isinstance(each, torch.Tensor)), None)
@@ -37,7 +37,7 @@ class _Telling(TorchFunctionMode):
         if values is not None:
             self.told += 1
             dtype = str(first.dtype).removeprefix("torch.")
-            emit("op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values)
+            emit("op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values, grad=first.requires_grad)
         return result
 
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 import json
+import weakref
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +14,15 @@ from typing import Any
 import torch
 
 from ..config import config
-from .log import emit
+from ..user_code import nearest
+from .log import emit, place_of
 
 #: The loaders in the order of their first iteration, and how often each began.
 _numbers: dict[int, int] = {}
 _kept: list[Any] = []
 _epochs: dict[int, int] = {}
+#: The lines that made the loaders.
+_made: Any = weakref.WeakKeyDictionary()
 _replay: dict[str, list[list[int]]] = {}
 
 
@@ -88,12 +92,22 @@ def install() -> None:
         sampler = getattr(self, "sampler", None)
         emit(
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
-            shuffle=bool(getattr(sampler, "shuffle", False)),
+            shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
         )  # fmt: skip
         with _apart(which, _epochs[which]):
             return begin(self)
 
     kind.__iter__ = __iter__
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        frame = nearest(1)
+        if frame is not None:
+            _made[self] = place_of(frame)
+        make(self, *args, **kwargs)
+
+    kind.__init__ = __init__
     original = kind._index_sampler.fget
 
     def _index_sampler(self: Any) -> Any:

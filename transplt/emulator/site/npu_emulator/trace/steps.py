@@ -20,7 +20,10 @@ _attempts: dict[int, int] = {}
 #: Optimizers stay alive here, or another would come by their ids.
 _kept: list[Any] = []
 _told: dict[int, Any] = {}
+_stepping: set[int] = set()
 _unscaled: dict[int, tuple[Any, Any]] = {}
+#: The gradients of an optimizer whose step is left out: an optimizer passes over parameters that have none.
+_held_back: dict[int, list[tuple[Any, Any]]] = {}
 
 
 def install() -> None:
@@ -37,6 +40,11 @@ def install() -> None:
 def attempts() -> dict[int, int]:
     """How many steps each optimizer took or was kept from."""
     return _attempts
+
+
+def stepping() -> bool:
+    """Whether an optimizer is at work now."""
+    return bool(_stepping)
 
 
 def _number(optimizer: Any) -> int:
@@ -94,21 +102,34 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         names = [models.name_of(parameter) or f"{which}.{place}" for place, parameter in enumerate(parameters)]
         start = [figures(parameter) for parameter in parameters]
         lines = [str(parameter.dtype).removeprefix("torch.") for parameter in parameters]
-        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start)
+        ids = [id(parameter) for parameter in parameters]
+        emit("start", o=which, kind=type(optimizer).__name__, names=names, dtypes=lines, p=start, ids=ids)
     hyper = _hyper(optimizer)
     if hyper != _told.get(which):
         _told[which] = hyper
         emit("hyper", o=which, hyper=hyper)
+    if done in dict(config.trace["left_out"]).get(which, ()):
+        _held_back[which] = [(parameter, parameter.grad) for parameter in parameters]
+        for parameter in parameters:
+            parameter.grad = None
+        return
     grads = [gradient_figures(parameter.grad) for parameter in parameters]
     emit("grads", o=which, k=done, g=grads)
+    _stepping.add(which)
 
 
 def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
     with quiet():
         which = _number(optimizer)
+        _stepping.discard(which)
         done = _attempts.get(which, 0)
         _attempts[which] = done + 1
         held = models.buffers()
+    if which in _held_back:
+        for parameter, gradient in _held_back.pop(which):
+            parameter.grad = gradient
+        emit("skipped", o=which, k=done, scale=1.0)
+        return
     emit("step", o=which, k=done, p=[figures(parameter) for parameter in _parameters(optimizer)], b=held)
 
 
@@ -118,7 +139,8 @@ def _watch_backward() -> None:
     @functools.wraps(original)
     def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
         listed = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        emit("backward", loss=[_loss(each) for each in listed], dtype=[_dtype(each) for each in listed])
+        scaled = any(id(each) in _unscaled for each in listed)
+        emit("backward", loss=[_loss(each) for each in listed], dtype=[_dtype(each) for each in listed], scaled=scaled)
         _unscaled.clear()
         return original(tensors, grad_tensors, *args, **kwargs)
 
@@ -139,8 +161,9 @@ def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
     """A scaler made `scaled` of a loss."""
     if config.trace:
         with quiet():
-            _unscaled[id(scaled)] = (scaled, number(loss))
-        emit("scale", enabled=enabled)
+            value = number(loss)
+            _unscaled[id(scaled)] = (scaled, value)
+        emit("scale", enabled=enabled, loss=value)
 
 
 def tell_skip(optimizer: Any, scale: float) -> None:
@@ -195,6 +218,14 @@ def _watch_scaler() -> None:
             tell_skip(optimizer, value)
         return result
 
+    made = kind.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        emit("scaler")
+
+    kind.__init__ = __init__
     kind.scale, kind.unscale_, kind.update, kind._maybe_opt_step = scaled, unscaled, updated, stepped
 
 

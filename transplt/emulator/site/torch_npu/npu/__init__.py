@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from npu_emulator import names as _names
+from npu_emulator.config import config as _run
+from npu_emulator.config import version_key as _version_key
+from npu_emulator.limits import card_name as _card_name
 
-from .. import _devices, _legacy
+from .. import _devices, _legacy, _limits
 
 default_generators = _devices.generators
 _initialized = True
@@ -35,11 +42,11 @@ def _is_in_bad_fork() -> bool:
 
 
 def is_available() -> bool:
-    return _devices.COUNT > 0
+    return _devices.count() > 0
 
 
 def device_count() -> int:
-    return _devices.COUNT
+    return _devices.count()
 
 
 def current_device() -> int:
@@ -51,6 +58,15 @@ def set_device(device: Any) -> None:
     index = _devices.index_of(device)
     _devices.check_index(index)
     _devices.state.device = index
+
+
+def _parse_visible_devices() -> list[int]:
+    """The numbers that ASCEND_RT_VISIBLE_DEVICES names up to the first wrong one; without it more than there are."""
+    visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
+    if visible is None:
+        return list(range(64))
+    words = [word.strip() for word in visible.split(",")]
+    return [int(word) for word in itertools.takewhile(str.isdigit, words)]
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
@@ -103,7 +119,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def get_device_name(device_name: Any = None) -> str:
-    return "Ascend910B2 (emulated on CPU)"
+    return f"{_card_name()} (emulated on CPU)"
 
 
 class _DeviceProperties:
@@ -121,9 +137,21 @@ def get_device_properties(device_name: Any = None) -> _DeviceProperties:
     return _DeviceProperties(_devices.index_of(device_name))
 
 
-def get_device_capability(device: Any = None) -> None:
-    """The real one warns and returns None."""
-    return None
+def get_device_capability(device: Any = None) -> tuple[int, int] | None:
+    """None, with a warning; from torch 2.7 on what TORCH_NPU_DEVICE_CAPABILITY says ("8.0"), which is no truth either.
+
+    Source: torch_npu/npu/__init__.py.
+    """
+    given = os.environ.get("TORCH_NPU_DEVICE_CAPABILITY", "") if _version_key(_run.torch_version) >= (2, 7) else ""
+    said = re.fullmatch(r"(\d+)\.(\d+)", given)
+    if said is None:
+        _limits.report_call("torch.cuda.get_device_capability")
+    warnings.warn(
+        "The return value of get_device_capability is only for compatibility with PyTorch and does not represent the "
+        "actual capability of the NPU device.",
+        stacklevel=2,
+    )
+    return (int(said[1]), int(said[2])) if said is not None else None
 
 
 def can_device_access_peer(device_id: Any, peer_device_id: Any) -> bool:
@@ -196,7 +224,7 @@ matmul, conv, config = _Hf32(False), _Hf32(True), _Config()
 
 globals().update(_legacy.types())
 
-from . import amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
+from . import _memory_viz, amp, backends, graphs, memory, npu_config, random, streams, utils  # noqa: E402,F401
 from .graphs import *  # noqa: E402,F403
 from .memory import *  # noqa: E402,F403
 from .mstx import mstx as mstx  # noqa: E402

@@ -1,15 +1,15 @@
-"""Memory figures: those of the host process, measured from the first use of the device. They are no NPU's."""
+"""Memory figures: those of the books that `_books` keeps of live tensors. There is no cache: reserved is allocated."""
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import pickle
 from typing import Any
 
-from npu_emulator.host_memory import growth, peak, reset_peak
 from npu_emulator.names import NotEmulated
 
-from .. import _devices
+from .. import _books, _devices
 
 __all__ = [
     "MemPool", "NPUPluggableAllocator", "caching_allocator_alloc", "caching_allocator_delete",
@@ -24,20 +24,18 @@ __all__ = [
     "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats", "reset_peak_memory_stats",
     "set_per_process_memory_fraction", "use_mem_pool",
 ]  # fmt: skip
-TOTAL = 64 << 30
-_fraction: dict[int, float] = {}
+#: Bytes of one card: the chosen one's, or the default one's where nobody says.
+TOTAL = _books.TOTAL or 64 << 30
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes the process grew since the device was made."""
-    _devices.index_of(device)
-    return growth()
+    """Bytes of the live tensors of a card, in blocks of 512."""
+    return _books.held[_devices.index_of(device)]
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The largest figure seen when asked; peaks in between are not."""
-    _devices.index_of(device)
-    return peak()
+    """The most that they were since `reset_peak_memory_stats`."""
+    return _books.peaks[_devices.index_of(device)]
 
 
 memory_reserved = memory_cached = memory_allocated
@@ -45,7 +43,8 @@ max_memory_reserved = max_memory_cached = max_memory_allocated
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    reset_peak()
+    index = _devices.index_of(device)
+    _books.peaks[index] = _books.held[index]
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
@@ -57,7 +56,8 @@ def memory_stats(device: Any = None) -> Any:
         for pool in ("all", "large_pool", "small_pool"):
             stats[f"{kind}.{pool}.current"] = memory_allocated(device) if pool == "all" else 0
             stats[f"{kind}.{pool}.peak"] = max_memory_allocated(device) if pool == "all" else 0
-    stats["num_alloc_retries"] = stats["num_ooms"] = 0
+    stats["num_alloc_retries"] = 0
+    stats["num_ooms"] = _books.refusals[_devices.index_of(device)]
     return stats
 
 
@@ -85,11 +85,26 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    return f"emulated npu:{_devices.index_of(device)}: the host process grew by {memory_allocated(device) >> 20} MB"
+    now, most = memory_allocated(device) >> 20, max_memory_allocated(device) >> 20
+    return f"emulated npu:{_devices.index_of(device)}: {now} MB held by tensors, {most} MB at most"
 
 
 def memory_snapshot(mempool_id: Any = None) -> list[Any]:
     return []
+
+
+def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """The form of a snapshot, without allocations."""
+    return {"segments": [], "device_traces": [[] for _ in range(_devices.count())], "allocator_settings": {}}
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False) -> None:
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)
+
+
+def _record_memory_history(enabled: Any = "all", *args: Any, **kwargs: Any) -> None:
+    """There is no history to keep."""
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
@@ -98,13 +113,13 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    return _fraction.get(_devices.index_of(device), 1.0)
+    return _books.fractions.get(_devices.index_of(device), 1.0)
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
     if not 0 <= fraction <= 1:
         raise ValueError(f"[emulated npu] a memory fraction lies between 0 and 1, not at {fraction}")
-    _fraction[_devices.index_of(device)] = fraction
+    _books.restrict(fraction, _devices.index_of(device))
 
 
 def is_initialized() -> bool:
@@ -130,11 +145,15 @@ class MemPool:
 
     def __init__(self, allocator: Any = None) -> None:
         MemPool._next += 1
-        self.id = (0, MemPool._next)
+        self._id = (0, MemPool._next)
         self.allocator = allocator
 
+    @property
+    def id(self) -> tuple[int, int]:
+        return self._id
+
     def use_count(self) -> int:
-        return 0
+        return 1
 
     def snapshot(self) -> list[Any]:
         return []

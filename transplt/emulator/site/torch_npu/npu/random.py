@@ -20,7 +20,7 @@ __all__ = [
 
 
 def device_count() -> int:
-    return _devices.COUNT
+    return _devices.count()
 
 
 def is_initialized() -> bool:

@@ -3,6 +3,7 @@ clock."""
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -72,12 +73,12 @@ class Stream:
         return f"<torch_npu.npu.Stream device={self.device} npu_stream={self.npu_stream:#x}>"
 
     def __enter__(self) -> Stream:
-        _stack.append(self)
+        self._context = StreamContext(self)
+        self._context.__enter__()
         return self
 
     def __exit__(self, *exc: Any) -> bool:
-        _stack.pop()
-        return False
+        return self._context.__exit__(*exc)
 
 
 SyncLaunchStream = Stream
@@ -142,8 +143,15 @@ class ExternalEvent:
         pass
 
 
+class _Current(threading.local):
+    """The stream that is current on each device where it is not the default one."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+
+
+_current = _Current()
 _defaults: dict[int, Stream] = {}
-_stack: list[Stream] = []
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -154,26 +162,34 @@ def default_stream(device: Any = None) -> Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    return _stack[-1] if _stack else default_stream(device)
+    index = _devices.index_of(device)
+    return _current.streams.get(index) or default_stream(index)
 
 
 def set_stream(stream: Stream | None) -> None:
-    _stack[:] = [stream] if stream is not None else []
+    """Makes a stream the current one of its device, and that the current device; None changes nothing."""
+    if stream is not None:
+        _current.streams[stream.device_index] = stream
+        _devices.state.device = stream.device_index
 
 
 class StreamContext:
-    """Makes a stream the current one inside a `with` block; None changes nothing."""
+    """Makes a stream and its device the current ones inside a `with` block; None changes nothing."""
 
     def __init__(self, stream_ctx: Stream | None) -> None:
         self.stream = stream_ctx
+        self._outer: list[tuple[Stream, Stream]] = []
 
     def __enter__(self) -> None:
         if self.stream is not None:
-            _stack.append(self.stream)
+            self._outer.append((current_stream(), current_stream(self.stream.device)))
+            set_stream(self.stream)
 
     def __exit__(self, *exc: Any) -> bool:
         if self.stream is not None:
-            _stack.pop()
+            here, there = self._outer.pop()
+            set_stream(there)
+            set_stream(here)
         return False
 
 

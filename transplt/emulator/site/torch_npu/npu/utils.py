@@ -89,6 +89,9 @@ def npu_check_overflow(grad: Any) -> bool:
 
 def current_blas_handle() -> None:
     """The real one warns and returns None."""
+    from .. import _limits
+
+    _limits.report_call("torch.cuda.current_blas_handle")
 
 
 def check_uce_in_memory(device_id: int) -> int:

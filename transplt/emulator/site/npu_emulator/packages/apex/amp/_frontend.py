@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch_npu import _autocast
 
 from npu_emulator.trace import steps as trace
 
@@ -113,6 +114,7 @@ def _cast(models: list[Any], optimizers: list[Any], options: Options, outputs: A
         # Left open: O1 casts for the rest of the process. Nothing is cached, weights change under it.
         state.casts = torch.autocast("npu", dtype=torch.float16, cache_enabled=False)
         state.casts.__enter__()
+        _autocast.float32_losses = True
     if options.combine_grad or any(getattr(o, "is_npu_fused_optimizer", False) for o in optimizers):
         torch.nn.Module.zero_grad = _module_zero_grad
 

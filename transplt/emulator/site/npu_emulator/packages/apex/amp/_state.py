@@ -74,8 +74,10 @@ def say(text: str) -> None:
 
 @contextlib.contextmanager
 def disable_casts() -> Iterator[None]:
-    """Run a block without the casts of O1."""
-    with torch.autocast("npu", enabled=False) if state.casts is not None else contextlib.nullcontext():
+    """Run a block without the casts of O1. Without O1 apex has nothing to switch off, and raises."""
+    if state.casts is None:
+        raise AttributeError("[emulated apex] amp.disable_casts needs amp.initialize with opt_level O1")
+    with torch.autocast("npu", enabled=False):
         yield
 
 

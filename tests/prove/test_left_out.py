@@ -1,0 +1,81 @@
+"""Steps that a scaler leaves out: the original is compared without them, and what never stepped is not called equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.planted.planting import prove
+from transplt.prove.precision import left_out, never_stepped
+from transplt.prove.proof import mixed_difference
+from transplt.prove.training import Optimizer, Step, Training
+
+# A learning rate that moves far in one step: a loss that is one step behind is another one.
+_ORIGINAL = """
+import torch
+
+torch.manual_seed(1)
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+for step in range({steps}):
+    x = torch.arange(8.0).reshape(2, 4).cuda() / 8 + step % 2
+    loss = 40 * (model(x) - 3).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    print("loss", loss.item())
+"""
+
+
+def _ported(text: str) -> str:
+    for old, new in (
+        ("import torch\n", "import torch\nimport torch_npu\n"),
+        (".cuda()", ".npu()"),
+        ("optimizer = ", "scaler = torch.npu.amp.GradScaler(init_scale=2.0 ** 10)\noptimizer = "),
+        ("    loss = ", "    with torch.autocast('npu', dtype=torch.float16):\n        out = model(x)\n    loss = "),
+        ("model(x) - 3", "out - 3"),
+        ("    loss.backward()\n", "    scaler.scale(loss).backward()\n    scaler.unscale_(optimizer)\n"),
+        ("    optimizer.step()\n", "    scaler.step(optimizer)\n    scaler.update()\n"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("steps", "verdict"), [(16, "equal"), (2, "runs")])
+def test_the_original_is_compared_without_the_steps(steps: int, verdict: str, tmp_path: Path) -> None:
+    text = _ORIGINAL.format(steps=steps)
+    for name, written in (("original", text), ("migrated", _ported(text))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1")
+    assert found.verdict == verdict, found.output
+    assert "steps left out" in found.output
+
+
+def _training(*steps: Step) -> Training:
+    return Training(0, 1, (), steps, {which: Optimizer("SGD", None, ["w"], ["float32"]) for which in (0, 1)}, {}, False)
+
+
+def _step(which: int, number: int, gradient: float = 1.0, *, skipped: bool = False) -> Step:
+    return Step(which, number, None, 0, (), [], [[gradient, gradient]], skipped=skipped)
+
+
+def test_steps_that_are_left_out() -> None:
+    training = _training(
+        _step(0, 0, skipped=True), _step(1, 0, skipped=True), _step(0, 1), _step(1, 1, skipped=True)
+    )  # fmt: skip
+    assert left_out(training) == {0: [0], 1: [0, 1]}
+    assert [text.partition(";")[0] for text in never_stepped(training)] == [
+        "the scaler left out all 2 steps of optimizer 1 (SGD)"
+    ]
+
+
+@pytest.mark.parametrize(("skipped", "told"), [(False, False), (True, True)])
+def test_gradients_are_compared_until_any_optimizer_has_stepped(skipped: bool, told: bool) -> None:
+    one = _training(_step(0, 0, skipped=skipped), _step(1, 0, 1.0))
+    other = _training(_step(0, 0, skipped=skipped), _step(1, 0, 2.0))
+    assert (mixed_difference(one, other) is not None) == told

@@ -1,0 +1,110 @@
+"""A migration that proves itself: which of what was asked for stays in the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transplt.emulator.verdict import Verdict, Word
+from transplt.errors import UsageError
+from transplt.prove import migration
+from transplt.prove.found import Findings
+from transplt.prove.migration import Proving
+from transplt.prove.proof import Part, Proof
+from transplt.run.options import Options
+from transplt.run.tree import migrate_tree
+
+SCRIPT = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
+loader = DataLoader(data, batch_size=8, shuffle=True)
+model = nn.Linear(8, 1).cuda()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+for x, y in loader:
+    loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+AMP, TUNE = "autocast", "foreach"
+
+
+@pytest.fixture
+def proving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, list[str], Word]]:
+    """Migrate with options and a judge of the written text: the text in the output, the findings NPU793, the word."""
+    source = tmp_path / "project"
+    source.mkdir()
+    (source / "train.py").write_text(SCRIPT, encoding="utf-8")
+
+    def go(judge: Callable[[str], Word], **asked: Any) -> tuple[str, list[str], Word]:
+        class Judge:
+            def __init__(self, text: str) -> None:
+                self.text = text
+
+            def prove(self, worlds: tuple[int, ...]) -> Proof:
+                return Proof([Part("all", Verdict(judge(self.text), "train.py:9: said so"), Findings())])
+
+        def between(before: Any, after: Any, options: Any, say: Any) -> Judge:
+            return Judge((after.root / after.main).read_text(encoding="utf-8"))
+
+        monkeypatch.setattr(migration, "between", between)
+        monkeypatch.setattr(migration, "for_output", lambda options, folder: (options, "2.13.0"))
+        options = Options(source=source, out=tmp_path / "out", jobs=0, page=False, **asked)
+        result, proof = Proving(options, "train.py --epochs 1", lambda text: None).migrate(migrate_tree)
+        written = (tmp_path / "out" / "project_msft" / "train.py").read_text(encoding="utf-8")
+        findings = [finding.message for finding in result.findings if finding.code == "NPU793"]
+        return written, findings, proof.verdict.word
+
+    return go
+
+
+def test_what_holds_stays(proving: Any) -> None:
+    text, findings, word = proving(lambda text: Word.EQUAL, amp="native")
+    assert AMP in text
+    assert (findings, word) == ([], Word.EQUAL)
+
+
+def test_a_theme_that_differs_is_taken_back(proving: Any) -> None:
+    text, findings, word = proving(lambda text: Word.DIFFERS if AMP in text else Word.EQUAL, amp="native")
+    assert AMP not in text
+    assert "npu" in text
+    assert findings == ["--amp native was taken back: differs: train.py:9: said so"]
+    assert word is Word.EQUAL
+
+
+def test_only_the_theme_that_stops_is_taken_back(proving: Any) -> None:
+    judge = lambda text: Word.STOPS if AMP in text else Word.EQUAL  # noqa: E731
+    text, findings, _ = proving(judge, amp="native", tune="fused-optimizer")
+    assert AMP not in text
+    assert "NpuFused" in text
+    assert findings == ["--amp native was taken back: stops: train.py:9: said so"]
+
+
+def test_a_migration_that_differs_by_itself_keeps_what_was_asked_for(proving: Any) -> None:
+    text, findings, word = proving(lambda text: Word.DIFFERS, amp="native")
+    assert AMP in text
+    assert (findings, word) == ([], Word.DIFFERS)
+
+
+def test_what_could_not_be_run_is_no_reason(proving: Any) -> None:
+    text, findings, word = proving(lambda text: Word.NOT_RUN, amp="native")
+    assert AMP in text
+    assert (findings, word) == ([], Word.NOT_RUN)
+
+
+def test_a_migration_without_more_is_proven_as_it_is(proving: Any) -> None:
+    text, findings, word = proving(lambda text: Word.DIFFERS)
+    assert "npu" in text
+    assert (findings, word) == ([], Word.DIFFERS)
+
+
+@pytest.mark.parametrize("command", ["", "--epochs 1", "train"])
+def test_a_command_without_a_script_is_refused(command: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the script and its arguments"):
+        Proving(Options(source=tmp_path), command, lambda text: None)

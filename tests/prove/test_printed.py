@@ -1,0 +1,77 @@
+"""Printed and saved results: what the original does not repeat is left out, and the rest is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from transplt.emulator.runner import ScriptRun
+from transplt.prove.printed import compared, other_results, unrepeated
+
+
+def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
+    saved = {name: {"sha256": str(norm), "shape": [2], "sum": norm, "norm": norm} for name, norm in tensors.items()}
+    process: dict[str, Any] = {"saves": [{"path": path, "rank": None, "tensors": saved}] if saved else []}
+    return ScriptRun(0, (process,), 0.0, output)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("loss: 0.5\n", "loss: 0.5\n"),
+        ("loss: 0.5 on cuda:0\n", "loss: 0.5 on npu:0\n"),
+        ("took 1.25 s\n", "took 9.5 s\n"),
+        ("Step: 7s174ms | Tot: 0ms | Loss: 0.5\b\b\b\r", "Step: 36ms | Tot: 1s2ms | Loss: 0.5\b\r"),
+    ],
+)
+def test_the_same_results(one: str, other: str) -> None:
+    assert other_results(_run(one), _run(other), 1e-3) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("loss: 0.5\n", "loss: 0.75\n", "the original prints 0.5 in 'loss: #', the migrated program 0.75"),
+        ("loss: 0.5\n", "", "the original prints 0.5 in 'loss: #', the migrated program nothing"),
+        ("7ms loss: 0.5\n", "8ms loss: 0.6\n", "the original prints 0.5 in ' loss: #', the migrated program 0.6"),
+    ],
+)
+def test_other_results(one: str, other: str, told: str) -> None:
+    assert [each.what for each in other_results(_run(one), _run(other), 1e-3)] == [told]
+
+
+def test_a_tensor_that_differs() -> None:
+    assert [each.what for each in other_results(_run(w=1.0, b=1.0), _run(w=2.0, b=3.0), 1e-3)] == ["w in a.pt differs"]
+
+
+def test_what_does_not_repeat_is_left_out_and_the_rest_compared() -> None:
+    one, again = _run("acc 0.1\nloss 0.5\n", w=1.0, b=2.0), _run("acc 0.9\nloss 0.5\n", w=1.5, b=2.0)
+    but = unrepeated(one, again, 1e-3)
+    assert compared(one) == (2, 2)
+    assert compared(one, but) == (1, 1)
+    assert other_results(one, _run("acc 0.4\nloss 0.5\n", w=1.7, b=2.0), 1e-3, but) == []
+    told = other_results(one, _run("acc 0.4\nloss 0.6\n", w=1.7, b=2.5), 1e-3, but)
+    assert [each.what.split(",")[0] for each in told] == ["the original prints 0.5 in 'loss #'", "b in a.pt differs"]
+
+
+def test_a_line_that_only_one_of_two_runs_prints_does_not_repeat() -> None:
+    assert unrepeated(_run(), _run("best acc 0.9\n"), 1e-3) == {"best acc #"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("epoch_1_2026-11-22_17-29-34_0.1.pt", "epoch_1_2026-11-22_17-31-02_0.1.pt"),
+        ("runs/1795368574/best.pt", "runs/1795368612/best.pt"),
+        ("Nov_22_17:29:34_2026.pt", "Nov_22_17:31:02_2026.pt"),
+    ],
+)
+def test_a_time_in_the_name_of_a_file_is_no_difference(one: str, other: str) -> None:
+    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) == []
+    assert [each.what for each in other_results(_run(path=one, w=1.0), _run(path=other, w=2.0), 1e-3)] != []
+
+
+@pytest.mark.parametrize(("one", "other"), [("epoch_1.pt", "epoch_2.pt"), ("net-10.pt", "net-20.pt")])
+def test_another_file_is_one(one: str, other: str) -> None:
+    assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) != []

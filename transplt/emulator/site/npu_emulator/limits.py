@@ -1,0 +1,129 @@
+"""What the chosen card refuses or changes: the table that the static check reads too (rules/support/card_limits.json).
+
+Types are names here ("float64"); the engine makes torch's of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .config import config
+from .names import read_table, version_bit
+
+#: Every type a tensor of a training program may have.
+DTYPES = (
+    "float64", "float32", "float16", "bfloat16", "complex32", "complex64", "complex128", "int64", "int32", "int16",
+    "int8", "uint8", "bool",
+)  # fmt: skip
+_CANN = {
+    "float64": "DT_DOUBLE", "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "bfloat16": "DT_BFLOAT16",
+    "uint8": "DT_UINT8", "bool": "DT_BOOL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit of an operator or a collective (`name`): the types it refuses, and what is said of it."""
+
+    name: str
+    kernel: str
+    refuses: frozenset[str]
+    code: str
+    words: str
+    message: str
+    help: str
+    takes: tuple[str, ...] = ()
+    given: str = ""
+    becomes: str = ""
+
+    def said(self, dtype: str = "") -> str:
+        """The message of the finding."""
+        return self.message.format(name=self.name, dtype=dtype, card=card_title())
+
+    def error(self, dtype: str = "", words: str = "") -> str:
+        """The text of the error: the words of torch_npu (`words` where somebody else says it), then ours."""
+        taken = "".join(f"{_CANN.get(each, 'DT_' + each.upper())}," for each in self.takes) or self.given
+        kind = _CANN.get(dtype, "DT_" + dtype.upper())
+        words = words or self.words.format(name=self.name, kernel=self.kernel, dt=kind, list=taken)
+        return f"{words.rstrip('. ')}. {self.said(dtype)}: {self.help} [{self.code}]"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the rules say of a name that does not do on an NPU what it does on CUDA."""
+
+    code: str
+    message: str
+    help: str
+
+
+def _table() -> dict[str, Any]:
+    return read_table("limits")
+
+
+def _card() -> dict[str, Any]:
+    card: dict[str, Any] = _table()["cards"][config.card]
+    return card
+
+
+def card_name() -> str:
+    """What torch.npu.get_device_name answers, but for the remark that it is emulated."""
+    name: str = _card()["name"]
+    return name
+
+
+def card_title() -> str:
+    title: str = _card()["title"]
+    return title
+
+
+def card_memory() -> int:
+    """Bytes of memory of the card; 0 where nobody says."""
+    return int(_card()["gib"]) << 30
+
+
+@cache
+def text(key: str) -> Limit:
+    """A text of the table that belongs to no operator, such as "gloo" and "memory"."""
+    row = _table()["texts"][key]
+    return Limit(key, "", frozenset(), row["code"], row.get("words", ""), row["message"], row["help"])
+
+
+def _limits(group: str, prefix: str, by_kernel: bool) -> dict[str, tuple[Limit, ...]]:
+    found: dict[str, tuple[Limit, ...]] = {}
+    for row in _table()[group]:
+        if "*" not in row["cards"] and config.card not in row["cards"]:
+            continue
+        takes = tuple(row.get("takes", ()))
+        refuses = frozenset(row["refuses"]) if "refuses" in row else frozenset(DTYPES) - frozenset(takes)
+        said = _table()["texts"][row["text"]]
+        for name, kernel in row["kernels"].items():
+            limit = Limit(
+                prefix + name.removesuffix("_overrideable"), kernel,
+                refuses, said["code"], said["words"], said["message"], said["help"], takes,
+                row.get("list", ""), row.get("becomes", ""),
+            )  # fmt: skip
+            key = kernel if by_kernel and name != "*" else name
+            found[key] = (*found.get(key, ()), limit)
+    return found
+
+
+@cache
+def operators() -> dict[str, tuple[Limit, ...]]:
+    """Limits by the name of an aten operator, without overload."""
+    return _limits("operators", "aten::", by_kernel=False)
+
+
+@cache
+def collectives() -> dict[str, tuple[Limit, ...]]:
+    """Limits by the name of a c10d operator without its underscore at the end; "*": all of them."""
+    return _limits("collectives", "", by_kernel=True)
+
+
+def call(name: str) -> Call | None:
+    """What is said of `torch.cuda.X` and its kind in the chosen version; None for a name that works."""
+    table = _table()
+    rows = table["calls"].get(name, ())
+    return next((Call(*said) for mask, *said in rows if mask & version_bit(table)), None)

@@ -1,0 +1,48 @@
+"""What a card refuses or changes at run time: rules/support/card_limits.json.
+
+The emulated card reads the same table (`npu_emulator.limits`, built by scripts/build_emulator_tables.py), so that a
+finding of the check and an error of a run say the same thing under the same code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from transplt.rules.tables import read_table
+
+
+@dataclass(frozen=True, slots=True)
+class LimitText:
+    """What is said of one limit: code, message (`{name}` stands for the operator or collective) and help."""
+
+    code: str
+    message: str
+    help: str
+
+
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = read_table("support/card_limits.json")
+    return table
+
+
+@cache
+def limit_text(key: str) -> LimitText:
+    """The text `key` of the table, such as "gloo". KeyError for one that is not there."""
+    row = _table()["texts"][key]
+    return LimitText(row["code"], row["message"], row["help"])
+
+
+@cache
+def cards() -> tuple[str, ...]:
+    """The cards that can be chosen, the default first."""
+    table = _table()
+    first: str = table["default"]
+    return (first, *(name for name in table["cards"] if name != first))
+
+
+@cache
+def collectives_under(key: str) -> frozenset[str]:
+    """Names below torch.distributed that the limits with text `key` speak of."""
+    return frozenset(name for row in _table()["collectives"] if row["text"] == key for name in row["kernels"])
