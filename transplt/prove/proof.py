@@ -313,7 +313,7 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
     if small:
         return Verdict(Word.NOT_RUN, small)
     if run.stop is not None:
-        if reference.stop is not None and reference.stop.reason == run.stop.reason:
+        if run.stop.is_that_of(reference.stop):
             return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
         return Verdict(Word.STOPS, str(run.stop))
     errors = [finding for finding in run.findings if finding["level"] == "error"]
