@@ -50,7 +50,9 @@ def _part(part: Part) -> dict[str, Any]:
         "differences": [_difference(each) for each in found.differences],
         "reasons": [visible(each) for each in unsaid_reasons(part)],
         "remarks": [visible(each) for each in found.remarks],
-        "plots": [plot for plot in (plots.loss_plot(found.curve, found.sides), plots.distance_plot(found.curve)) if plot],
+        "plots": [
+            plot for plot in (plots.loss_plot(found.curve, found.sides), plots.distance_plot(found.curve)) if plot
+        ],
         "sides": found.sides,
         "rows": [[_shown(value) for value in row] for row in found.curve[:_MOST_ROWS]],
         "more_rows": max(len(found.curve) - _MOST_ROWS, 0),
