@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from transplt.emulator.options import RunOptions, Trace, UsageError
+from transplt.errors import reason, shown
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+
+if TYPE_CHECKING:
+    from transplt.prove.proof import Proof
+    from transplt.report.proofs import Seen
 
 _HELP = """Run ORIGINAL and MIGRATED, with ARGS, on the CPU of this machine, and compare how they train.
 
@@ -86,6 +92,13 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
 )
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with the curves, and put the result into report.html of the migrated folder.",
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("original", type=click.Path(exists=True, path_type=Path))
 @click.argument("migrated", type=click.Path(exists=True, path_type=Path))
@@ -102,6 +115,7 @@ def prove_command(
     timeout: float,
     python: str,
     json_path: Path | None,
+    html_path: Path | None,
     exit_zero: bool,
     original: Path,
     migrated: Path,
@@ -112,7 +126,7 @@ def prove_command(
         trace=Trace(seed, steps), threads=threads,
     )  # fmt: skip
     try:
-        code = prove(original, migrated, options, _worlds(nproc), data, json_path)
+        code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         return 2
@@ -126,25 +140,47 @@ def prove(
     worlds: tuple[int, ...],
     data: tuple[str, ...] = (),
     json_path: Path | None = None,
+    html_path: Path | None = None,
 ) -> int:
     """Prove, report, and return the exit code. UsageError when no run can be started."""
     from transplt.emulator.verdict import Word
+    from transplt.prove.page import render_page
     from transplt.prove.projects import find_project
     from transplt.prove.proof import between
     from transplt.prove.text import as_json, as_text
+    from transplt.report.run_section import add_proof
 
+    for path in (json_path, html_path):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
     before, after = (find_project(path, options.script, data) for path in (original, migrated))
-    if json_path is not None and not json_path.resolve().parent.is_dir():
-        raise UsageError(f"no such folder for the report: {json_path.parent}.")
     options, torch = for_output(options, after.root)
     prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True))
     proof = prover.prove(worlds)
+    command = [str(original), str(migrated), *options.arguments]
     if json_path is not None:
-        command = [str(original), str(migrated), *options.arguments]
         told = as_json(proof, command, torch, options.torch_version)
-        json_path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        _write(json_path, f"{json.dumps(told, indent=1)}\n".encode())
+    if html_path is not None:
+        _write(html_path, render_page(proof, command, torch, options.torch_version))
+        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
     click.echo(as_text(proof))
     return 0 if proof.verdict.word is Word.EQUAL else 1
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be written: {reason(error)}.") from error
+
+
+def _seen(proof: Proof) -> list[Seen]:
+    """What the proof says of single lines of the migrated program."""
+    from transplt.report.proofs import Seen
+
+    found = [each for part in proof.parts for each in part.findings.differences]
+    return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
 
 
 def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
@@ -167,6 +203,6 @@ def for_output(options: RunOptions, migrated: Path) -> tuple[RunOptions, str]:
 def _worlds(text: str) -> tuple[int, ...]:
     """(1, 2, 4) for "1,2,4". UsageError for anything but whole numbers from 1 to 64."""
     numbers = [part.strip() for part in text.split(",")]
-    if not all(number.isdigit() and 1 <= int(number) <= 64 for number in numbers):
-        raise UsageError(f"--nproc {text}: numbers of processes from 1 to 64, with commas between them.")
+    if not all(number.isdecimal() and 1 <= int(number) <= 64 for number in numbers):
+        raise UsageError(f"--nproc {shown(text)}: numbers of processes from 1 to 64, with commas between them.")
     return tuple(sorted({int(number) for number in numbers}))

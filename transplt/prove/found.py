@@ -32,7 +32,7 @@ class Findings:
     """What one comparison came to. `steps`, `printed` results and `saved` tensors are how many were compared, within
     `tolerance` (None: to the bit, or nothing was); `differences` the gravest first; `reasons` say what was not
     compared and why; `curve` has for each step (loss of the one, loss of the other, distance of the parameters as a
-    share of their norm), None for what a step does not have."""
+    share of their norm), None for what a step does not have; `sides` names the two."""
 
     steps: int = 0
     printed: int = 0
@@ -41,4 +41,5 @@ class Findings:
     differences: list[Difference] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    sides: tuple[str, str] = ("original", "migrated")
     curve: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)

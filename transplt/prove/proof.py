@@ -259,7 +259,7 @@ class Prover:
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had, all ranks' samples in one batch."""
         title = f"one process, and {world} with the same global batches"
-        found = Findings()
+        found = Findings(sides=("one process", f"rank 0 of {world}"))
         rank = several.trainings[0]
         self.say(f"one process with the batches of {world}")
         replay = ranks.global_batches(several.trainings)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from transplt.emulator.verdict import Word
+from transplt.prove.found import Findings
 from transplt.prove.proof import Part, Proof
 from transplt.report.cell import visible
 
@@ -12,23 +14,41 @@ _SHOWN = 5
 
 
 def as_text(proof: Proof) -> str:
-    """The verdict, then a paragraph for each comparison."""
+    """The verdict, then a paragraph for each comparison; where there is but one, its verdict stands on top only."""
     lines = [f"transplt prove: {visible(str(proof.verdict))}"]
     for part in proof.parts:
-        lines += _part(part)
+        lines.append(f"  {visible(part.title)}")
+        if len(proof.parts) > 1:
+            lines.append(f"    {visible(str(part.verdict))}")
+        lines += [f"    {visible(line)}" for line in _more(part)]
     return "\n".join(lines)
 
 
-def _part(part: Part) -> list[str]:
+def _more(part: Part) -> list[str]:
     found = part.findings
-    lines = [f"  {part.title}", f"    {visible(str(part.verdict))}"]
-    more = [visible(str(each)) for each in found.differences[1:]]
-    lines += [f"    also: {line}" for line in more[:_SHOWN]]
+    lines = [closeness] if (closeness := how_close(part)) else []
+    more = [str(each) for each in found.differences[1:]]
+    lines += [f"also: {line}" for line in more[:_SHOWN]]
     if len(more) > _SHOWN:
-        lines.append(f"    ... and {len(more) - _SHOWN} more")
-    lines += [f"    not compared: {visible(reason)}" for reason in found.reasons]
-    lines += [f"    {visible(remark)}" for remark in found.remarks]
-    return lines
+        lines.append(f"... and {len(more) - _SHOWN} more")
+    lines += [f"not compared: {reason}" for reason in unsaid_reasons(part)]
+    return lines + found.remarks
+
+
+def how_close(part: Part) -> str:
+    """How far figures may be apart and count as equal; empty where nothing was compared."""
+    found = part.findings
+    judged = part.verdict.word in (Word.EQUAL, Word.DIFFERS) and _anything(found)
+    return f"tolerance: {found.tolerance}" if judged and found.tolerance is not None else ""
+
+
+def _anything(found: Findings) -> bool:
+    return bool(found.steps or found.printed or found.saved)
+
+
+def unsaid_reasons(part: Part) -> list[str]:
+    """Why something was not compared, without the reason that the verdict's sentence has."""
+    return [reason for reason in part.findings.reasons if reason not in part.verdict.sentence]
 
 
 def as_json(proof: Proof, command: list[str], torch: str, version: str) -> dict[str, Any]:
