@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.planted.planting import prove
-from transplt.prove.precision import first_difference, left_out, never_stepped
+from transplt.prove.precision import MIXED, first_difference, left_out, never_stepped
+from transplt.prove.tolerance import PLAIN
 from transplt.prove.training import Optimizer, Step, Training
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.
@@ -87,3 +88,10 @@ def test_gradients_are_compared_until_any_optimizer_has_stepped(skipped: bool, t
     one = _training(_step(0, 0, skipped=skipped), _step(1, 0, 1.0))
     other = _training(_step(0, 0, skipped=skipped), _step(1, 0, 2.0))
     assert (first_difference(one, other) is not None) == told
+
+
+def test_a_small_gradient_in_half_precision_is_measured_by_all_of_them() -> None:
+    cancelled, noise = [3e-12, 1e-12], [7.5e-8, -4e-8]
+    assert not MIXED.gradient_apart(cancelled, noise, 1e-4)
+    assert PLAIN.gradient_apart(cancelled, noise, 1e-4) > 0.1
+    assert MIXED.gradient_apart([1e-5, 1e-5], [2e-5, 2e-5], 1e-4) > 0.2

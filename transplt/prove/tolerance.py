@@ -17,12 +17,14 @@ ROUNDING = {"float64": 2.3e-16, "float32": 1.2e-7, "float16": 9.8e-4, "bfloat16"
 @dataclass(frozen=True)
 class Tolerance:
     """Relative bounds. `loss` and `gradient` hold for values, `movement` for how a parameter moved since the start;
-    `roundings` is how many roundings of its dtype a parameter itself may be off."""
+    `roundings` is how many roundings of its dtype a parameter itself may be off; gradients below `floor`, as a share of
+    the norm of all of a step, are measured by that share."""
 
     loss: float
     gradient: float
     movement: float
     roundings: float
+    floor: float = 1e-3
 
     def __str__(self) -> str:
         return (
@@ -38,7 +40,7 @@ class Tolerance:
 
     def gradient_apart(self, one: Sequence[float], other: Sequence[float], total: float) -> float:
         """As `loss_apart`, for [norm, projection, ...]; `total` is the norm of all gradients of the step."""
-        reference = max(one[0], other[0], 1e-3 * total)
+        reference = max(one[0], other[0], self.floor * total)
         gap = max(abs(one[0] - other[0]), abs(one[1] - other[1]))
         worst = _share(gap, reference, one[:2], other[:2])
         return worst if not worst <= self.gradient else 0.0
