@@ -44,6 +44,7 @@ from transplt.run.options import Options, make_plan  # noqa: E402
 from transplt.run.tree import migrate_tree  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "proof.md"
+EMULATOR = HERE.parent / "transplt" / "emulator"
 SECONDS = 240.0
 STEPS = 8
 
@@ -69,6 +70,10 @@ WAYS = {
 }
 
 
+#: A run that was kept is made again where what makes it has changed.
+_EMULATOR = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(EMULATOR.rglob("*.py")))).hexdigest()
+
+
 class Reference(Runner):
     """The original, whose first run in each proof is the one that is kept from the proof before."""
 
@@ -87,7 +92,7 @@ class Reference(Runner):
             return super().run(world, replay=replay, detail=detail)
         self.fresh = False
         watched = {path: sorted(lines) for path, lines in sorted(self.watched.items())}
-        told = repr((watched, self.options))
+        told = repr((watched, self.options, _EMULATOR))
         path = self.kept / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.pickle"
         if path.is_file():
             self.first = pickle.loads(path.read_bytes())
