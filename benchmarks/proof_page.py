@@ -27,7 +27,7 @@ the numerics of a card ([emulator.md](emulator.md)). Data are a few random sampl
 that a script takes two to eight steps, and none more than {steps}: `benchmarks/many_cards_scripts.py` and
 `benchmarks/proof_scripts.py` say how each is made small. torchvision, PIL, tqdm and some more are stand-ins.
 
-Made {when} with transplt {transplt}, torch {torch} and Python {python}, by
+Made {when} with torch {torch}, Python {python} and transplt {transplt}, by
 
     python benchmarks/proof.py FOLDER --resume
 
@@ -36,7 +36,8 @@ as it is known; without `--resume` all is proven anew.
 
 The words are those of `transplt prove`: `equal` (what was compared agrees), `runs` (ran to its end, and something could
 not be compared), `differs`, `stops`, `not run`. A theme is proven with the migration that it is part of, against the
-original: mixed precision against the original's float32; several processes against each other, and against one that
+original: mixed precision against the original's float32, with a scale that is fixed at 128 since so few steps would be
+over before a dynamic one has settled; several processes against each other, and against one that
 was given the same global batches. `-`: not written, since it is refused with a reason or nothing in the script asks for
 it; such cells do not count.
 """
@@ -51,7 +52,7 @@ def page(results: list[Result]) -> str:
     no_card = [each for each in plain if not each["original"]["stop"] and not _on_a_card(each)]
     proven = [by[each["script"], way] for each in runs for way in WAYS if (each["script"], way) in by]
     parts = [_HEAD.format(**_versions(results)), _shares(runs, by), _table(runs, by)]
-    parts += [_otherwise(proven), _not_written(proven), _left_out(stopped, no_card), _repositories(plain)]
+    parts += [_otherwise(proven), _not_compared(proven), _not_written(proven), _left_out(stopped, no_card), _repositories(plain)]
     return "\n".join(part for part in parts if part)
 
 
@@ -64,8 +65,7 @@ def _versions(results: list[Result]) -> dict[str, str]:
         values = sorted({each[name] for each in results if name in each})
         return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}" if values else "?"
 
-    commits = list(dict.fromkeys(each["commit"] for each in sorted(results, key=lambda each: str(each["date"]))))
-    version = f"{told('transplt')} (commit{'s' * (len(commits) > 1)} {', '.join(commits)})"
+    version = f"{told('transplt')} (the commit of each proof stands in `docs/proof.json`)"
     return {name: told(name) for name in ("python", "torch", "steps")} | {"when": told("date"), "transplt": version}
 
 
@@ -112,6 +112,19 @@ def _otherwise(proven: list[Result]) -> str:
             told = f"**{each['verdict']}**. {_sentence(each['sentence'])}" + (f". {read}" if read else "")
             lines.append(f"- {_name(each['script'])}, {WAYS[each['way']]}: {told}")
     return "\n".join([*lines, ""]) if len(lines) > 2 else ""
+
+
+def _not_compared(proven: list[Result]) -> str:
+    """What a comparison that is equal leaves out, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in proven:
+        for part in each.get("comparisons", []) if each["verdict"] == "equal" else []:
+            for reason in part.get("not_compared", []):
+                told = f"{WAYS[each['way']]}: {_sentence(re.sub(r' ?[(][^)]*:[0-9]+[)]', '', reason))}"
+                names = reasons.setdefault(told, [])
+                names += [name for name in [_name(each["script"])] if name not in names]
+    lines = [f"- {reason} ({', '.join(names)})" for reason, names in sorted(reasons.items())]
+    return "\n".join(["## What an `equal` leaves out", "", *lines, ""]) if lines else ""
 
 
 def _not_written(proven: list[Result]) -> str:

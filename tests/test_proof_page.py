@@ -67,3 +67,10 @@ def test_what_is_not_equal_is_said(page: Any) -> None:
 def test_what_was_not_tried_is_not_listed(page: Any) -> None:
     text = page([_result(MNIST, "equal"), _result(GAN, "equal", "amp")])
     assert "gan" not in text.lower()
+
+
+def test_what_an_equal_leaves_out_is_said(page: Any) -> None:
+    result = _result(MNIST, "equal", "distributed")
+    result["comparisons"] = [{"steps": 4}, {"not_compared": ["random numbers are drawn (main.py:7), and each rank"]}]
+    text = page([_result(MNIST, "equal"), result])
+    assert "processes: random numbers are drawn, and each rank (examples/mnist/main.py)" in text
