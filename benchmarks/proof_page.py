@@ -52,7 +52,8 @@ def page(results: list[Result]) -> str:
     no_card = [each for each in plain if not each["original"]["stop"] and not _on_a_card(each)]
     proven = [by[each["script"], way] for each in runs for way in WAYS if (each["script"], way) in by]
     parts = [_HEAD.format(**_versions(results)), _shares(runs, by), _table(runs, by)]
-    parts += [_otherwise(proven), _not_compared(proven), _not_written(proven), _left_out(stopped, no_card), _repositories(plain)]
+    parts += [_otherwise(proven), _not_compared(proven), _not_written(proven), _left_out(stopped, no_card)]
+    parts.append(_repositories(plain))
     return "\n".join(part for part in parts if part)
 
 
