@@ -71,8 +71,8 @@ class Project:
 def find_project(given: Path, main: str, data: tuple[str, ...]) -> Project:
     """The program that a path means: a script, or a folder with `main` in it.
 
-    Raises UsageError, in one sentence, where there is no such script, a path is none in the folder, or the folder is too
-    large to be copied.
+    Raises UsageError, in one sentence, where there is no such script, a path is none in the folder, or the folder is
+    too large to be copied.
     """
     linked = tuple(_inside(path, given, "--data") for path in data)
     if given.is_file():
