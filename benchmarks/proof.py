@@ -147,10 +147,14 @@ def prove(script: Script, name: str, corpus: Path, place: Path, kept: Path, keep
         **told,
         "verdict": verdict.word.value,
         "sentence": verdict.sentence,
-        "comparisons": [{**part.as_json(), "curve": []} for part in proof.parts],
+        "comparisons": [_short(part.as_json()) for part in proof.parts],
         "seconds": round(time.perf_counter() - begun, 1),
         "torch": torch,
     }
+
+
+def _short(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if value and name not in ("curve", "tolerance")}
 
 
 def _project(folder: Path, main: str) -> Project:
@@ -165,6 +169,11 @@ def versions() -> dict[str, str]:
         "date": time.strftime("%Y-%m-%d"), "transplt": __version__, "commit": commit,
         "python": platform.python_version(), "steps": str(STEPS),
     }  # fmt: skip
+
+
+def counts(plain: dict[str, Any] | None) -> bool:
+    """Whether the original runs and computes on a card, so that its themes say something."""
+    return plain is None or (not plain["original"]["stop"] and bool(plain["original"]["operators"]))
 
 
 def main() -> int:
@@ -186,6 +195,8 @@ def main() -> int:
             key = f"{script.name} {way}"
             if not re.search(options.only, script.name) or (options.resume and key in known):
                 continue
+            if way != "plain" and not counts(known.get(f"{script.name} plain")):
+                continue
             if not (options.folder / script.project / script.main).is_file():
                 print(f"skipped, not there: {script.name}", file=sys.stderr)
                 continue
@@ -195,7 +206,8 @@ def main() -> int:
                 told = prove(script, way, options.folder, Path(place), runs, options.keep)
             known[key] = {**told, **versions()}
             print(f"{told.get('seconds', 0):6} {key}: {told['verdict']}: {told['sentence'][:300]}", flush=True)
-            options.json.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))
+            options.json.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     PAGE.write_text(page(list(known.values())), encoding="utf-8")
     return 0
 

@@ -94,7 +94,7 @@ def _table(runs: list[Result], by: dict[tuple[str, str], Result]) -> str:
     lines.append("| kind | script | steps | " + " | ".join(WAYS[way] for way in ways) + " |")
     lines.append("|---|---|---:" + "|---" * len(ways) + "|")
     for each in runs:
-        steps = max((part["steps"] for part in each.get("comparisons", [])), default=0)
+        steps = max((part.get("steps", 0) for part in each.get("comparisons", [])), default=0)
         cells = [each["kind"], _name(each["script"]), str(steps)]
         for way in ways:
             word = by[each["script"], way]["verdict"] if (each["script"], way) in by else ""

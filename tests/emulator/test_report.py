@@ -76,7 +76,8 @@ PROBE = {"path": "/t.py", "line": 2, "code": "NPU101", "message": "torch.cuda.is
             ["script-failed"], "stops: /t.py:3: bad data: it ended with exit code 1",
         ),
         ([process()], 7, False, ["script-failed"], "stops: it ended with exit code 7"),
-        ([process(operators={})], -9, False, ["script-failed", "no-npu-operator"], "stops: it ended by signal SIGKILL"),
+        ([process(operators={})], -9, False, ["host-too-small", "no-npu-operator"],
+         "not run: a process was killed, as systems do when their memory is used up: this machine may be too small"),
         (
             [process(operators={}, status="running")], -15, True,
             ["timed-out"], "stops: it did not end within 5 s; where it stood is not known",

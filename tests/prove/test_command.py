@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from transplt.commands.main import main as transplt
 
-
 NUMBERS = "numbers of processes from 1 to 64, with commas between them."
 
 

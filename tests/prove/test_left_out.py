@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.planted.planting import prove
-from transplt.prove.precision import left_out, never_stepped
-from transplt.prove.proof import mixed_difference
+from transplt.prove.precision import first_difference, left_out, never_stepped
 from transplt.prove.training import Optimizer, Step, Training
 
 # A learning rate that moves far in one step: a loss that is one step behind is another one.
@@ -29,11 +28,11 @@ for step in range({steps}):
 """
 
 
-def _ported(text: str) -> str:
+def _ported(text: str, scale: str) -> str:
     for old, new in (
         ("import torch\n", "import torch\nimport torch_npu\n"),
         (".cuda()", ".npu()"),
-        ("optimizer = ", "scaler = torch.npu.amp.GradScaler(init_scale=2.0 ** 10)\noptimizer = "),
+        ("optimizer = ", f"scaler = torch.npu.amp.GradScaler({scale})\noptimizer = "),
         ("    loss = ", "    with torch.autocast('npu', dtype=torch.float16):\n        out = model(x)\n    loss = "),
         ("model(x) - 3", "out - 3"),
         ("    loss.backward()\n", "    scaler.scale(loss).backward()\n    scaler.unscale_(optimizer)\n"),
@@ -45,15 +44,24 @@ def _ported(text: str) -> str:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("steps", "verdict"), [(16, "equal"), (2, "runs")])
-def test_the_original_is_compared_without_the_steps(steps: int, verdict: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("steps", "scale", "verdict", "count"),
+    [
+        (16, "init_scale=2.0 ** 10", "equal", 3),
+        (2, "init_scale=2.0 ** 10", "runs", 2),
+        (8, "init_scale=128.0, dynamic=False", "equal", 0),
+    ],
+)
+def test_the_original_is_compared_without_the_steps(
+    steps: int, scale: str, verdict: str, count: int, tmp_path: Path
+) -> None:
     text = _ORIGINAL.format(steps=steps)
-    for name, written in (("original", text), ("migrated", _ported(text))):
+    for name, written in (("original", text), ("migrated", _ported(text, scale))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1")
     assert found.verdict == verdict, found.output
-    assert "steps left out" in found.output
+    assert f"{count} of {steps} steps left out" in found.output
 
 
 def _training(*steps: Step) -> Training:
@@ -78,4 +86,4 @@ def test_steps_that_are_left_out() -> None:
 def test_gradients_are_compared_until_any_optimizer_has_stepped(skipped: bool, told: bool) -> None:
     one = _training(_step(0, 0, skipped=skipped), _step(1, 0, 1.0))
     other = _training(_step(0, 0, skipped=skipped), _step(1, 0, 2.0))
-    assert (mixed_difference(one, other) is not None) == told
+    assert (first_difference(one, other) is not None) == told

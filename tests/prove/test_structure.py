@@ -10,6 +10,8 @@ from tests.prove.trainings import Told
 from transplt.prove.structure import changes
 from transplt.prove.training import Training
 
+CLIP = "the clipping of gradients at 1.0"
+
 
 def training(*events: str, steps: int = 2, cut: bool = False) -> Training:
     """Steps with these events between the backward pass and the step."""
@@ -38,17 +40,30 @@ def test_mixed_precision_adds_events(added: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "told"),
     [
-        (("clip",), (), "the clipping of gradients at 1.0 of the original is missing"),
+        (("clip",), (), f"{CLIP} of the original is missing"),
         (("scheduler",), (), "a step of StepLR of the original is missing"),
         (("mode",), (), "the switch to training of the original is missing"),
-        ((), ("clip",), "the clipping of gradients at 1.0 is not in the original"),
+        ((), ("clip",), f"{CLIP} is not in the original"),
         ((), ("zero_grad",), "zero_grad is not in the original"),
-        (("clip",), ("scheduler",), "a step of StepLR comes where the original has the clipping of gradients at 1.0"),
+        (("clip",), ("scheduler",), f"a step of StepLR comes where the original has {CLIP}"),
         (("clip", "mode"), ("mode", "clip"), "the switch to training comes where the original does not have it"),
         (("no_grad",), (), "no_grad of the original is missing"),
     ],
 )
 def test_other_events(one: Sequence[str], other: Sequence[str], told: str) -> None:
+    assert said(training(*one), training(*other))[:1] == [told]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (("autocast", "clip"), (), f"{CLIP} of the original is missing"),
+        (("autocast", "clip"), ("mode",), f"the switch to training comes where the original has {CLIP}"),
+        (("clip",), ("autocast",), f"{CLIP} of the original is missing"),
+        (("autocast",), ("no_grad", "clip"), f"{CLIP} is not in the original"),
+    ],
+)
+def test_a_change_is_told_by_what_decides(one: Sequence[str], other: Sequence[str], told: str) -> None:
     assert said(training(*one), training(*other))[:1] == [told]
 
 

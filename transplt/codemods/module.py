@@ -391,7 +391,9 @@ def _split(moved: list[_Moved], modules: list[str], separator: str) -> str:
             # Where its name is taken, the class goes by the first of the names, which is the last to be set.
             by = items[0].asname if items[0].taken else holder
             lines.append(f"from {package} import {holder}" + (f" as {by}" if by != holder else ""))
-            lines += [f"{item.asname} = {by}.{item.name}" for item in reversed(items)]
+            lines += [
+                f"{item.asname} = {by}.{item.name}" for item in sorted(items, key=lambda item: item.asname == by)
+            ]
             continue
         names = [item.name if item.asname in (None, item.name) else f"{item.name} as {item.asname}" for item in items]
         lines.append(f"from {module} import {', '.join(names)}")

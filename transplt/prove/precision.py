@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from transplt.prove.found import Difference
-from transplt.prove.steps import pairs
+from transplt.prove.steps import mixed_difference, pairs
 from transplt.prove.tolerance import Tolerance
 from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
@@ -141,6 +141,17 @@ def never_stepped(training: Training) -> Iterator[str]:
         if len(numbers) == sum(step.optimizer == which for step in training.steps):
             kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
             yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
+
+
+def first_difference(one: Training, other: Training) -> Difference | None:
+    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
+    updated = False
+    for left, right in pairs(one, other):
+        found = mixed_difference(left, right, one, other, MIXED, updated=updated)
+        if found is not None:
+            return found
+        updated = updated or not right.skipped
+    return None
 
 
 def summary(training: Training) -> str:

@@ -131,7 +131,7 @@ class Prover:
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
             found.reasons += precision.never_stepped(other)
-        numeric = mixed_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+        numeric = precision.first_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
         unrepeated: set[str] = set()
         if (numeric is not None or results) and not found.differences:
@@ -273,7 +273,10 @@ class Prover:
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
         found.steps = sum(1 for _ in steps.pairs(one, rank))
         found.curve = steps.curve(one, rank)
-        first = mixed_difference(one, rank) if mixed else ranks.first_difference(one, several.trainings, tolerance)
+        if mixed:
+            first = precision.first_difference(one, rank)
+        else:
+            first = ranks.first_difference(one, several.trainings, tolerance)
         why = _incomparable(several.trainings, replay)
         if first is None and not mixed and not why:
             root = self.migrated.project.root
@@ -310,7 +313,7 @@ def _stopped(reference: Run, run: Run) -> Verdict | None:
     if small:
         return Verdict(Word.NOT_RUN, small)
     if run.stop is not None:
-        if reference.stop is not None and reference.stop.reason == run.stop.reason:
+        if run.stop.is_that_of(reference.stop):
             return Verdict(Word.NOT_RUN, f"both programs stop: {run.stop}")
         return Verdict(Word.STOPS, str(run.stop))
     errors = [finding for finding in run.findings if finding["level"] == "error"]
@@ -336,19 +339,8 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
 
 
-def mixed_difference(one: Training, other: Training) -> Difference | None:
-    """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
-    updated = False
-    for left, right in steps.pairs(one, other):
-        found = steps.mixed_difference(left, right, one, other, precision.MIXED, updated=updated)
-        if found is not None:
-            return found
-        updated = updated or not right.skipped
-    return None
-
-
 def _of_change(change: Change) -> Difference:
-    gained, lost = change.gained, change.lost
+    lost, gained = change.told
     around = change.after or change.before
     place = gained[0].place if gained else around.place if around else None
     return Difference(change.sentence, place, lost[0].place if lost else None)

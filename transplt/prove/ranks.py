@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -171,16 +172,19 @@ def trained_on(training: Training) -> set[int]:
 
 def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
     """ "loader.epoch" -> for each batch the indices of all ranks, one rank after the other; those of one rank where all
-    ranks have the same."""
+    ranks have the same, for evaluation in whatever order."""
     every = [batches(rank) for rank in ranks]
     if not every:
         return {}
+    wanted = trained_on(ranks[0])
     merged: dict[str, list[list[int]]] = {}
     for key in every[0]:
         if not all(key in each for each in every):
             merged[f"{key[0]}.{key[1]}"] = every[0][key]
             continue
-        if all(each[key] == every[0][key] for each in every):
+        shares = [sorted(itertools.chain(*each[key])) for each in every]
+        whole = key[0] not in wanted and all(share == shares[0] for share in shares)
+        if whole or all(each[key] == every[0][key] for each in every):
             merged[f"{key[0]}.{key[1]}"] = every[0][key]
             continue
         together = zip(*(each[key] for each in every), strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +27,10 @@ class Stop:
     reason: str
     place: Place | None
     rank: int | None = None
+
+    def is_that_of(self, other: Stop | None) -> bool:
+        """Whether another program stops for the same reason; devices and tensors of theirs have other names."""
+        return other is not None and _neutral(self.reason) == _neutral(other.reason)
 
     def __str__(self) -> str:
         who = f"rank {self.rank}: " if self.rank is not None else ""
@@ -113,6 +118,12 @@ class Runner:
                 [_finding(each, root) for process in outcome.processes for each in process["findings"]],
                 collective_faults(outcome.traces, root, hung=outcome.hung),
             )  # fmt: skip
+
+
+def _neutral(reason: str) -> str:
+    """The text of an error without the names that only one kind of card has."""
+    tensors = re.sub(r"torch\.(?:cuda|npu)\.(\w+)Tensor|npu(\w+)Type", r"\1\2", reason)
+    return re.sub("cuda|gpu|npu", "npu", tensors, flags=re.IGNORECASE)
 
 
 def _wants_torchrun(reason: str) -> bool:

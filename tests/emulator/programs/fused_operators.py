@@ -232,7 +232,9 @@ def check_layout():
     same(torch_npu.npu_confusion_transpose(x.npu(), (0, 2, 1), (2, 12), True), x.permute(0, 2, 1).reshape(2, 12))
     same(torch_npu.npu_confusion_transpose(x.npu(), (1, 0, 2), (4, 2, 3), False), x.view(4, 2, 3).permute(1, 0, 2))
     same(torch_npu.npu_format_cast(x.npu(), 29), x)
-    assert torch_npu.get_npu_format(x.npu()) == 2
+    assert torch_npu.get_npu_format(x.npu()) == 2 == torch_npu.Format.ND
+    assert str(torch_npu.Format.FRACTAL_NZ) == "FRACTAL_NZ"
+    assert torch_npu.utils.storage._rebuild_npu_tensor in torch.serialization.get_safe_globals()
     same(torch_npu.npu_pad(x[0].npu(), [1, 0, 2, 1]), F.pad(x[0], (2, 1, 1, 0)))
     same(torch_npu.npu_one_hot(torch.tensor([0, 2]).npu(), depth=3), torch.tensor([[1.0, 0, 0], [0, 0, 1]]))
     same(torch_npu.npu_bmmV2(x.npu(), x.transpose(1, 2).contiguous().npu(), []), x @ x.transpose(1, 2))

@@ -34,11 +34,12 @@ _autocast.install()
 _collectives.install()
 _profiling.install()
 from . import _operators, contrib, distributed, optim, profiler, utils  # noqa: E402
+from .npu._format import Format  # noqa: E402
 
 _operators.install()
 npu._finish()
 
-__all__ = ["contrib", "distributed", "npu", "optim", "profiler", "utils"]
+__all__ = ["Format", "contrib", "distributed", "npu", "optim", "profiler", "utils"]
 
 
 def __getattr__(name: str) -> Any:

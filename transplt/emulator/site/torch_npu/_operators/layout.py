@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from ..npu._format import Format
+
 __all__ = [
     "npu_bmmV2",
     "npu_broadcast",
@@ -24,12 +26,11 @@ __all__ = [
     "npu_transpose",
     "one_",
 ]
-_ND = 2
 
 
-def get_npu_format(tensor: Any) -> int:
+def get_npu_format(tensor: Any) -> Format:
     """The storage format: always ND here."""
-    return _ND
+    return Format.ND
 
 
 def npu_format_cast(input: Any, acl_format: int, customize_dtype: Any = None) -> Any:

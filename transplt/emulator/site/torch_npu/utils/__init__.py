@@ -9,6 +9,7 @@ import torch
 from npu_emulator import names as _names
 
 from ..npu.utils import get_cann_version
+from . import storage
 
 __all__ = [
     "get_cann_version",
@@ -18,6 +19,7 @@ __all__ = [
     "reset_thread_affinity",
     "save_async",
     "set_thread_affinity",
+    "storage",
 ]
 
 

@@ -33,8 +33,6 @@ class GradScaler(torch.amp.GradScaler):
         self._dynamic = dynamic
 
     def update(self, new_scale: Any = None) -> None:
-        if self._dynamic or new_scale is not None or not self._enabled:
-            super().update(new_scale)
-            return
-        self._check_scale_growth_tracker("update")
-        self._per_optimizer_states.clear()
+        if not self._dynamic and new_scale is None and self._enabled:
+            new_scale = self.get_scale()
+        super().update(new_scale)
