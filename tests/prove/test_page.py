@@ -135,7 +135,7 @@ def test_points_stand_inside_the_axes() -> None:
         for plot in (loss_plot(curve, NAMES), distance_plot(curve)):
             assert plot is not None
             for line in range(len(plot.lines)):
-                for x, y in sum(points(plot, line), []):
+                for x, y in (point for stretch in points(plot, line) for point in stretch):
                     assert LEFT <= x <= RIGHT and TOP <= y <= BOTTOM
             assert 2 <= len(plot.y_ticks) <= 9 or all(row[2] == 0 for row in curve)
 
