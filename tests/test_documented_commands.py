@@ -68,8 +68,8 @@ SCRIPTS_OPTIONS = (
 def test_options_in_the_documents_exist() -> None:
     """Options that stand in code spans, of the migration or of check."""
     shown = ""
-    for arguments in (["--help"], ["check", "--help"], ["run", "--help"], ["analyze", "--help"], ["config", "--help"]):
-        command = [sys.executable, "-m", "transplt", *arguments]
+    for name in ("", "check", "run", "prove", "analyze", "config"):
+        command = [sys.executable, "-m", "transplt", *([name] if name else []), "--help"]
         shown += subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for document in DOCUMENTS:
         if document.name in SCRIPTS_OPTIONS:

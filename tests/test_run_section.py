@@ -11,7 +11,7 @@ import pytest
 
 from transplt.disk.manifest import edited_since, read_manifest
 from transplt.report.proofs import Seen, proofs
-from transplt.report.run_section import add_run
+from transplt.report.run_section import add_proof, add_run
 
 
 @pytest.fixture
@@ -89,6 +89,19 @@ def test_a_manifest_with_something_else_shows_nothing(actions: object) -> None:
 def test_what_a_script_prints_is_no_markup(migrated: Path) -> None:
     assert add_run(migrated, "runs", "sentence", "<script>alert(1)</script>")
     assert "<script>alert(1)" not in page(migrated)
+
+
+def test_a_run_and_a_proof_stand_beside_one_another(migrated: Path) -> None:
+    assert add_run(migrated, "runs", "it ended", "of the run")
+    assert add_proof(migrated, "stops", "early", "of a proof")
+    assert add_proof(migrated, "equal", "<12> steps", "of the proof")
+    text = page(migrated)
+    assert "<strong>runs</strong>: it ended</p>" in text
+    assert "<strong>equal</strong>: &lt;12&gt; steps</p>" in text and "of a proof" not in text
+    assert text.count("Compared with the original") == text.count("Run on the emulated NPU") == 1
+    manifest = read_manifest(migrated)
+    assert manifest is not None
+    assert edited_since(migrated, manifest) == []
 
 
 def test_the_page_still_counts_as_written_by_transplt(migrated: Path) -> None:

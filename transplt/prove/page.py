@@ -40,6 +40,7 @@ def render_page(proof: Proof, command: list[str], torch: str, version: str) -> b
 
 def _part(part: Part) -> dict[str, Any]:
     found = part.findings
+    drawn = (plots.loss_plot(found.curve, found.sides), plots.distance_plot(found.curve))
     counted = ((found.steps, "step"), (found.printed, "printed result"), (found.saved, "saved tensor"))
     return {
         "title": visible(part.title),
@@ -50,9 +51,7 @@ def _part(part: Part) -> dict[str, Any]:
         "differences": [_difference(each) for each in found.differences],
         "reasons": [visible(each) for each in unsaid_reasons(part)],
         "remarks": [visible(each) for each in found.remarks],
-        "plots": [
-            plot for plot in (plots.loss_plot(found.curve, found.sides), plots.distance_plot(found.curve)) if plot
-        ],
+        "plots": [plot for plot in drawn if plot is not None],
         "sides": found.sides,
         "rows": [[_shown(value) for value in row] for row in found.curve[:_MOST_ROWS]],
         "more_rows": max(len(found.curve) - _MOST_ROWS, 0),

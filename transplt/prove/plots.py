@@ -50,7 +50,7 @@ class Plot:
 def loss_plot(curve: Sequence[tuple[float | None, float | None, float | None]], names: tuple[str, str]) -> Plot | None:
     """Both losses by step; None where no step has one that can be drawn. `names` are those of the two programs."""
     columns = [row[0] for row in curve], [row[1] for row in curve]
-    drawn = [value for column in columns for value in column if value is not None and _finite(value)]
+    drawn = [value for column in columns for value in column if value is not None and math.isfinite(value)]
     if not drawn:
         return None
     ticks = _steps_of(min(drawn), max(drawn))
@@ -60,11 +60,10 @@ def loss_plot(curve: Sequence[tuple[float | None, float | None, float | None]], 
         return BOTTOM - (min(max(value, low), high) - low) / (high - low) * (BOTTOM - TOP)
 
     lines = [_line(name, kind, column, y) for name, kind, column in zip(names, ("one", "other"), columns, strict=True)]
-    told = [_not_finite(f"the loss of {name}", column) for name, column in zip(names, columns, strict=True)]
-    notes = [note for note in told if note]
+    notes = [_not_finite(f"the loss of {name}", column) for name, column in zip(names, columns, strict=True)]
     return Plot(
         "Loss", "loss", f"{_course(names[0], columns[0])}; {_course(names[1], columns[1])}", _x_ticks(len(curve)),
-        [Tick(_rounded(y(value)), figure(value)) for value in ticks], lines, notes,
+        [Tick(_rounded(y(value)), figure(value)) for value in ticks], lines, [note for note in notes if note],
     )  # fmt: skip
 
 
@@ -96,10 +95,6 @@ def distance_plot(curve: Sequence[tuple[float | None, float | None, float | None
         "Distance of the parameters", "share of their norm", said, _x_ticks(len(curve)), ticks,
         [_line("distance", "one", column, y)], notes,
     )  # fmt: skip
-
-
-def _finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
 
 
 def _rounded(value: float) -> float:

@@ -39,42 +39,51 @@ class Project:
         return False
 
     def copy_to(self, folder: Path) -> Path:
-        """A copy in `folder`, under the name of the project: the copy's root."""
+        """A copy in `folder`, under the name of the project: the copy's root. UsageError for what cannot be read."""
         target = folder / self.root.name
-
-        def left(directory: str, names: list[str]) -> set[str]:
-            inside = Path(directory).relative_to(self.root)
-            linked = {name for name in names if (inside / name).as_posix() in self.data}
-            # A FIFO or a device is nothing to copy.
-            odd = {
-                name
-                for name in names
-                if not os.path.isdir(path := os.path.join(directory, name)) and not os.path.isfile(path)
-            }
-            return {*_LEFT(directory, names), *linked, *odd}
-
-        shutil.copytree(self.root, target, ignore=left, symlinks=False, ignore_dangling_symlinks=True)
+        try:
+            # (ignore_dangling_symlinks would leave out relative links that lead somewhere.)
+            shutil.copytree(self.root, target, ignore=self.left)
+        except shutil.Error as error:
+            path, _, why = error.args[0][0]
+            raise UsageError(f"{shown(path)} cannot be copied: {shown(why)}.") from error
         for name in self.data:
             if (self.root / name).exists():
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (target / name).symlink_to((self.root / name).resolve())
         return target
 
+    def left(self, directory: str, names: list[str]) -> set[str]:
+        """Of the names in a directory those that are not copied: caches, data that are linked, FIFOs and devices, and
+        folders that lead back to one that they lie in."""
+        inside = Path(directory).relative_to(self.root)
+        above = {os.path.realpath(self.root / part) for part in (inside, *inside.parents)}
+        left = {*_LEFT(directory, names)}
+        for name in names:
+            path = os.path.join(directory, name)
+            back = os.path.isdir(path) and os.path.realpath(path) in above
+            odd = not os.path.isdir(path) and not os.path.isfile(path)
+            if back or odd or (inside / name).as_posix() in self.data:
+                left.add(name)
+        return left
+
 
 def find_project(given: Path, main: str, data: tuple[str, ...]) -> Project:
     """The program that a path means: a script, or a folder with `main` in it.
 
-    Raises UsageError, in one sentence, where there is no such script or the folder is too large to be copied.
+    Raises UsageError, in one sentence, where there is no such script, a path is none in the folder, or the folder is
+    too large to be copied.
     """
+    linked = tuple(_inside(path, given, "--data") for path in data)
     if given.is_file():
-        project = Project(given.resolve().parent, given.name, data)
+        project = Project(given.resolve().parent, given.name, linked)
     else:
         root = given.resolve()
-        script = main or "main.py"
+        script = _inside(main or "main.py", given, "--main")
         if not (root / script).is_file():
             hint = "" if main else "; name the script with --main"
             raise UsageError(f"there is no script {shown(script)} in {shown(str(given))}{hint}.")
-        project = Project(root, Path(script).as_posix(), data)
+        project = Project(root, script, linked)
     size = _size(project)
     if size > LIMIT:
         raise UsageError(
@@ -84,16 +93,20 @@ def find_project(given: Path, main: str, data: tuple[str, ...]) -> Project:
     return project
 
 
+def _inside(path: str, given: Path, option: str) -> str:
+    """A path of the project, relative to its folder, in its shortest form. UsageError for any other."""
+    shortest = os.path.normpath(path)
+    if os.path.isabs(shortest) or shortest in (".", "..") or shortest.startswith(f"..{os.sep}"):
+        raise UsageError(f"{option} {shown(path)}: name a path in {shown(given)}, relative to it.")
+    return Path(shortest).as_posix()
+
+
 def _size(project: Project) -> int:
     total = 0
-    for directory, folders, names in os.walk(project.root):
-        inside = Path(directory).relative_to(project.root)
-        dropped = _LEFT(directory, folders)
-        folders[:] = [f for f in folders if f not in dropped and (inside / f).as_posix() not in project.data]
-        for name in names:
-            path = os.path.join(directory, name)
-            if (inside / name).as_posix() not in project.data and os.path.isfile(path):
-                total += os.path.getsize(path)
+    for directory, folders, names in os.walk(project.root, followlinks=True):
+        left = project.left(directory, [*folders, *names])
+        folders[:] = [folder for folder in folders if folder not in left]
+        total += sum(os.path.getsize(os.path.join(directory, name)) for name in names if name not in left)
         if total > LIMIT:
             break
     return total

@@ -340,7 +340,7 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
 
 
 def _of_change(change: Change) -> Difference:
-    gained, lost = change.gained, change.lost
+    lost, gained = change.told
     around = change.after or change.before
     place = gained[0].place if gained else around.place if around else None
     return Difference(change.sentence, place, lost[0].place if lost else None)

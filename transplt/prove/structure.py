@@ -47,19 +47,28 @@ class Change:
     @property
     def decisive(self) -> bool:
         """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
-        lost = any(event.kind == "no_grad" for event in self.lost)
-        return lost or any(event.kind in _DECISIVE for event in (*self.lost, *self.gained))
+        return any(event.kind in _DECISIVE | {"no_grad"} for event in self.lost) or any(
+            event.kind in _DECISIVE for event in self.gained
+        )
+
+    @property
+    def told(self) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+        """The lost and the gained events that it is told by: the decisive ones, where there are any."""
+        if not self.decisive:
+            return self.lost, self.gained
+        lost = tuple(event for event in self.lost if event.kind in _DECISIVE | {"no_grad"})
+        return lost, tuple(event for event in self.gained if event.kind in _DECISIVE)
 
     @property
     def sentence(self) -> str:
-        if self.lost and self.gained:
-            gained, lost = _named(self.gained), _named(self.lost)
-            if gained == lost:
-                return f"{gained} comes where the original does not have it"
-            return f"{gained} comes where the original has {lost}"
-        if self.lost:
-            return f"{_named(self.lost)} of the original is missing"
-        return f"{_named(self.gained)} is not in the original"
+        lost, gained = self.told
+        if lost and gained:
+            if _named(gained) == _named(lost):
+                return f"{_named(gained)} comes where the original does not have it"
+            return f"{_named(gained)} comes where the original has {_named(lost)}"
+        if lost:
+            return f"{_named(lost)} of the original is missing"
+        return f"{_named(gained)} is not in the original"
 
 
 def changes(one: Training, other: Training) -> list[Change]:

@@ -1,0 +1,103 @@
+"""The first figure at which two trainings differ: hand-made trainings and what is said of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.prove.trainings import Told, trained
+from transplt.prove.steps import curve, first_difference
+from transplt.prove.tolerance import PLAIN, REORDERED
+
+#: Arguments of `Told.step`; arguments of the making.
+Steps = list[dict[str, Any]]
+
+
+def said(one: Steps, other: Steps, made: dict[str, Any] | None = None, remade: dict[str, Any] | None = None) -> str:
+    found = first_difference(trained(*one, **made or {}), trained(*other, **remade or {}), PLAIN)
+    return str(found) if found is not None else ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([], []),
+        ([{}, {}], [{}, {}]),
+        ([{"loss": 1.0}], [{"loss": 1.0 + 1e-6}]),
+        ([{"loss": math.nan}], [{"loss": math.nan}]),
+        ([{"loss": math.inf}], [{"loss": math.inf}]),
+        ([{"grad": 0.5}], [{"grad": 0.5 + 1e-6}]),
+        ([{"grad": None}], [{"grad": None}]),
+        ([{"value": 0.9}], [{"value": 0.9 + 1e-7}]),
+        ([{"lr": 0.1}], [{"lr": 0.1 + 1e-9}]),
+        ([{"buffers": {"a": 1.0}}], [{"buffers": {"a": 1.0, "b": 2.0}}]),
+    ],
+)
+def test_what_agrees(one: Steps, other: Steps) -> None:
+    assert said(one, other) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ([{}, {"loss": 1.0}], [{}, {"loss": 1.5}], "train.py:12: the loss of step 2 is 1.5, in the original 1"),
+        ([{"loss": 1e-5}], [{"loss": 2e-5}], "train.py:12: the loss of step 1 is 0.00002, in the original 0.00001"),
+        ([{"loss": 1.0}], [{"loss": math.nan}], "train.py:12: the loss of step 1 is nan, in the original 1"),
+        ([{"loss": math.inf}], [{"loss": -math.inf}], "train.py:12: the loss of step 1 is -inf, in the original inf"),
+        (
+            [{"grad": 0.5}], [{"grad": 1.0}],
+            "train.py:14: the gradient of Net.0 at step 1 has the norm 1, in the original 0.5",
+        ),
+        ([{"grad": 0.5}], [{"grad": None}], "train.py:14: Net.0 has no gradient at step 1, in the original one"),
+        ([{"grad": None}], [{"grad": 0.5}], "train.py:14: Net.0 has a gradient at step 1, in the original none"),
+        ([{}, {"value": 0.8}], [{}, {"value": 0.7}], "train.py:14: Net.0 differs after step 2"),
+        ([{"buffers": {"m": 1.0}}], [{"buffers": {"m": 1.1}}], "train.py:14: the buffer m differs after step 1"),
+        ([{}, {}], [{}], "train.py:5: optimizer 0 takes 1 steps, in the original 2"),
+        ([{}], [{}, {}], "train.py:5: optimizer 0 takes 2 steps, in the original 1"),
+    ],
+)  # fmt: skip
+def test_what_differs(one: Steps, other: Steps, told: str) -> None:
+    assert said(one, other) == told
+
+
+def test_numbers_of_the_optimizer() -> None:
+    found = first_difference(trained({}, {"lr": 1e-5}), trained({}, {"lr": 0.1}), PLAIN)
+    assert found is not None
+    assert (found.what, found.cause) == ("lr is 0.1 at step 2, in the original 0.00001", "hyper")
+
+
+def test_before_the_first_step() -> None:
+    two = {"start": (1.0, 2.0)}
+    assert "SGD has 2 parameters, in the original 1" in said([{}], [{}], remade=two)
+    assert "Net.0 begins with other values than in the original" in said([{}], [{}], remade={"start": (1.5,)})
+
+
+def test_the_loss_comes_before_the_gradient_and_the_parameter() -> None:
+    other = [{"loss": 2.0, "grad": 2.0, "value": 2.0}]
+    assert "the loss" in said([{}], other)
+    assert "the gradient" in said([{}], [{**other[0], "loss": 1.0}])
+    assert "differs after" in said([{}], [{"value": 2.0}])
+
+
+def test_sums_in_another_order_have_more_room() -> None:
+    one, other = trained({"loss": 1.0}), trained({"loss": 1.00005})
+    assert first_difference(one, other, PLAIN) is not None
+    assert first_difference(one, other, REORDERED) is None
+
+
+def test_the_last_step_of_a_run_that_was_cut_may_be_missing() -> None:
+    one = Told().made().step().step().tell("limit").training()
+    other = Told().made().step().tell("limit").training()
+    assert first_difference(one, other, PLAIN) is None
+    assert first_difference(one, Told().made().step().training(), PLAIN) is not None
+
+
+def test_the_curve_has_losses_and_the_distance() -> None:
+    one = Told().made().step(loss=2.0, value=0.9).step(loss=1.0, value=0.8).skipped(loss=0.5).training()
+    other = Told().made().step(loss=2.0, value=0.9).step(loss=1.5, value=0.4).skipped(loss=math.inf).training()
+    rows = curve(one, other)
+    assert [row[:2] for row in rows] == [(2.0, 2.0), (1.0, 1.5), (0.5, math.inf)]
+    assert rows[0][2] == 0.0 and rows[2][2] is None
+    assert rows[1][2] is not None and 0.1 < rows[1][2] < 0.3

@@ -1,0 +1,146 @@
+"""A proof as text and as JSON: proofs made by hand, and what is told of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from transplt.emulator.verdict import Verdict, Word
+from transplt.prove.found import Difference, Findings
+from transplt.prove.precision import MIXED
+from transplt.prove.proof import Part, Proof
+from transplt.prove.text import as_json, as_text
+from transplt.prove.tolerance import PLAIN, REORDERED
+from transplt.prove.training import Place
+from transplt.report.cell import figure
+
+LOST = Difference("lr is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8)
+CLOSE = "losses within 0.00001, gradients within 0.0001 of their norm, parameters within 0.001 of the way they moved"
+
+
+def part(word: Word, sentence: str, title: str = "one and the other", **found: Any) -> Part:
+    return Part(title, Verdict(word, sentence), Findings(**found))
+
+
+def lines(*parts: Part) -> list[str]:
+    return as_text(Proof(list(parts))).splitlines()
+
+
+def test_one_comparison_says_its_verdict_once() -> None:
+    equal = part(
+        Word.EQUAL, "20 steps compared with the original's; 12 printed results", steps=20, printed=12, tolerance=PLAIN
+    )
+    assert lines(equal) == [
+        "transplt prove: equal: 20 steps compared with the original's; 12 printed results",
+        "  one and the other",
+        f"    tolerance: {CLOSE}",
+    ]
+
+
+def test_several_comparisons_say_theirs() -> None:
+    equal = part(Word.EQUAL, "20 steps compared", "a", steps=20, tolerance=REORDERED)
+    differs = part(Word.DIFFERS, str(LOST), "b", steps=20, tolerance=MIXED, differences=[LOST])
+    told = "differs: train.py:14: lr is 0.1 at step 8, in the original 0.05 (original: train.py:12)"
+    assert lines(equal, differs) == [
+        f"transplt prove: {told}",
+        "  a",
+        "    equal: 20 steps compared",
+        "    tolerance: losses within 0.0001, gradients within 0.002 of their norm, parameters within 0.02 of the way "
+        "they moved",
+        "  b",
+        f"    {told}",
+        "    tolerance: losses within 0.05, gradients within 0.2 of their norm, parameters within 0.5 of the way "
+        "they moved",
+    ]
+
+
+@pytest.mark.parametrize("word", [Word.RUNS, Word.STOPS, Word.NOT_RUN])
+def test_what_was_not_compared_has_no_tolerance(word: Word) -> None:
+    assert lines(part(word, "why", tolerance=PLAIN, steps=3)) == [
+        f"transplt prove: {word}: why", "  one and the other",
+    ]  # fmt: skip
+
+
+def test_a_reason_that_the_sentence_has_is_not_repeated() -> None:
+    said = part(Word.RUNS, "ran to its end; no training was seen", reasons=["no training was seen", "and more"])
+    assert lines(said)[2:] == ["    not compared: and more"]
+
+
+def test_more_differences_and_remarks() -> None:
+    many = [Difference(f"number {number}") for number in range(9)]
+    told = lines(part(Word.DIFFERS, "number 0", differences=many, remarks=["mixed precision: 0 of 20 steps left out"]))
+    assert told[2:] == [
+        *(f"    also: number {number}" for number in range(1, 6)),
+        "    ... and 3 more",
+        "    mixed precision: 0 of 20 steps left out",
+    ]
+
+
+def test_what_a_program_says_stays_in_its_line() -> None:
+    odd = "a\x1b[31m\nb\udcff\u202e"
+    told = part(
+        Word.DIFFERS, odd, odd, differences=[LOST, Difference(odd)], reasons=[odd, "c\nd"], remarks=[odd]
+    )
+    text = as_text(Proof([told, told]))
+    assert len(text.splitlines()) == 11
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "a\\x1b[31m\\nb\\xff\\u202e" in text
+
+
+def test_json() -> None:
+    equal = part(
+        Word.EQUAL, "2 steps compared", steps=2, printed=3, saved=4, tolerance=PLAIN, reasons=["r"],
+        curve=[(1.5, 1.5, 0.0), (None, math.nan, None), (math.inf, 1.0, 2e-8)],
+    )  # fmt: skip
+    told = as_json(Proof([equal], 12.34), ["old", "new", "--epochs", "1"], "2.13.0", "2.8")
+    assert json.loads(json.dumps(told, allow_nan=False)) == {
+        "schema_version": 1,
+        "verdict": "equal",
+        "sentence": "2 steps compared",
+        "command": ["old", "new", "--epochs", "1"],
+        "torch": "2.13.0",
+        "target_torch_version": "2.8",
+        "comparisons": [
+            {
+                "title": "one and the other",
+                "verdict": "equal",
+                "sentence": "2 steps compared",
+                "steps": 2,
+                "printed_results": 3,
+                "saved_tensors": 4,
+                "tolerance": {"loss": 1e-5, "gradient": 1e-4, "movement": 1e-3, "roundings": 4},
+                "differences": [],
+                "not_compared": ["r"],
+                "remarks": [],
+                "curve": [[1.5, 1.5, 0.0], [None, "nan", None], ["inf", 1.0, 2e-8]],
+            }
+        ],
+        "seconds_of_runs": 12.3,
+    }
+
+
+def test_json_of_a_difference() -> None:
+    told = as_json(Proof([part(Word.DIFFERS, "d", differences=[LOST, Difference("x")])]), [], "", "")
+    first, second = told["comparisons"][0]["differences"]
+    assert first == {
+        "what": LOST.what, "path": "train.py", "line": 14, "original_path": "train.py", "original_line": 12,
+        "step": 8, "cause": "",
+    }  # fmt: skip
+    assert [second[key] for key in ("path", "line", "original_path", "original_line", "step")] == [None] * 5
+    assert told["comparisons"][0]["tolerance"] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (1.0, "1"), (0.5, "0.5"), (1e-4, "0.0001"), (1e-5, "0.00001"), (2e-5, "0.00002"),
+        (1.5e-5, "1.5e-5"), (1e-6, "1e-6"), (1.2345678e-10, "1.23457e-10"), (65536.0, "65536"),
+        (1048576.0, "1048576"), (1234567.5, "1.23457e6"), (1e10, "1e10"), (-1e-5, "-1e-5"), (math.nan, "nan"),
+        (-math.inf, "-inf"), (7, "7"),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(value: float, text: str) -> None:
+    assert figure(value) == text
