@@ -429,6 +429,7 @@ def test_a_right_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_ranks_that_reduce_different_shapes(tmp_path: Path) -> None:
     _, found = ran(tmp_path, "dist.all_reduce(torch.ones(3 + rank).npu())\ndist.barrier()\n")
     assert found[0].kind == "mismatch"
@@ -447,6 +448,7 @@ def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_rank_that_leaves_early(tmp_path: Path) -> None:
     body = "for step in range(3):\n    if rank == 1 and step == 2:\n        break\n    dist.all_reduce(x)\n"
     _, found = ran(tmp_path, body)
@@ -478,6 +480,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_spawned_ranks(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
