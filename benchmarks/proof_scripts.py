@@ -66,4 +66,9 @@ _MORE = (
 PROVEN = sorted((*SCRIPTS, *_MORE), key=lambda each: (not each.runs, each.reason == NO_CARD))
 
 #: (script, way) -> what reading a verdict that is not `equal` has shown.
-READ: dict[tuple[str, str], str] = {}
+READ: dict[tuple[str, str], str] = {
+    ("examples/word_language_model/main.py", "tune"): (
+        "Read by hand: 2e-5 of the loss after seven steps with a learning rate of 20 looks like rounding that such "
+        "steps make larger, beyond the bound of 1e-5 for equal arithmetic; which tuning does it is not known yet"
+    ),
+}
