@@ -111,7 +111,7 @@ def test_json() -> None:
                 "steps": 2,
                 "printed_results": 3,
                 "saved_tensors": 4,
-                "tolerance": {"loss": 1e-5, "gradient": 1e-4, "movement": 1e-3, "roundings": 4},
+                "tolerance": {"loss": 1e-5, "gradient": 1e-4, "movement": 1e-3, "roundings": 4, "floor": 1e-3},
                 "differences": [],
                 "not_compared": ["r"],
                 "remarks": [],
