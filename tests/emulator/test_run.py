@@ -170,8 +170,7 @@ def test_an_error_of_a_spawned_process_has_its_own_place(transplt_run: Any, tmp_
         ("import sys, torch\nsys.exit('no data')\n", "train.py:2: no data: it ended with exit code 1"),
         ("import torch\nx = = 1\n", "train.py:2: SyntaxError: invalid syntax (train.py, line 2)"),
         ("import ctypes, torch\nctypes.string_at(0)\n", "it ended by signal SIGSEGV; it stood at train.py:2"),
-        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n",
-         "it ended by signal SIGKILL"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n", "it ended by signal SIGTERM"),
     ],
 )  # fmt: skip
 def test_other_ends_have_a_line_and_a_reason(transplt_run: Any, source: str, sentence: str) -> None:
