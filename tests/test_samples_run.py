@@ -64,6 +64,7 @@ def test_text_model_trains_and_writes_text(project: Path) -> None:
     assert text.startswith("the ")
 
 
+@pytest.mark.slow  # two processes run in every check in tests/prove/test_golden_samples.py
 @pytest.mark.parametrize("project", ["text_model"], indirect=True)
 def test_text_model_trains_with_two_processes(project: Path) -> None:
     """First under torchrun, then spawned by itself from the checkpoint of both ranks."""

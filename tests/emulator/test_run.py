@@ -146,6 +146,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_time_out_says_where_each_rank_stood(transplt_run: Any, tmp_path: Path) -> None:
     """Also one that waits in C++ for the others; ranks are known without an environment variable RANK."""
     code, report, err = transplt_run(HANGING, str(tmp_path / "store"), "hang", options=["--timeout", "40"])

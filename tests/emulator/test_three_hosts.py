@@ -35,7 +35,7 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("host", ["cpu", "npu", "cuda"])
+@pytest.mark.parametrize("host", [pytest.param("cpu", marks=pytest.mark.slow), "npu", "cuda"])
 def test_what_ran_still_runs(host: str) -> None:
     texts = {name: f"import torch\ntorch.manual_seed(0)\n{head}\n{TRAINING}".encode() for name, head in HEADS.items()}
     pairs = pairs_of(texts, 60)
