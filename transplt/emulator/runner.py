@@ -213,6 +213,7 @@ def _execute(
         raise
     if timed_out or hung:
         _stop(process)
+        _end_the_rest(records)
     if reader is not None:
         reader.join(5)
     return _Outcome(process.returncode, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
@@ -253,6 +254,14 @@ def _ask_for_stacks(records: Path, patience: float = 2.0) -> None:
     while time.monotonic() < end and any(path.stat().st_size == size for path, size in asked.items()):
         time.sleep(0.05)
     time.sleep(0.05)  # the last one may still be at it
+
+
+def _end_the_rest(records: Path) -> None:
+    """End ranks that outlived their launcher: those of torchrun have sessions of their own."""
+    for path in records.glob("*.stack"):
+        if _locked(path):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(path.stem), signal.SIGKILL)
 
 
 def _locked(path: Path) -> bool:
