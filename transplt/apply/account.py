@@ -26,7 +26,7 @@ class Account:
     ledger: Ledger
 
 
-class _Cover:
+class Cover:
     """Ranges with a cause each; asks for tokens in any order cost a binary search.
 
     Of the ranges that hold a token the one that begins last gives the cause: it is the most specific.
@@ -75,10 +75,10 @@ def settle(
     stays += [(*each.extent, ignored(each.reason, each.detail)) for each in work.kept]
     stays += own_names(work, applied)
     for finding in (*done, *findings):
-        cause = _cause(finding)
+        cause = cause_of(finding)
         said[cause.verdict].append((finding.span.start, finding.span.end, cause))
-    converted = _converted(source, live, applied)
-    covers = {verdict: _Cover(ranges) for verdict, ranges in said.items()}
+    converted = taken_away(source.utf8, live, applied)
+    covers = {verdict: Cover(ranges) for verdict, ranges in said.items()}
     open_ = sorted((start, end) for each in (Verdict.MANUAL, Verdict.UNKNOWN) for start, end, _ in said[each])
     longer = LongerNames(work, _Inside(open_))
     packages = {finding.api.split(".")[0] for finding in (*done, *findings)}
@@ -111,7 +111,7 @@ def settle(
     return Account(ledger.total(len(tokens) - len(live)), _one_a_line(source, left), ledger)
 
 
-def _cause(finding: Finding) -> Cause:
+def cause_of(finding: Finding) -> Cause:
     """What a finding makes of the tokens in its place."""
     if finding.applied:
         return Cause(Verdict.CONVERTED, finding.code)
@@ -120,7 +120,7 @@ def _cause(finding: Finding) -> Cause:
     return Cause(Verdict.UNKNOWN if finding.level is Level.UNKNOWN else Verdict.MANUAL, finding.code)
 
 
-def _converted(source: Source, live: list[Token], applied: Sequence[tuple[int, int, bytes]]) -> set[int]:
+def taken_away(utf8: bytes, live: list[Token], applied: Sequence[tuple[int, int, bytes]]) -> set[int]:
     """Starts of the tokens that an edit took away: of each word as many as the new text has less of it."""
     gone: set[int] = set()
     index = 0
@@ -134,10 +134,10 @@ def _converted(source: Source, live: list[Token], applied: Sequence[tuple[int, i
         if not inside:
             continue
         lowered = new.lower()
-        words = Counter(source.utf8[token.start : token.end].lower() for token in inside)
+        words = Counter(utf8[token.start : token.end].lower() for token in inside)
         allowed = {word: count - lowered.count(word) for word, count in words.items()}
         for token in inside:
-            word = source.utf8[token.start : token.end].lower()
+            word = utf8[token.start : token.end].lower()
             if allowed[word] > 0:
                 allowed[word] -= 1
                 gone.add(token.start)

@@ -17,17 +17,17 @@ def leave_other_lines(work: Work, lines: _Lines) -> None:
 
     Where an import gets another name, its uses lie anywhere: then it is all of the file, or none.
     """
-    away = [edit for edit in work.edits if not _touches(lines, *_place(work, edit))]
+    away = [edit for edit in work.edits if not touches(lines, *_place(work, edit))]
     groups = {edit.group for edit in away if edit.group}
     gone = {id(edit) for edit in work.edits if edit.group in groups} | {id(edit) for edit in away}
     if gone and work.renamed:
         gone = {id(edit) for edit in work.edits}
     for edit in work.edits:
-        if id(edit) in gone and edit.rewrites and _touches(lines, *_place(work, edit)):
+        if id(edit) in gone and edit.rewrites and touches(lines, *_place(work, edit)):
             message = f"{edit.message}: it goes only with edits of lines that did not change"
             work.add(work.note(edit.node, edit.code, message, api=edit.api, help="run --fix without --since"))
     work.withdraw_edits(lambda edit: id(edit) in gone)
-    work.withdraw_notes(lambda note: not _touches(lines, *(work.source.position(at)[0] for at in note.extent)))
+    work.withdraw_notes(lambda note: not touches(lines, *(work.source.position(at)[0] for at in note.extent)))
 
 
 def in_lines(result: FileResult, lines: _Lines) -> FileResult:
@@ -37,7 +37,7 @@ def in_lines(result: FileResult, lines: _Lines) -> FileResult:
     kept = [
         each
         for each in result.findings
-        if each.applied or _touches(lines, each.span.line, each.span.end_line)  # applied: also an import for an edit
+        if each.applied or touches(lines, each.span.line, each.span.end_line)  # applied: also an import for an edit
     ]
     return replace(result, findings=tuple(sorted(kept, key=Finding.sort_key)))
 
@@ -52,5 +52,6 @@ def _place(work: Work, edit: Edit) -> tuple[int, int]:
     return 0, 0
 
 
-def _touches(lines: _Lines, first: int, last: int) -> bool:
+def touches(lines: _Lines, first: int, last: int) -> bool:
+    """True when one of `lines` (first, last) lies among the lines from `first` to `last`."""
     return any(start <= last and first <= end for start, end in lines)

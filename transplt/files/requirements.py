@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.files.kind import FileKind
+from transplt.files.tokens import Known
 from transplt.finding import Effort, Finding, Level, Span
 from transplt.rules.packages import BOUND, PackageAdvice, advice_on_requirement
 from transplt.text.ignore_comments import ignore_comments
@@ -16,10 +17,22 @@ _MOST_SHOWN = 8
 
 
 def with_requirements(
-    others: tuple[Finding, ...], data: bytes, path: str, kind: FileKind, ignored_codes: tuple[str, ...]
+    others: tuple[Finding, ...],
+    data: bytes,
+    path: str,
+    kind: FileKind,
+    ignored_codes: tuple[str, ...],
+    known: Known = lambda start, end: None,
 ) -> tuple[Finding, ...]:
-    """The findings of a file and those of its requirements; where a line has one for its words, that one says both."""
-    found = [each for each in requirement_findings(data, path, kind) if not each.code.startswith(ignored_codes)]
+    """The findings of a file and those of its requirements; where a line has one for its words, that one says both.
+
+    Nothing is said of a place of which something is `known`.
+    """
+    found = [
+        each
+        for each in requirement_findings(data, path, kind)
+        if not each.code.startswith(ignored_codes) and known(each.span.start, each.span.start + 1) is None
+    ]
     if not found:
         return others
     lines = data.split(b"\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.files.kind import FileKind
@@ -43,6 +43,9 @@ _SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")
 _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
 #: A line of a notebook longer than this is an embedded picture or the output of a cell.
 _LONG_LINE_BYTES = 4000
+_Range = tuple[int, int]
+#: What became of the bytes from one offset to another, where somebody else speaks of them.
+Known = Callable[[int, int], Cause | None]
 #: So many findings say enough about one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
@@ -70,6 +73,18 @@ class _Line:
     text: bytes
     places: tuple[tuple[int, bool], ...]
 
+    def tokens(self) -> Iterator[_Range]:
+        """The tokens among the places, from where to where in the line."""
+        for at, is_token in self.places:
+            if is_token:
+                match = _TOKEN.match(self.text, at)
+                assert match is not None
+                yield at, match.end()
+
+    def ask(self, known: Known, start: int, end: int) -> Cause | None:
+        """What is known of a place in the line."""
+        return known(self.start + start, self.start + end)
+
 
 def scan_other_file(
     data: bytes,
@@ -78,11 +93,13 @@ def scan_other_file(
     target: TorchTarget,
     ignored_codes: Sequence[str] = (),
     has_twin: Callable[[], bool] = lambda: False,
+    known: Known = lambda start, end: None,
 ) -> OtherFile:
     """Counts and reports the tokens of one file; its bytes stay what they are.
 
     `ignored_codes` are prefixes of codes that the settings switch off for this file; `has_twin` is asked whether a file
-    for the NPU lies beside it, which answers for it.
+    for the NPU lies beside it, which answers for it. `known` tells what became of the bytes from one offset to another,
+    where somebody else speaks of them.
     """
     if kind is FileKind.BINARY:
         return OtherFile(kind)
@@ -91,23 +108,30 @@ def scan_other_file(
         return OtherFile(kind)
     if kind is FileKind.PROSE:
         cause = Cause(Verdict.IGNORED, reason="prose-file")
-        ledger = Ledger.of(row for line in _lines(data, lowered, WORD) for row in _rows(line, len(line.text), cause))
-        return OtherFile(kind, (), ledger.total(), len(ledger), ledger)
+        ledger = Ledger.of(
+            row
+            for line in _lines(data, lowered, WORD)
+            for row in _rows(line, [(place, line.ask(known, *place) or cause) for place in line.tokens()])
+        )
+        return OtherFile(kind, (), ledger.total(), ledger.counts().get(cause, 0), ledger)
     comments = reported = 0
     beside = _BESIDE if has_twin() else ""
     rows: list[TokenRow] = []
     prefixes = tuple(ignored_codes)
     findings: list[Finding] = []
     for line in _lines(data, lowered, _WHEEL if kind in _WHEEL_KINDS else WORD):
+        said = [(place, line.ask(known, *place)) for place in line.tokens()]
         if kind is FileKind.NOTEBOOK and len(line.text) > _LONG_LINE_BYTES:
-            rows += _rows(line, len(line.text), Cause(Verdict.IGNORED, reason="notebook-output"))
+            output = Cause(Verdict.IGNORED, reason="notebook-output")
+            rows += _rows(line, [(place, told or output) for place, told in said])
             continue
         limit = comment_start(line.text, kind)
-        live = tuple(place for place in line.places if place[0] < limit)
-        comments += sum(is_token for _, is_token in line.places) - sum(is_token for _, is_token in live)
+        live = tuple(at for at, _ in line.places if at < limit and line.ask(known, at, at + 1) is None)
+        comments += sum(told is None and at >= limit for (at, _), told in said)
         if not live:
+            rows += _rows(line, [(place, told) for place, told in said if told is not None])
             continue
-        finding = _finding(path, kind, target, line, [at for at, _ in live])
+        finding = _finding(path, kind, target, line, live)
         if finding.code.startswith(prefixes):
             finding = replace(finding, ignored="ignored for this file by the settings")
         elif _switched_off(line.text, finding.code):
@@ -119,7 +143,7 @@ def scan_other_file(
         else:
             cause = Cause(Verdict.MANUAL, finding.code)
             reported += 1
-        rows += _rows(line, limit, cause)
+        rows += _rows(line, [(place, told or cause) for place, told in said if told is not None or place[0] < limit])
         if reported <= MAX_FINDINGS:
             findings.append(finding)
     if reported > MAX_FINDINGS:
@@ -128,16 +152,13 @@ def scan_other_file(
     return OtherFile(kind, tuple(findings), ledger.total(comments), 0, ledger)
 
 
-def _rows(line: _Line, limit: int, cause: Cause) -> Iterator[TokenRow]:
-    """The tokens of a line that begin before `limit`; the characters of a long line are counted once."""
+def _rows(line: _Line, tokens: Iterable[tuple[_Range, Cause]]) -> Iterator[TokenRow]:
+    """The tokens of a line with their causes; the characters of a long line are counted once."""
     at, column = 0, 1
-    for place, is_token in line.places:
-        if is_token and place < limit:
-            column += len(line.text[at:place].decode("utf-8", "replace"))
-            at = place
-            match = _TOKEN.match(line.text, place)
-            assert match is not None
-            yield TokenRow(line.number, column, line.text[place : match.end()].decode(), cause)
+    for (start, end), cause in tokens:
+        column += len(line.text[at:start].decode("utf-8", "replace"))
+        at = start
+        yield TokenRow(line.number, column, line.text[start:end].decode(), cause)
 
 
 def _switched_off(line: bytes, code: str) -> bool:
@@ -176,7 +197,7 @@ def comment_start(line: bytes, kind: FileKind) -> int:
     return len(line) if match is None else match.start()
 
 
-def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places: list[int]) -> Finding:
+def _finding(path: str, kind: FileKind, target: TorchTarget, line: _Line, places: Sequence[int]) -> Finding:
     names: list[str] = []
     first, last = places[0], 0
     for place in places:

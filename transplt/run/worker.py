@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
@@ -132,30 +132,16 @@ def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
 
 
 def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> MigratedFile:
-    """What a file that is not Python holds."""
-    path, ignored = entry.path, worker.settings.ignored_codes(entry.path)
+    """What is made of a file that is not Python; a finding says so when it fails."""
+    path = entry.path
     kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
-    from transplt.files.gpu_words import beside_tokens, gpu_word_findings
-    from transplt.files.ignore_lines import ignore_line_findings
-    from transplt.files.npu_twin import has_npu_twin
-    from transplt.files.requirements import with_requirements
-    from transplt.files.tokens import scan_other_file
+    from transplt.files.other_file import migrate_other
 
-    other = scan_other_file(data, path, kind, worker.target, ignored, lambda: has_npu_twin(worker.root, path, kind))
-    if words := gpu_word_findings(data, path, kind, worker.settings.pins, ignored):
-        other = replace(other, findings=tuple(beside_tokens(other.findings, words)))
-    if (joined := with_requirements(other.findings, data, path, kind, ignored)) is not other.findings:
-        other = replace(other, findings=tuple(sorted(joined, key=lambda each: each.sort_key())))
-    if worker.settings.analysis and kind is FileKind.NATIVE:
-        from transplt.analysis.native import findings_of
-
-        found = tuple(each for each in findings_of(data, path) if not each.code.startswith(ignored))
-        other = replace(other, findings=(*other.findings, *found))
-    if said := ignore_line_findings(data, path, kind, other.findings, ignored, worker.settings.in_place):
-        every = sorted([*other.findings, *said], key=lambda each: each.sort_key())
-        other = replace(other, findings=tuple(every))
-    result = FileResult(path, data, other.findings, other.tokens, ledger=other.ledger)
-    return MigratedFile(entry, kind, data, result, other.prose)
+    try:
+        result, prose = migrate_other(data, path, kind, worker.settings, worker.target, worker.project, worker.root)
+    except Exception as error:
+        result, prose = internal_result(path, data, f"it ended with {_where(error)}"), 0
+    return MigratedFile(entry, kind, data, result, prose)
 
 
 def unread_finding(path: str, why: str) -> Finding:

@@ -1,0 +1,43 @@
+"""A file that is not Python, as those who edit one kind of file get to see it."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from transplt.files.kind import FileKind
+from transplt.project.facts import ProjectFacts
+from transplt.settings import Settings, TorchTarget
+from transplt.text.source import Source, line_starts
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The text of a file, with what its editors may ask. Places are byte offsets into `source.utf8` (no BOM)."""
+
+    source: Source
+    path: str
+    kind: FileKind
+    settings: Settings
+    target: TorchTarget
+    project: ProjectFacts
+
+    @property
+    def utf8(self) -> bytes:
+        return self.source.utf8
+
+    @property
+    def name(self) -> str:
+        """The last part of the path, in small letters."""
+        return self.path.rpartition("/")[2].lower()
+
+
+def text_of(data: bytes) -> Source | None:
+    """The text of a file in UTF-8, with or without a byte order mark; None for other bytes: nothing edits them."""
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    utf8 = data[len(bom) :]
+    try:
+        utf8.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return Source(utf8, bom=bom, line_starts=line_starts(utf8))

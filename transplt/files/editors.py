@@ -1,0 +1,45 @@
+"""Which modules edit which kind of file: imported, with their parsers, when such a file names what they look for.
+
+An editor is a module with a function `changes(document)`, which yields edits of byte ranges, notes and reasons why
+words stay (transplt/edits/edit.py), and may have one `broken(document, changed)`, which says why the document `changed`
+must not be written: an empty text where it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+from transplt.edits.edit import Finds
+from transplt.files.document import Document
+from transplt.files.kind import FileKind
+
+
+class Editor(Protocol):
+    """What is asked of the module of an editor."""
+
+    def changes(self, document: Document) -> Finds: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An editor, the kinds it looks at, and what a file holds (lowered bytes, any of them) that it has work in."""
+
+    module: str
+    kinds: frozenset[FileKind]
+    words: tuple[bytes, ...]
+
+
+#: In the order in which they are asked; where two edit the same bytes, the first has it.
+EDITORS: tuple[_Entry, ...] = ()
+
+
+def editors_of(document: Document) -> Iterator[Editor]:
+    """The editors that have work in a document."""
+    fitting = [entry for entry in EDITORS if document.kind in entry.kinds]
+    lowered = document.utf8.lower() if fitting else b""
+    for entry in fitting:
+        if any(word in lowered for word in entry.words):
+            yield cast(Editor, import_module(entry.module))

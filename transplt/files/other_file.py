@@ -1,0 +1,86 @@
+"""The way of one file that is not Python: its edits, its words, what it asks for, its ignore comments."""
+
+from __future__ import annotations
+
+from transplt.apply.account import Cover, cause_of, taken_away
+from transplt.apply.own_words import ignored
+from transplt.files.document import Document, text_of
+from transplt.files.gpu_words import beside_tokens, gpu_word_findings
+from transplt.files.ignore_lines import ignore_line_findings
+from transplt.files.kind import FileKind
+from transplt.files.npu_twin import has_npu_twin
+from transplt.files.requirements import with_requirements
+from transplt.files.rewrite import Rewritten, rewritten
+from transplt.files.tokens import Known, scan_other_file
+from transplt.finding import Cause, FileResult, Finding, Verdict
+from transplt.project.facts import ProjectFacts
+from transplt.settings import Settings, TorchTarget
+from transplt.text.cuda_words import WORD, Token
+
+
+def migrate_other(
+    data: bytes,
+    path: str,
+    kind: FileKind,
+    settings: Settings,
+    target: TorchTarget,
+    project: ProjectFacts | None = None,
+    root: str = "",
+) -> tuple[FileResult, int]:
+    """The result for one file, and how many of its words stand in prose. `root`: the folder in which a twin may lie.
+
+    A file with a twin for the NPU is not edited, as none is that is not UTF-8.
+    """
+    off = settings.ignored_codes(path)
+    source = None if kind is FileKind.BINARY else text_of(data)
+    text = data if source is None else source.utf8
+    has_twin = bool(root) and has_npu_twin(root, path, kind)
+    done = Rewritten(text)
+    if source is not None and not has_twin:
+        done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts()))
+    known = _known(text, done)
+    other = scan_other_file(text, path, kind, target, off, lambda: has_twin, known)
+    found = other.findings
+    if words := _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known):
+        found = tuple(beside_tokens(found, words))
+    found = with_requirements(found, text, path, kind, off, known)
+    if settings.analysis and kind is FileKind.NATIVE:
+        from transplt.analysis.native import findings_of
+
+        found = (*found, *(each for each in findings_of(text, path) if not each.code.startswith(off)))
+    found = (*found, *done.findings)
+    if said := ignore_line_findings(text, path, kind, found, off, settings.in_place):
+        found = (*found, *said)
+    found = tuple(sorted(found, key=Finding.sort_key))
+    new = data if source is None else source.encode(done.utf8)
+    result = FileResult(path, new, found, other.tokens, changed=new != data, ledger=other.ledger)
+    return result, other.prose
+
+
+def _known(text: bytes, done: Rewritten) -> Known:
+    """What the editors say of a place: of words that they took away, spoke of, or know to stay."""
+    if not done.findings and not done.kept:
+        return lambda start, end: None
+    tokens = [Token(match.start(), match.end(), "") for match in WORD.finditer(text.lower())]
+    gone = taken_away(text, tokens, done.spliced)
+    edits = Cover((each.span.start, each.span.end, cause_of(each)) for each in done.findings if each.applied)
+    ranges = [(each.span.start, each.span.end, cause_of(each)) for each in done.findings if not each.applied]
+    ranges += [(*each.extent, ignored(each.reason, each.detail)) for each in done.kept]
+    others = Cover(ranges)
+    words = {token.start for token in tokens}
+
+    def known(start: int, end: int) -> Cause | None:
+        at = Token(start, end, "")
+        if start in gone or start not in words:
+            if (cause := edits.cause(at)) is not None:
+                return cause
+            if start in gone:
+                return Cause(Verdict.CONVERTED)
+        return others.cause(at)
+
+    return known
+
+
+def _unsaid(findings: list[Finding], known: Known) -> list[Finding]:
+    """The findings of places that nobody else speaks of."""
+    return [each for each in findings if known(each.span.start, max(each.span.end, each.span.start + 1)) is None]

@@ -1,0 +1,170 @@
+"""The edits of a file that is not Python: made, checked, and recorded as those of a Python file are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from transplt.apply.changed_lines import touches
+from transplt.edits.edit import Edit, Extent, Kept, Note
+from transplt.files.document import Document
+from transplt.files.editors import editors_of
+from transplt.finding import Effort, Finding, Level, Operation, Replacement
+from transplt.text.ignore_comments import ignore_comments
+from transplt.text.source import Source, line_starts, splice
+
+_BY_SETTINGS, _BY_COMMENT = "ignored for this file by the settings", "ignored by a comment"
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """What the editors of a file come to: its new text, the records of edits and notes, and the words that stay."""
+
+    utf8: bytes
+    findings: list[Finding] = field(default_factory=list)
+    spliced: list[tuple[int, int, bytes]] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+
+
+def rewritten(document: Document) -> Rewritten:
+    """The document with its edits. What would not hold is taken back, and said."""
+    result = Rewritten(document.utf8)
+    wanted: list[Edit] = []
+    for found in _found(document):
+        if isinstance(found, Kept):
+            result.kept.append(found)
+        elif isinstance(found, Note):
+            result.findings.append(_note(document, found))
+        elif (reason := _switched_off(document, found.code, _extent(found))) or not _applies(document, found):
+            result.findings.append(_offered(document, found, reason))
+        else:
+            wanted.append(found)
+    wanted = _apart(wanted)
+    spliced = [(*_extent(edit), _text(edit).encode()) for edit in wanted]
+    changed = replace(document, source=_spliced(document.source, spliced))
+    if why := _broken(document, changed) if wanted else "":
+        result.findings += [_taken_back(document, edit, why) for edit in wanted]
+        return result
+    result.utf8, result.spliced = changed.utf8, spliced
+    result.findings += [_done(document, edit) for edit in wanted]
+    return result
+
+
+def _found(document: Document) -> list[Edit | Note | Kept]:
+    return [found for editor in editors_of(document) for found in editor.changes(document)]
+
+
+def _extent(edit: Edit) -> Extent:
+    assert isinstance(edit.where, tuple), "of a text byte ranges are edited"
+    return edit.where
+
+
+def _text(edit: Edit) -> str:
+    assert isinstance(edit.new, str)
+    return edit.new
+
+
+def _applies(document: Document, edit: Edit) -> bool:
+    lines = document.settings.only_lines
+    if lines is not None:
+        first, last = (document.source.position(at)[0] for at in _extent(edit))
+        if not touches(dict(lines).get(document.path, ()), first, last):
+            return False
+    return edit.level is Level.SAFE or edit.asked or (edit.level is Level.UNSAFE and document.settings.unsafe_fixes)
+
+
+def _switched_off(document: Document, code: str, extent: Extent) -> str:
+    """Why a code is not wanted in a place; empty when it is."""
+    if code.startswith(document.settings.ignored_codes(document.path) or ("-",)):
+        return _BY_SETTINGS
+    start = document.utf8.rfind(b"\n", 0, extent[0]) + 1
+    end = document.utf8.find(b"\n", extent[1])
+    line = document.utf8[start : len(document.utf8) if end < 0 else end]
+    return _BY_COMMENT if any(comment.holds_for(code) for comment in ignore_comments(line)) else ""
+
+
+def _apart(edits: Sequence[Edit]) -> list[Edit]:
+    """Edits in the order of their places, without those in bytes that an earlier editor changes, and their groups."""
+    taken: list[Extent] = []  # sorted, and none reaches into another
+    lost: set[str] = set()
+    for edit in edits:
+        start, end = _extent(edit)
+        at = bisect_left(taken, (start, end))
+        if (at and taken[at - 1][1] > start) or (at < len(taken) and taken[at][0] < end):
+            lost.add(edit.group or str(id(edit)))
+        else:
+            taken.insert(at, (start, end))
+    kept = [edit for edit in edits if (edit.group or str(id(edit))) not in lost]
+    return sorted(kept, key=_extent)
+
+
+def _spliced(source: Source, spliced: list[tuple[int, int, bytes]]) -> Source:
+    utf8 = splice(source.utf8, spliced)
+    return Source(utf8, bom=source.bom, line_starts=line_starts(utf8))
+
+
+def _broken(document: Document, changed: Document) -> str:
+    """Why the changed text must not be written, empty when it may be."""
+    for editor in editors_of(document):
+        broken = getattr(editor, "broken", None)
+        if broken is not None and (why := broken(document, changed)):
+            return str(why)
+    if document.settings.only_lines is not None:
+        return ""
+    for found in _found(changed):
+        if (
+            isinstance(found, Edit)
+            and _applies(changed, found)
+            and not _switched_off(changed, found.code, _extent(found))
+        ):
+            return f"a second run would change it again: {found.message}"
+    return ""
+
+
+def _record(document: Document, edit: Edit) -> Finding:
+    return Finding(
+        path=document.path,
+        span=document.source.span(*_extent(edit)),
+        code=edit.code,
+        level=edit.level,
+        message=edit.message,
+        api=edit.api,
+        help=edit.help,
+    )
+
+
+def _done(document: Document, edit: Edit) -> Finding:
+    before, after = document.source.slice(*_extent(edit)), _text(edit)
+    operation = Operation.INSERT if not before else Operation.MODIFY if after else Operation.DELETE
+    return replace(_record(document, edit), edit=Replacement(operation, before, after), applied=True)
+
+
+def _offered(document: Document, edit: Edit, reason: str) -> Finding:
+    help_ = edit.help or "applied with --unsafe-fixes"
+    return replace(_record(document, edit), ignored=reason, effort=edit.effort or Effort.LOW, help=help_)
+
+
+def _taken_back(document: Document, edit: Edit, why: str) -> Finding:
+    return replace(
+        _record(document, edit),
+        code="NPU992",
+        level=Level.MANUAL,
+        message=f"taken back: {edit.message} ({why})",
+        effort=Effort.LOW,
+        help="change this place by hand",
+    )
+
+
+def _note(document: Document, note: Note) -> Finding:
+    return Finding(
+        path=document.path,
+        span=document.source.span(*note.extent),
+        code=note.code,
+        level=note.level,
+        message=note.message,
+        api=note.api,
+        effort=note.effort,
+        help=note.help,
+        ignored=note.ignored or _switched_off(document, note.code, note.extent),
+    )
