@@ -203,3 +203,10 @@ def test_each_commit_is_proven(project: Path) -> None:
     output = port(project, "--prove", "train.py")
     assert "Compute on the NPU  [equal: 3 steps compared" in output
     assert "equal: 3 steps compared" in git(project, "log", "--format=%B", "npu-port").replace("\n", " ")
+
+
+def test_what_a_partial_clone_lacks_stays(project: Path) -> None:
+    name = git(project, "rev-parse", "HEAD:run.sh").strip()
+    (project / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    assert "1 file that this partial clone lacks stay as they are: run.sh" in port(project)
+    assert git(project, "ls-tree", "npu-port", "run.sh").split()[2] == name

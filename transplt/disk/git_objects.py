@@ -77,8 +77,8 @@ def tree_of(top: Path, commit: str) -> list[Held]:
     return found
 
 
-def contents(top: Path, held: Sequence[Held]) -> Iterator[tuple[Held, bytes]]:
-    """The files with their bytes, as git keeps them: no filter is applied."""
+def contents(top: Path, held: Sequence[Held]) -> Iterator[tuple[Held, bytes | None]]:
+    """The files with their bytes, as git keeps them: no filter is applied. None for what a partial clone lacks."""
     for begin in range(0, len(held), _AT_ONCE):
         some = held[begin : begin + _AT_ONCE]
         said = run_git(top, "cat-file", "--batch", told="".join(f"{each.name}\n" for each in some).encode())
@@ -87,7 +87,9 @@ def contents(top: Path, held: Sequence[Held]) -> Iterator[tuple[Held, bytes]]:
             end = said.index(b"\n", at)
             head = said[at:end].split()
             if len(head) != 3:
-                raise OSError(f"git lacks the content of {each.path}")
+                yield each, None
+                at = end + 1
+                continue
             size = int(head[2])
             yield each, said[end + 1 : end + 1 + size]
             at = end + size + 2
@@ -104,7 +106,7 @@ def new_commit(top: Path, parent: str, files: Mapping[str, tuple[str, Path]], me
     index = {"GIT_INDEX_FILE": str(scratch / "index")}
     run_git(top, "read-tree", parent, environment=index)
     run_git(top, "update-index", "-z", "--index-info", told=rows, environment=index)
-    tree = run_git(top, "write-tree", environment=index).decode("ascii").strip()
+    tree = run_git(top, "write-tree", "--missing-ok", environment=index).decode("ascii").strip()
     person = {name: os.environ[name] for name in _PERSON if name in os.environ}
     said = run_git(top, "commit-tree", tree, "-p", parent, "-F", "-", told=message.encode(), environment=person)
     return said.decode("ascii").strip()

@@ -120,7 +120,7 @@ def _port(project: Path, top: Path, options: Options, branch: str, command: str,
         scratch = Path(name)
         before, after, out = scratch / "before", scratch / "after", scratch / "out"
         say("reading what is committed")
-        held = _export(top, tip or head, (before, after))
+        held, lacking = _export(top, tip or head, (before, after))
         if not (before / prefix).is_dir():
             raise UsageError(f"{shown(project)} is not committed; commit it, and port again")
         reference = before / prefix
@@ -154,6 +154,8 @@ def _port(project: Path, top: Path, options: Options, branch: str, command: str,
         _commit_checklist(grown, done, given, scratch)
         if done.commits:
             move_branch(top, branch, grown.tip, tip)
+    if lacking:
+        done.notes.append(f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}")
     if status(top):
         done.notes.append("changes that are not committed are no part of it")
     if tip and head and common_commit(top, tip, head) != head:
@@ -175,8 +177,11 @@ def _begin(top: Path, branch: str) -> tuple[str, str]:
     return tip, head
 
 
-def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> list[Held]:
-    """Writes the files of a commit into folders: links as links, no submodules, nothing that is large."""
+def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> tuple[list[Held], list[str]]:
+    """Writes the files of a commit into folders: links as links, no submodules, nothing that is large.
+
+    The files that were written, and the paths of those that a partial clone lacks.
+    """
     held = [each for each in tree_of(top, commit) if each.mode != _MODULE and each.size <= LARGE_FILE_BYTES]
     for folder in folders:
         folder.mkdir()
@@ -184,7 +189,11 @@ def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> list[Held]:
         if {"", ".", "..", ".git"} & {*each.path.lower().split("/")}:
             raise CannotFinish(f"the commit has a file {shown(each.path)}, which no git writes")
     held.sort(key=lambda each: each.mode == _LINK)  # nothing is written through a link
+    lacking = []
     for each, data in contents(top, held):
+        if data is None:
+            lacking.append(each.path)
+            continue
         for folder in folders:
             target = folder / each.path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +202,7 @@ def _export(top: Path, commit: str, folders: tuple[Path, ...]) -> list[Held]:
             else:
                 target.write_bytes(data)
                 target.chmod(0o755 if each.mode.endswith("755") else 0o644)
-    return held
+    return [each for each in held if each.path not in lacking], lacking
 
 
 def _changed(result: RunResult, source: Path) -> list[Changed]:
