@@ -1,8 +1,8 @@
 """A piece of a document in another language: what the editors of that language say, at the places of the document.
 
 A here-document in a shell script, a step of a workflow, a block of code in a text: `in_piece` asks the editors of the
-piece's kind about its bytes alone; `in_lines` does so for a piece whose lines stand behind something that is not part of
-it (the indentation of a YAML block, the prompt of a console). Python pieces go through the engine that migrates files.
+piece's kind about its bytes alone; `in_lines` does so for a piece whose lines stand behind something that is no part
+of it (the indentation of a YAML block, the prompt of a console). Python goes through the engine that migrates files.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def in_piece(document: Document, start: int, end: int, kind: FileKind) -> Finds:
 def in_lines(document: Document, extents: Sequence[Extent], kind: FileKind) -> Finds:
     """The same for a piece that is made of several byte ranges, in order, such as lines without their indentation.
 
-    Further lines of an edit get the indentation of the line in which it begins. An edit that reaches over what parts two
-    ranges is left out, with all of its group, and one of further lines behind something else than indentation.
+    Further lines of an edit get the indentation of the line in which it begins. An edit that reaches over what parts
+    two ranges is left out, with all of its group, and one of further lines behind something else than indentation.
     """
     utf8 = b"".join(document.utf8[start:end] for start, end in extents)
     piece = replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind)
@@ -73,7 +73,9 @@ def _moved(document: Document, found: Found, places: _Places, parted: bool) -> F
         return None if where is None else replace(found, where=where)
     utf8 = document.utf8
     before = utf8[utf8.rfind(b"\n", 0, where[0]) + 1 : places.start(extent[0])]
-    return None if before.strip() else replace(found, where=where, new=str(found.new).replace("\n", "\n" + before.decode()))
+    if before.strip():
+        return None
+    return replace(found, where=where, new=str(found.new).replace("\n", "\n" + before.decode()))
 
 
 class _Places:

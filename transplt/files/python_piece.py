@@ -17,7 +17,8 @@ def changes(piece: Document) -> Finds:
     if result.status is not Status.OK:
         return
     alone = b"\n" not in piece.utf8
-    if alone and any("\n" in finding.edit.after[:-1] for finding in result.findings if finding.applied and finding.edit):
+    edits = [finding.edit for finding in result.findings if finding.edit is not None and finding.applied]
+    if alone and any("\n" in edit.after[:-1] for edit in edits):
         return
     group = f"python {piece.path} {hash(piece.utf8)}"
     for finding in result.findings:
