@@ -33,7 +33,9 @@ class _Entry:
 
 
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
-EDITORS: tuple[_Entry, ...] = ()
+EDITORS: tuple[_Entry, ...] = (
+    _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), (b"cuda", b"nccl", b"nvidia", b"gpu", b"ascend", b"hccl", b"pip", b"conda")),
+)
 
 
 def editors_of(document: Document) -> Iterator[Editor]:
