@@ -15,6 +15,7 @@ from typing import Protocol, cast
 from transplt.edits.edit import Finds
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
+from transplt.text.cuda_words import WORDS
 
 
 class Editor(Protocol):
@@ -36,6 +37,7 @@ class _Entry:
 _RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"pytorch/pytorch", b"ascend", b"hccl", b"npu", b"pip", b"conda")
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
+    _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),
     _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
 )
