@@ -15,6 +15,7 @@ from typing import Protocol, cast
 from transplt.edits.edit import Finds
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
+from transplt.text.cuda_words import WORDS
 
 
 class Editor(Protocol):
@@ -33,7 +34,9 @@ class _Entry:
 
 
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
-EDITORS: tuple[_Entry, ...] = ()
+EDITORS: tuple[_Entry, ...] = (
+    _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
+)
 
 
 def editors_of(document: Document) -> Iterator[Editor]:
