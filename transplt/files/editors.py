@@ -33,9 +33,13 @@ class _Entry:
     words: tuple[bytes, ...]
 
 
+#: What a recipe for containers or a CI service holds, before it is edited or after.
+_RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"pytorch/pytorch", b"ascend", b"hccl", b"npu", b"pip", b"conda")
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
+    _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),
+    _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
 )
 
 
