@@ -32,8 +32,13 @@ class _Entry:
     words: tuple[bytes, ...]
 
 
+#: Kinds with commands that install packages; notebooks hand over their cells one by one.
+_INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG})
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
-EDITORS: tuple[_Entry, ...] = ()
+EDITORS: tuple[_Entry, ...] = (
+    _Entry("transplt.files.dependencies.editor", frozenset({FileKind.REQUIREMENTS}), (b"torch", b"nvidia", b"cuda")),
+    _Entry("transplt.files.dependencies.commands", _INSTALLING, (b"torch", b"nvidia", b"cudatoolkit")),
+)
 
 
 def editors_of(document: Document) -> Iterator[Editor]:
