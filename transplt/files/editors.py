@@ -36,6 +36,7 @@ class _Entry:
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
+    _Entry("transplt.files.notebook.editor", frozenset({FileKind.NOTEBOOK}), (b"",)),  # a rule may be about any word
 )
 
 
