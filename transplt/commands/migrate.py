@@ -66,6 +66,7 @@ _OPTIONS = (
     click.option(
         "--texts", is_flag=True, default=None, help="Messages and help texts follow the code (nothing edits them else)."
     ),
+    click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too."),
     click.option(
         "--torch-npu-import",
         type=click.Choice(("auto", "each-file", "entry")),

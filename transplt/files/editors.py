@@ -36,6 +36,7 @@ class _Entry:
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
+    _Entry("transplt.files.documents.editor", frozenset({FileKind.PROSE}), (*WORDS, b"+cu", b"/cu1")),
 )
 
 
