@@ -26,6 +26,7 @@ _FOR_CUDA = re.compile(
     rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
     rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
 )
+_INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
 
 
 def changes(document: Document) -> Finds:
@@ -50,6 +51,8 @@ def _shown(edit: Edit) -> Edit:
 
 def _worth(document: Document, lines: Sequence[Extent]) -> bool:
     text = b"".join(document.utf8[start:end] for start, end in lines)
+    if document.settings.docs and _INSTALLS.search(text):
+        return True
     return mentions_cuda(text.lower()) or _FOR_CUDA.search(text) is not None
 
 
@@ -58,11 +61,14 @@ def _commands(document: Document, block: Block) -> Finds:
     whole = reads(document, block.lines, FileKind.SHELL)
     parts = [block.lines] if whole else [lines for lines in commands if _worth(document, lines)]
     found = [each for lines in parts for each in in_lines(document, lines, FileKind.SHELL)]
+    made: list[Extent] = []
     if document.settings.docs:
-        yield from (each for each in found if isinstance(each, Edit))
+        edits = [each for each in found if isinstance(each, Edit)]
+        yield from edits
+        made = [_extent(each) for each in edits]
         found = [each for each in found if not isinstance(each, Edit)]
     for lines in commands:
-        yield from _reported(document, lines, found)
+        yield from _reported(document, lines, found, made)
 
 
 def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Extent]]:
@@ -77,21 +83,25 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
         yield group
 
 
-def _reported(document: Document, lines: Sequence[Extent], found: Sequence[Found]) -> Iterator[Note]:
-    """One finding for a command: what of it means nothing beside an NPU."""
+def _reported(
+    document: Document, lines: Sequence[Extent], found: Sequence[Found], made: Sequence[Extent]
+) -> Iterator[Note]:
+    """One finding for a command: what of it means nothing beside an NPU, but for what is edited (`made`)."""
     names: list[str] = []
     places: list[int] = []
     helps: list[str] = []
     for each in found:
         if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
             continue
-        start = _start(each)
+        start = _extent(each)[0]
         if any(a <= start < b for a, b in lines):
             places.append(start)
             names.append(each.api or each.message)
             helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else each.message)
     for a, b in lines:
         for match in _FOR_CUDA.finditer(document.utf8, a, b):
+            if any(start <= match.start() < end for start, end in made):
+                continue
             places.append(match.start())
             names.append(match.group().decode().strip())
             helps.append("install torch and torch-npu for the NPU, and start from an image of CANN")
@@ -107,7 +117,7 @@ def _reported(document: Document, lines: Sequence[Extent], found: Sequence[Found
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
 
 
-def _start(found: Edit | Note) -> int:
+def _extent(found: Edit | Note) -> Extent:
     extent = found.where if isinstance(found, Edit) else found.extent
     assert isinstance(extent, tuple), "of a text byte ranges are edited"
-    return extent[0]
+    return extent
