@@ -35,7 +35,7 @@ from transplt.files.dependencies.versions import (
 )
 from transplt.files.dependency_files import BUILD, CONDA, LOCK_FILES, PIP, requirements_of
 from transplt.files.document import Document
-from transplt.files.requirements import advice_on_lock
+from transplt.files.requirements import LARGEST, advice_on_lock
 from transplt.finding import Effort, Level
 from transplt.rules.releases import CPU_INDEX
 from transplt.text.requirement import Requirement, normalised
@@ -55,6 +55,8 @@ _ELSEWHERE = re.compile(r"(?:sys_platform|platform_system|os_name)\s*==\s*\\?[\"
 
 def changes(document: Document) -> Finds:
     """The edits of a dependency file, and what is to say of it."""
+    if len(document.utf8) > LARGEST:
+        return
     releases = Releases.of(document)
     text = document.utf8.decode()
     if LOCK_FILES.fullmatch(document.name) is not None:
