@@ -30,6 +30,7 @@ from transplt.text.old_names import may_hold_old_names
 from transplt.text.source import Source, UnreadableSource, read_source
 from transplt.text.token_rows import ledger_of
 from transplt.values.definition_uses import definition_uses
+from transplt.values.key_reads import reads_in_text
 from transplt.values.links import linked_slots, unlinked_slots
 from transplt.values.module_facts import code_facts, empty_facts, facts_of, leads_to_code, tells_others
 from transplt.values.saved_files import saved_files
@@ -74,7 +75,7 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     told, analysed = tells_others(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads = told or leads_to_code(data, path)
     if not leads and not analysed and not settings.adds_code:
-        return replace(empty_facts(path), saved=saved_files(data))
+        return replace(empty_facts(path), saved=saved_files(data), reads=reads_in_text(data))
     try:
         source, found = _scanned(data, path, kept=settings.adds_code)
     except UnreadableSource:
@@ -86,6 +87,8 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
         facts = facts_of(slots, compile_rules(settings))
     elif leads:
         facts = code_facts(unlinked_slots(found, Names(found), ProjectFacts()), compile_rules(settings))
+    if not told:
+        facts = replace(facts, reads=reads_in_text(data))
     if mentions_cuda or analysed or settings.adds_code:
         _remember(path, data, (source, found, slots))
     if settings.adds_code:

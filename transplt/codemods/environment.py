@@ -13,7 +13,8 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
-from transplt.rules.environment import Variable, conditional, refused, variables
+from transplt.rules.environment import Variable, variables, without_effect
+from transplt.rules.environment import objection as refusal
 from transplt.syntax.asks import last_name
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.lexer import one_plain_literal
@@ -70,7 +71,7 @@ def _name(work: Work, node: ast.Constant, value: str, variable: Variable | None)
     certain = names_environment(work, node)
     if variable is None:
         if certain and work.take(node):
-            nobody = value.startswith("NCCL_")
+            nobody = without_effect(value)
             yield _no_effect(work, node, value) if nobody else work.keep(node, "own-variable")
         return
     if not work.take(node):
@@ -130,16 +131,9 @@ def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, r
 def objection(work: Work, variable: Variable, value: ast.expr | None) -> str:
     """Why a variable cannot be renamed with this value (None: it is read); empty when it can."""
     version = work.settings.torch_version
-    if not variable.known(version):
-        return f"torch_npu for torch {version} does not read {variable.npu}"
-    if not conditional(variable.name):
-        return "" if variable.renamed(version) else variable.note
-    if value is None:
-        return ""
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        return refused(variable.name, value.value)
-    # A computed list of devices is a list of devices; the options of an allocator have to be looked at.
-    return "" if variable.name == "CUDA_VISIBLE_DEVICES" else "the value is computed"
+        return refusal(variable, version, value.value)
+    return refusal(variable, version, computed=value is not None)
 
 
 # --- where a name of the environment stands --------------------------------------------------------------------------

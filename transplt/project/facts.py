@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from transplt.project.code import CodeFacts
 from transplt.project.components import Components
 from transplt.project.definitions import Renaming, Use, decide
+from transplt.project.key_reads import KeyRead, KeyReads
 from transplt.project.marks import GENERIC, marks_by_name
 from transplt.project.reach import Reach
 from transplt.project.vendored import Copy
@@ -59,6 +60,7 @@ class ModuleFacts:
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[Use, ...] = ()
+    reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
 
 
 @dataclass(slots=True)
@@ -96,6 +98,7 @@ class ProjectFacts:
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
+    reads: KeyReads = field(default_factory=KeyReads)
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
@@ -140,6 +143,7 @@ class ProjectFacts:
         joined.instances = {name: joined.canonical(cls) for item in every for name, cls in item.instances}
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
+        joined.reads = KeyReads.join((read for item in every for read in item.reads), joined.marks_of)
         renames = dict.fromkeys(rename for item in every for rename in item.renames)
         if renames:
             uses = [use for item in every for use in item.uses]
@@ -148,6 +152,10 @@ class ProjectFacts:
             [item.code for item in every], joined.canonical, frozenset(joined.modules), joined.packages
         )
         return joined
+
+    def marks_of(self, slot: str) -> frozenset[str]:
+        """What the values of a slot are in the project; a file that knows the slot may know more (Slots.marks_of)."""
+        return self.marks.get(self.slots.get(slot, slot), frozenset()) | marks_by_name(slot)
 
     def global_slot(self, known: str) -> str:
         """The slot of a module-level name, or of an attribute where a class or an instance is before the last dot."""

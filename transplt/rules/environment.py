@@ -48,6 +48,8 @@ def variables() -> dict[str, Variable]:
     }
 
 
+#: What the names of variables begin with that only CUDA's libraries read.
+_FOREIGN = ("NCCL_", "TORCH_CUDNN_", "CUBLAS_", "CUBLASLT_")
 #: Variables that are renamed when a condition on their value holds, and what the value must look like.
 _VALUES = {
     # hiascend CANN 9.0 reference, ASCEND_RT_VISIBLE_DEVICES: ids ascending, nothing but digits and commas; what comes
@@ -65,6 +67,54 @@ _ALLOCATOR = frozenset(
 def conditional(name: str) -> bool:
     """True for a variable whose new name takes some of the old values only."""
     return name in _VALUES or name == "PYTORCH_CUDA_ALLOC_CONF"
+
+
+def objection(variable: Variable, torch_version: str, value: str | None = None, computed: bool = False) -> str:
+    """Why a variable cannot be renamed with this value (None: it is read); empty when it can.
+
+    `computed`: only the program that sets it knows the value.
+    """
+    if not variable.known(torch_version):
+        return f"torch_npu for torch {torch_version} does not read {variable.npu}"
+    if not conditional(variable.name):
+        return "" if variable.renamed(torch_version) else variable.note
+    if computed:
+        # A computed list of devices is a list of devices; the options of an allocator have to be looked at.
+        return "" if variable.name == "CUDA_VISIBLE_DEVICES" else "the value is computed"
+    return "" if value is None else refused(variable.name, value)
+
+
+def without_effect(name: str) -> bool:
+    """True for a variable that only libraries of CUDA read, known to the table or not."""
+    known = variables().get(name)
+    return not known.npu if known is not None else name.startswith(_FOREIGN)
+
+
+#: Ranges of values that HCCL takes, and what they must be a multiple of: CANN's list of environment variables.
+_RANGES = {
+    "NCCL_IB_QPS_PER_CONNECTION": (1, 32, 1),
+    "NCCL_IB_RETRY_CNT": (1, 7, 1),
+    "NCCL_IB_SL": (0, 7, 1),
+    "NCCL_IB_TC": (0, 255, 4),
+    "NCCL_IB_TIMEOUT": (5, 20, 1),
+}
+#: docs of NCCL, NCCL_DEBUG; hiascend CANN reference, ASCEND_GLOBAL_LOG_LEVEL.
+_LOG_LEVELS = {"VERSION": 2, "WARN": 2, "INFO": 1, "ABORT": 3, "TRACE": 0}
+
+
+def counterpart(name: str, value: str) -> str:
+    """What to set on an NPU where a literal value does not carry over as it is: `HCCL_BUFFSIZE=8`; empty if unknown."""
+    if name == "NCCL_DEBUG" and value.upper() in _LOG_LEVELS:
+        return f"ASCEND_GLOBAL_LOG_LEVEL={_LOG_LEVELS[value.upper()]}"
+    if not value.isascii() or not value.isdigit():
+        return ""
+    number = int(value)
+    if name == "NCCL_BUFFSIZE":
+        return f"HCCL_BUFFSIZE={max(1, -(-number // 2**20))}"
+    if name in _RANGES:
+        low, high, step = _RANGES[name]
+        return f"{variables()[name].npu}={number}" if low <= number <= high and number % step == 0 else ""
+    return ""
 
 
 def refused(name: str, value: str) -> str:

@@ -19,6 +19,7 @@ from transplt.text.marks import Texts
 from transplt.values.arguments import destination
 from transplt.values.code_facts import FileCode
 from transplt.values.default_type import sets_double
+from transplt.values.key_reads import key_reads
 from transplt.values.links import bases_of
 from transplt.values.own_cuda import own_cuda
 from transplt.values.slots import Slots
@@ -28,7 +29,7 @@ from transplt.values.slots import Slots
 _SINK = re.compile(
     rb"(?:\.to\(\s*|torch\.device\(\s*|\b(?:device|map_location|device_type|backend)\s*=\s*"
     rb"|(?:autocast|GradScaler|Generator|set_default_device|init_process_group|init_device_mesh)\(\s*"
-    rb"|torch\.(?:jit\.)?load\([^,\n]*,\s*)([A-Za-z_][\w.]*)"
+    rb"|torch\.(?:jit\.)?load\([^,\n]*,\s*)(?!torch\.device\()([A-Za-z_][\w.]*)"
 )
 _PLAIN = re.compile(
     rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int|enabled)$", re.I
@@ -98,6 +99,7 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         code=FileCode.of(slots, rules).facts(),
         sets_double=sets_double(scan, slots.names),
         uses_cuda=b"cuda" in scan.source.utf8.lower(),
+        reads=key_reads(slots, {*(slot for group in links for slot in group), *(slot for slot, _ in marks)}),
         handles_npu=mentions_npu(scan.source.utf8) and is_portable(scan.source, scan),
     )
 

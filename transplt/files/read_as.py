@@ -1,0 +1,151 @@
+"""What the Python code of the project reads a value from outside as: a device, a backend, or something else.
+
+A value in a configuration, on a command line or in the environment becomes that of the NPU where the value of the same
+option in Python would: the marks of its slot decide for both (transplt/values/slots.py). What no code reads is nothing,
+whatever it is called. A project that chooses between CUDA and the NPU by itself keeps its defaults, and its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from transplt.project.facts import ProjectFacts
+from transplt.project.key_reads import KeyRead, names_a_configuration
+from transplt.project.marks import BACKEND, DEVICE
+from transplt.values.callees import FOREIGN, SIMULATOR_DEVICE, SIMULATORS
+from transplt.values.device_arguments import mark_of_argument
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a value is read as: `marks` are DEVICE and BACKEND, as far as all agree who read it. `read`: somebody does.
+
+    `why` says, as a part of a sentence, why a value that is read has no mark.
+    """
+
+    marks: frozenset[str] = frozenset()
+    read: bool = False
+    why: str = ""
+
+    @property
+    def device(self) -> bool:
+        return DEVICE in self.marks
+
+    @property
+    def backend(self) -> bool:
+        return BACKEND in self.marks
+
+
+NOBODY = Reading()
+_CHOOSES = Reading(read=True, why="the project chooses between CUDA and the NPU by itself")
+
+
+def key(project: ProjectFacts, path: Sequence[str]) -> Reading:
+    """Of a key in a configuration, by its full path: what reads it under most of the keys above it decides.
+
+    `cfg.model.device` reads `model.device` and any `...model.device`, also `device` of a file of its own for the model;
+    `init(**cfg.dist)` reads the parameters of `init` below `dist`. Keys that are numbers (items of lists) are left out.
+    """
+    path = tuple(part for part in path if not part.isdigit())
+    if not path:
+        return NOBODY
+    found = [(_fit(read, path), read) for read in project.reads.keys.get(path[-1], ())]
+    found += _spread(project, path)
+    best = max((fit for fit, _ in found), default=0)
+    return _agreed(project, [read for fit, read in found if fit == best]) if best else NOBODY
+
+
+def option(project: ProjectFacts, name: str, script: str = "") -> Reading:
+    """Of an option of a command line, as it is written, with or without dashes before it.
+
+    `script`: the path of what is started; its own options come before those of other files.
+    """
+    written = name.lstrip("-")
+    found = [
+        read
+        for each in dict.fromkeys((written, written.replace("-", "_"), written.replace("_", "-")))
+        for read in project.reads.options.get(each, ())
+    ]
+    own = [read for read in found if script and read.root == script]
+    if found:
+        return _agreed(project, own or found)
+    fields = project.reads.keys.get(written.replace("-", "_"), ())
+    return _agreed(project, [read for read in fields if read.how == "field"])
+
+
+def variable(project: ProjectFacts, name: str) -> Reading:
+    """Of a variable of the environment."""
+    return _agreed(project, project.reads.variables.get(name, ()))
+
+
+def argument(project: ProjectFacts, callee: str, keyword: str) -> Reading:
+    """Of a keyword argument of a callee that a configuration names (`_target_: pkg.Model`, `!new:pkg.Model`)."""
+    known = project.canonical(callee)
+    own = any(head in project.modules for head in _heads(known))
+    return _agreed(project, [_parameter(f"p:{known}" if own else f"f:{callee}", keyword)])
+
+
+def _heads(name: str) -> Iterable[str]:
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _fit(read: KeyRead, path: tuple[str, ...]) -> int:
+    """How many keys of a path a reader names too, 0 where it reads another one."""
+    named = read.path
+    for count, (a, b) in enumerate(zip(reversed(named), reversed(path), strict=False)):
+        if a != b:
+            # The code may call a part of the configuration otherwise: `cfg.train_args.device` for `train.device`.
+            return count if names_a_configuration(a) else 0
+    if len(path) > len(named) and read.root == path[-len(named) - 1]:
+        return len(named) + 1  # `dist_params["backend"]`: the variable is called like the key
+    return min(len(named), len(path))
+
+
+def _parameter(callee: str, name: str) -> KeyRead:
+    """The parameter of a callee that a configuration gives a value; `callee` as in the slot of a spread."""
+    return KeyRead("key", "", (name,), f"{callee}.{name}")
+
+
+def _spread(project: ProjectFacts, path: tuple[str, ...]) -> list[tuple[int, KeyRead]]:
+    """Parameters that a key reaches because what holds it is given to a call with two stars."""
+    *above, last = path
+    if not above:
+        return []
+    return [
+        (_fit(read, tuple(above)) + 1 if read.path else 2, _parameter(read.slot, last))
+        for read in project.reads.spreads.get(above[-1], ())
+        if not read.path or _fit(read, tuple(above))
+    ]
+
+
+def _agreed(project: ProjectFacts, reads: Sequence[KeyRead]) -> Reading:
+    """The marks on which all readers agree."""
+    if not reads:
+        return NOBODY
+    if project.portable:
+        return _CHOOSES
+    found = {_marks(project, read) for read in reads}
+    if len(found) == 1 and (marks := found.pop()):
+        return Reading(marks, read=True)
+    return Reading(read=True, why="the code reads it as different things" if len(found) > 1 else "")
+
+
+def _marks(project: ProjectFacts, read: KeyRead) -> frozenset[str]:
+    if SIMULATOR_DEVICE.search(read.path[-1]):
+        return frozenset()
+    kind, name = read.slot[:2], read.slot[2:]
+    callee, _, keyword = name.rpartition(".")
+    if kind == "f:":  # an argument of somebody else's function
+        root = callee.partition(".")[0]
+        if root in FOREIGN or root in SIMULATORS:
+            return frozenset()
+        mark = mark_of_argument(callee, callee.rpartition(".")[2], False, keyword)
+        return frozenset([mark] if mark else ())
+    marks = project.marks_of(read.slot).union(read.marks)
+    if kind == "p:":  # a class takes what its constructor takes
+        known = project.canonical(callee)
+        marks |= project.marks_of(f"p:{known}.{keyword}") | project.marks_of(f"p:{known}.__init__.{keyword}")
+    return marks
