@@ -9,6 +9,7 @@ from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.ignore_lines import ignore_line_findings
 from transplt.files.kind import FileKind
 from transplt.files.npu_twin import has_npu_twin
+from transplt.files.python_in import whole_python
 from transplt.files.requirements import with_requirements
 from transplt.files.rewrite import Rewritten, rewritten
 from transplt.files.tokens import Known, scan_other_file
@@ -31,6 +32,8 @@ def migrate_other(
 
     A file with a twin for the NPU is not edited, as none is that is not UTF-8.
     """
+    if (whole := whole_python(data, path, kind, settings, project)) is not None:
+        return whole, 0
     off = settings.ignored_codes(path)
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
