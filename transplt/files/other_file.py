@@ -44,8 +44,8 @@ def migrate_other(
     known = _known(text, done)
     other = scan_other_file(text, path, kind, target, off, lambda: has_twin, known)
     found = other.findings
-    # What a notebook asks for is found in its cells, where they could be read.
-    if (kind is not FileKind.NOTEBOOK or not done.kept) and (words := _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known)):
+    read = kind is FileKind.NOTEBOOK and done.kept  # what it asks for was found in its cells
+    if words := [] if read else _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known):
         found = tuple(beside_tokens(found, words))
     found = with_requirements(found, text, path, kind, off, known)
     if settings.analysis and kind is FileKind.NATIVE:
