@@ -1,0 +1,164 @@
+"""Dockerfiles: base images, variables, packages of CUDA; commands go to the editors of shell scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from transplt.edits.edit import Extent, Finds, Kept, Note
+from transplt.files.dockerfile import Instruction, Word, instructions, without_flags, words
+from transplt.files.document import Document
+from transplt.files.kind import FileKind
+from transplt.files.pieces import in_lines
+from transplt.files.variables import together, variable_set
+from transplt.finding import Effort, Level
+from transplt.rules.containers import image_text, is_cuda_image
+
+IMAGE = "NPU850"
+#: What is longer is no recipe that a person wrote.
+_LONGEST = 1_000_000
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_EXPANDED = re.compile(r"\$\{?(\w+)")
+_COMPOSE = re.compile(r"(docker-)?compose([-_.].*)?\.ya?ml")
+_SHELLS = re.compile(rb"\b(?:ba|da|z|a|k)?sh\b")
+_COMMANDS = frozenset({"RUN", "CMD", "ENTRYPOINT"})
+
+
+def changes(document: Document) -> Finds:
+    """What is changed in a Dockerfile, and what is said of it."""
+    yield from together(document, _changes(document))
+
+
+def _changes(document: Document) -> Finds:
+    if _COMPOSE.fullmatch(document.name) or len(document.utf8) > _LONGEST:
+        return
+    found = list(instructions(document.utf8))
+    shell, stages = True, {alias for each in found for alias in _stage(document, each)}
+    image_arguments = set(_expanded_in_images(document, found))
+    for each in found:
+        if each.keyword == "SHELL":
+            shell = _SHELLS.search(_bytes(document, each.extent)) is not None
+        elif each.keyword == "FROM":
+            yield from _base(document, each, stages)
+            shell = True
+        elif each.keyword == "ARG":
+            yield from _argument(document, each, image_arguments)
+        elif each.keyword == "ENV":
+            yield from _variables(document, each)
+        elif each.keyword in ("COPY", "ADD"):
+            yield from _copied(document, each, stages)
+        elif each.keyword in _COMMANDS:
+            if shell and each.escape == b"\\":
+                yield from _commands(document, each)
+
+
+def _bytes(document: Document, extent: Extent) -> bytes:
+    return document.utf8[extent[0] : extent[1]]
+
+
+# --- images ----------------------------------------------------------------------------------------------------------
+
+
+def _image(document: Document, instruction: Instruction) -> Word | None:
+    return next((word for word in words(document.utf8, instruction) if not word.text.startswith(b"--")), None)
+
+
+def _alias(document: Document, instruction: Instruction) -> Word | None:
+    """The name that a stage gets (`FROM image AS name`)."""
+    rest = [word for word in words(document.utf8, instruction) if not word.text.startswith(b"--")]
+    return rest[2] if len(rest) > 2 and rest[1].text.upper() == b"AS" else None
+
+
+def _stage(document: Document, instruction: Instruction) -> Iterator[bytes]:
+    if instruction.keyword == "FROM" and (alias := _alias(document, instruction)) is not None:
+        yield alias.text.lower()
+
+
+def _base(document: Document, instruction: Instruction, stages: set[bytes]) -> Finds:
+    image = _image(document, instruction)
+    if image is None:
+        return
+    name = image.value.decode()
+    if image.text.lower() in stages:
+        yield Kept((image.start, image.end), "own-name")
+    elif is_cuda_image(name):
+        yield _image_note(document, (image.start, image.end), f"the base image {name} is built on CUDA", name)
+    if (alias := _alias(document, instruction)) is not None:
+        yield Kept((alias.start, alias.end), "own-name")
+
+
+def _image_note(document: Document, extent: Extent, message: str, name: str) -> Note:
+    help_ = image_text(document.settings, document.target)
+    return Note(extent, IMAGE, Level.MANUAL, message, name, help_, Effort.MEDIUM)
+
+
+def _expanded_in_images(document: Document, found: Sequence[Instruction]) -> Iterator[str]:
+    """Names of the arguments that stand in the name of an image, and in their defaults."""
+    for each in found:
+        if each.keyword == "FROM" and (image := _image(document, each)) is not None:
+            yield from _EXPANDED.findall(image.value.decode())
+
+
+def _argument(document: Document, instruction: Instruction, in_images: set[str]) -> Finds:
+    for word in words(document.utf8, instruction):
+        name, equals, value = word.text.partition(b"=")
+        if name.decode() in in_images:
+            text = Word(word.start, word.end, value).value.decode()
+            if is_cuda_image(text) or is_cuda_image(name.decode()):
+                message = f"the argument {name.decode()} is part of the name of a base image that is built on CUDA"
+                yield _image_note(document, (word.start, word.end), message, text or name.decode())
+        elif equals:
+            yield from _variable(document, word, fixed=True)
+
+
+def _copied(document: Document, instruction: Instruction, stages: set[bytes]) -> Finds:
+    for word in words(document.utf8, instruction):
+        flag, _, stage = word.text.partition(b"=")
+        if flag == b"--from" and stage.lower() in stages:
+            yield Kept((word.start, word.end), "own-name")
+        elif flag == b"--from" and is_cuda_image(stage.decode()):
+            message = f"files are copied from the image {stage.decode()}, which is built on CUDA"
+            yield _image_note(document, (word.start, word.end), message, stage.decode())
+
+
+# --- variables -------------------------------------------------------------------------------------------------------
+
+
+def _variables(document: Document, instruction: Instruction) -> Finds:
+    given = list(words(document.utf8, instruction))
+    if given and b"=" not in given[0].text:  # ENV NAME the rest of the line
+        value = b" ".join(word.value for word in given[1:])
+        yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
+        return
+    for word in given:
+        yield from _variable(document, word)
+
+
+def _variable(document: Document, word: Word, fixed: bool = False) -> Finds:
+    name, equals, value = word.text.partition(b"=")
+    if equals:
+        yield from _set(document, name, word.start, Word(0, 0, value).value, word.end, fixed)
+
+
+def _set(document: Document, name: bytes, start: int, value: bytes, end: int, fixed: bool = False) -> Finds:
+    at = (start, start + len(name))
+    if _NAME.fullmatch(name) and document.utf8[at[0] : at[1]] == name:
+        text = value.decode() if b"\\" not in value else None
+        yield from variable_set(document, name.decode(), at, text, (start, end), fixed)
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def _commands(document: Document, instruction: Instruction) -> Finds:
+    lines = without_flags(document.utf8, instruction.lines)
+    if not lines or document.utf8[lines[0][0] : lines[0][1]].lstrip().startswith(b"["):
+        return  # the words of a command as JSON: no shell reads them
+    if instruction.documents:
+        if _bytes(document, (lines[0][0], lines[-1][1])).strip() == instruction.documents[0][0]:
+            lines = [instruction.documents[0][1]]
+            if _bytes(document, lines[0]).startswith(b"#!"):
+                return
+        else:
+            lines[-1] = (lines[-1][0], instruction.end)
+    yield from in_lines(document, lines, FileKind.SHELL)

@@ -1,0 +1,87 @@
+"""What recipes in YAML and JSON have in common: names of images, and variables that a container or a step gets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from transplt.edits.edit import Extent, Finds, Note
+from transplt.files.document import Document
+from transplt.files.variables import DEVICES, variable_set
+from transplt.files.yaml_nodes import MappingNode, Node, Pair, ScalarNode, SequenceNode, Yaml, below
+from transplt.finding import Effort, Level
+from transplt.rules.containers import image_text, is_cuda_image
+
+IMAGE = "NPU850"
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A document, its tree, and what stands in it."""
+
+    document: Document
+    yaml: Yaml
+
+    def extent(self, node: Node) -> Extent:
+        return self.yaml.extent(node)
+
+    def from_to(self, first: Node, last: Node) -> Extent:
+        """From the first byte of a node to the last of another."""
+        return self.extent(first)[0], self.extent(last)[1]
+
+    def devices(self, extent: Extent, message: str, api: str, help_: str) -> Note:
+        """That a place asks for NVIDIA's cards."""
+        return Note(extent, DEVICES, Level.MANUAL, message, api, help_, Effort.LOW)
+
+    def image(self, node: Node) -> Finds:
+        """What is said of the name of an image."""
+        if isinstance(node, ScalarNode) and is_cuda_image(str(node.value)):
+            message = f"the image {node.value} is built on CUDA"
+            help_ = image_text(self.document.settings, self.document.target, "image")
+            yield Note(self.extent(node), IMAGE, Level.MANUAL, message, str(node.value), help_, Effort.MEDIUM)
+
+    def environment(self, node: Node) -> Finds:
+        """Variables of a mapping, of a list of `NAME=value`, and of a list of `name:` and `value:`."""
+        if isinstance(node, MappingNode):
+            for key, value in node.value:
+                if isinstance(key, ScalarNode) and isinstance(value, ScalarNode) and not key.style:
+                    text = str(value.value)
+                    yield from self._variable(key, self.extent(key), text, self.from_to(key, value))
+                elif isinstance(key, ScalarNode) and isinstance(value, ScalarNode):
+                    start, end = self.extent(key)
+                    yield from self._variable(key, (start + 1, end - 1), str(value.value), self.from_to(key, value))
+        elif isinstance(node, SequenceNode):
+            for item in node.value:
+                yield from self._item(item)
+
+    def _item(self, item: Node) -> Finds:
+        if isinstance(item, ScalarNode) and "=" in str(item.value):
+            name, _, value = str(item.value).partition("=")
+            start, end = self.extent(item)
+            begin = start + (1 if item.style in ("'", '"') else 0)
+            at = (begin, begin + len(name.encode()))
+            if self.document.utf8[at[0] : at[1]] == name.encode():
+                yield from self._set(name, at, value, (start, end))
+            return
+        named, value = below(item, "name"), below(item, "value")
+        if isinstance(named, ScalarNode) and isinstance(value, ScalarNode):
+            start, end = self.extent(named)
+            quoted = 1 if named.style in ("'", '"') else 0
+            at = (start + quoted, end - quoted)
+            whole = min(start, self.extent(value)[0]), max(end, self.extent(value)[1])
+            yield from self._variable(named, at, str(value.value), whole)
+
+    def _variable(self, key: ScalarNode, at: Extent, value: str, whole: Extent) -> Finds:
+        name = str(key.value)
+        if self.document.utf8[at[0] : at[1]] == name.encode():
+            yield from self._set(name, at, value, whole)
+
+    def _set(self, name: str, at: Extent, value: str, whole: Extent) -> Finds:
+        if _NAME.fullmatch(name):
+            yield from variable_set(self.document, name, at, value, whole)
+
+
+def is_environment(pair: Pair) -> bool:
+    """True for a key under which a recipe sets variables."""
+    return pair.name in ("environment", "env", "variables", "containerEnv", "remoteEnv")
