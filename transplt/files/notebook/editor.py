@@ -15,7 +15,7 @@ from transplt.files.editors import editors_of
 from transplt.files.gpu_words import gpu_word_findings
 from transplt.files.kind import FileKind
 from transplt.files.notebook.cells import UnreadableNotebook
-from transplt.files.notebook.layout import Layout, layout_of
+from transplt.files.notebook.layout import Layout, Piece, layout_of
 from transplt.files.notebook.program import Program, alone
 from transplt.files.tokens import scan_other_file
 from transplt.finding import Cause, Effort, Finding, Level, Verdict
@@ -41,8 +41,8 @@ def changes(document: Document) -> Finds:
     for cell, why in layout.unread:
         if WORD.search(cell.utf8.lower()):
             yield _unread(cell.source, f"the cell is no Python: {why}")
-    pieces = [(layout.program, FileKind.PYTHON)] if layout.program.parts else []
-    said = [(program, _found(_piece(document, program, kind))) for program, kind in (*pieces, *layout.pieces)]
+    pieces = [Piece(layout.program, FileKind.PYTHON)] if layout.program.parts else []
+    said = [(each.program, _found(_piece(document, each))) for each in (*pieces, *layout.pieces)]
     edits = _edits(document, layout, said)
     yield from edits or ()
     for program, found in said:
@@ -51,7 +51,7 @@ def changes(document: Document) -> Finds:
         yield from _moved(program, found)
     for part in layout.left:
         program = alone(part)
-        yield from _moved(program, _said(_piece(document, program, FileKind.NOTEBOOK), []))
+        yield from _moved(program, _said(_piece(document, Piece(program, FileKind.NOTEBOOK)), []))
     yield from _around(document, layout)
 
 
@@ -73,19 +73,34 @@ def _without_texts(data: Any) -> Any:
     return data
 
 
-def _piece(document: Document, program: Program, kind: FileKind) -> Document:
-    """A program as a document of its own. Lines are those of the file: what belongs to them is decided there."""
+def _piece(document: Document, piece: Piece) -> Document:
+    """A piece as a document of its own. Lines are those of the file: what belongs to them is decided there."""
     settings = replace(document.settings.without_themes(), only_lines=None)
-    source = Source(program.utf8, line_starts=line_starts(program.utf8))
-    return replace(document, source=source, kind=kind, settings=settings)
+    utf8 = piece.program.utf8
+    path = document.path
+    if piece.file:
+        path = f"{path.rpartition('/')[0]}/{piece.file}".lstrip("/")
+    source = Source(utf8, line_starts=line_starts(utf8))
+    return replace(document, source=source, kind=piece.kind, path=path, settings=settings)
 
 
 def _found(piece: Document) -> list[Found]:
     """What is said of a program or a piece."""
     if piece.kind is FileKind.PYTHON:
         return list(python_piece.changes(piece))
-    found = [each for editor in editors_of(piece) for each in editor.changes(piece)]
+    editors = list(editors_of(piece))
+    found = [each for editor in editors for each in editor.changes(piece)]
+    edits = sorted(((*_extent(each), str(each.new).encode()) for each in found if isinstance(each, Edit)), key=_place)
+    if edits:
+        utf8 = splice(piece.utf8, edits)
+        changed = replace(piece, source=Source(utf8, line_starts=line_starts(utf8)))
+        if any(broken(piece, changed) for each in editors if (broken := getattr(each, "broken", None))):
+            found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
     return [*found, *_said(piece, found)]
+
+
+def _place(spliced: tuple[int, int, bytes]) -> Extent:
+    return spliced[:2]
 
 
 def _edits(document: Document, layout: Layout, said: Sequence[tuple[Program, list[Found]]]) -> list[Edit] | None:
@@ -98,16 +113,16 @@ def _edits(document: Document, layout: Layout, said: Sequence[tuple[Program, lis
             if place is None:
                 return None
             moved.append(replace(edit, where=place[:2], new=place[2]))
-        spliced = sorted(((*_extent(each), str(each.new).encode()) for each in edits), key=lambda item: item[:2])
+        spliced = sorted(((*_extent(each), str(each.new).encode()) for each in edits), key=_place)
         wanted.append(splice(program.utf8, spliced))
     if not moved:
         return []
-    spliced = sorted(((*_extent(each), str(each.new).encode()) for each in moved), key=lambda item: item[:2])
+    spliced = sorted(((*_extent(each), str(each.new).encode()) for each in moved), key=_place)
     try:
         after = layout_of(splice(document.utf8, spliced))
     except UnreadableNotebook:
         return None
-    texts = [] if after is None else [after.program.utf8, *(each.utf8 for each, _ in after.pieces)]
+    texts = [] if after is None else [after.program.utf8, *(each.program.utf8 for each in after.pieces)]
     texts = texts[0 if layout.program.parts else 1 :]
     return moved if list(map(_alike, wanted)) == list(map(_alike, texts)) else None
 

@@ -100,7 +100,7 @@ def refused(utf8: bytes) -> str:
     try:
         parse(Source(utf8, line_starts=line_starts(utf8)))
     except UnreadableSource as error:
-        return f"{error.reason} (line {error.line})"
+        return f"line {error.line}: {error.reason}"
     return ""
 
 
