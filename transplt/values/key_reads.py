@@ -235,14 +235,31 @@ _WORD = rb"\w*(?:device|backend|map_?location)\w*"
 _BASE = rb"([A-Za-z_][\w.]*)((?:\[(?:[\"'][\w.-]+[\"']|\w+)\])*)"
 _ENTRY = re.compile(_BASE + rb"(?:\.(?:get|pop)\(|\[)[\"'](" + _WORD + rb")[\"']", re.I)
 _ATTRIBUTE = re.compile(_BASE + rb"(?:\.|, *[\"'])(" + _WORD + rb")\b(?!\s*[(=\w.](?!=))", re.I)
+_LONGEST_LINE = 1000
 _INNER = re.compile(rb"[\"']([\w.-]+)[\"']")
 
 
 def reads_in_text(data: bytes) -> tuple[KeyRead, ...]:
     """The reads of a file that nobody parses, because it names no CUDA: those whose name says what they are."""
-    if b"device" not in data and b"backend" not in data and b"DEVICE" not in data:
-        return ()
-    return tuple(sorted({*_matched(_ENTRY, data, entry=True), *_matched(_ATTRIBUTE, data, entry=False)}))
+    found: set[KeyRead] = set()
+    for line in _lines_with_names(data):
+        found.update(_matched(_ENTRY, line, entry=True), _matched(_ATTRIBUTE, line, entry=False))
+    return tuple(sorted(found))
+
+
+def _lines_with_names(data: bytes) -> set[bytes]:
+    """The lines that may name a device or a backend: the patterns are not for a whole file."""
+    found: set[bytes] = set()
+    for word in (b"device", b"backend", b"DEVICE", b"BACKEND", b"map_location"):
+        at = data.find(word)
+        while at >= 0:
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            line = data[data.rfind(b"\n", 0, at) + 1 : end]
+            if len(line) < _LONGEST_LINE:
+                found.add(line)
+            at = data.find(word, end)
+    return found
 
 
 def _matched(pattern: re.Pattern[bytes], data: bytes, *, entry: bool) -> Iterator[KeyRead]:

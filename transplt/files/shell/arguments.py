@@ -77,7 +77,7 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
                 start, value = start + len(value[: default.start(1)].encode()), default[1]
             if option is not None and spells_cuda(value):
                 yield from said(Place(option, value, start, reading_of(script, option, path), sound))
-        yield from _option_names(program.arguments)
+        yield from option_names(program.arguments)
 
 
 def spells_cuda(value: str) -> bool:
@@ -178,7 +178,7 @@ def said(place: Place, group: str = "") -> Finds:
     )
 
 
-def _option_names(words: Sequence[Word]) -> Iterator[Kept]:
+def option_names(words: Sequence[Word]) -> Iterator[Kept]:
     """Options that are called cuda keep their names, as the program's do."""
     for word in words:
         source, start = _unquoted(word)

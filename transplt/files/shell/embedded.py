@@ -20,7 +20,7 @@ _RUN_STRINGS = frozenset({"eval", "ssh", "tmux", "screen", "watch", "parallel", 
 _READ_SCRIPTS = frozenset({"sbatch", "qsub", "bsub", "ssh", *_SHELLS})
 #: What the shell changes in a here-document or in double quotes.
 _WORKED_OUT = re.compile(r"[$`\\]")
-_ESCAPED = re.compile(r"\\")
+_ESCAPED = re.compile(r"\\[$`\"\\]")
 _QUOTED_EXPANSION = re.compile(r"'[^']*\$")
 _HEREDOC = re.compile(rb"<<(-?)[ \t]*(\\?['\"]?)([\w.!-]+)")
 _Piece = tuple[Node, FileKind, list[Extent], str]

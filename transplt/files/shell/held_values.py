@@ -13,12 +13,24 @@ from tree_sitter import Node
 
 from transplt.edits.edit import Finds
 from transplt.files import read_as
-from transplt.files.shell.arguments import DEFAULT, Place, Reads, mark_of, options, reading_of, said, spells_cuda
+from transplt.files.shell.arguments import (
+    DEFAULT,
+    Place,
+    Reads,
+    mark_of,
+    option_names,
+    options,
+    reading_of,
+    said,
+    spells_cuda,
+)
 from transplt.files.shell.script import Script
 from transplt.files.shell.texts import is_printed
 from transplt.files.shell.words import Word
 from transplt.text.cuda_words import mentions_cuda
 
+#: What keeps a text in double quotes from being read as a list of options by its words.
+_NO_LIST = re.compile(r"\$\(|`|\\(?!\n)")
 #: The option (None: none) and the program to which a variable is given.
 _Given = tuple[str | None, str]
 
@@ -34,6 +46,8 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
             literals.setdefault(script.text(target), []).append((text, start, script.sound(node)))
     for name, values in literals.items():
         uses = reads.by_name.get(name, [])
+        if any(text.lstrip().startswith("-") for text, _, _ in values):
+            uses = [(None, path) for _, path in uses]  # options, whatever flag stands before them
         unread = _reads_elsewhere(script, name, reads.nodes)
         compared = _compared(script, name, unread)
         environment = read_as.variable(script.document.project, name)
@@ -47,6 +61,8 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
                 elif uses or environment.read:
                     why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
                     yield from said(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
+            if uses and all(option is None for option, _ in uses):
+                yield from option_names(list(_split(text, start)))
         for text, start, sound in compared if moved else ():
             if spells_cuda(text):
                 reading = read_as.Reading(frozenset([mark_of(text)]), read=True)
@@ -61,6 +77,8 @@ def _literals(script: Script, value: Node) -> Iterator[tuple[str, int]]:
             yield script.document.utf8[start:end].decode(), start
         return
     text = script.plain(value)
+    if text is None and value.type == "string" and not _NO_LIST.search(script.text(value)):
+        text = script.text(value)[1:-1]
     if text is not None:
         quoted = script.text(value)[:1] in ("'", '"')
         yield text, value.start_byte + quoted
