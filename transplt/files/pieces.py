@@ -33,7 +33,8 @@ def in_lines(document: Document, extents: Sequence[Extent], kind: FileKind) -> F
     two ranges is left out, with all of its group, and one of further lines behind something else than indentation.
     """
     utf8 = b"".join(document.utf8[start:end] for start, end in extents)
-    piece = replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind)
+    host = document.host or document.kind
+    piece = replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind, host=host)
     found = list(_found(piece))
     places = _Places(extents)
     moved = [(each, _moved(document, each, places, len(extents) > 1)) for each in found]
