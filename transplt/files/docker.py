@@ -127,8 +127,9 @@ def _copied(document: Document, instruction: Instruction, stages: set[bytes]) ->
 def _variables(document: Document, instruction: Instruction) -> Finds:
     given = list(words(document.utf8, instruction))
     if given and b"=" not in given[0].text:  # ENV NAME the rest of the line
-        value = b" ".join(word.value for word in given[1:])
-        yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
+        if len(given) > 1:
+            value = b" ".join(word.value for word in given[1:])
+            yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
         return
     for word in given:
         yield from _variable(document, word)

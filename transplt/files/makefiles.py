@@ -19,7 +19,7 @@ _NAMES = ("makefile", "gnumakefile")
 #: What is longer is generated.
 _LONGEST = 500_000
 #: $(X), ${X}, $(X:.c=.o), $@, $<, and those of functions up to the first bracket inside.
-_EXPANSION = re.compile(rb"(?<!\$)\$(?:\([^()\r\n$]*\)|\{[^{}\r\n$]*\}|[@<^*?%+|])")
+_EXPANSION = re.compile(rb"\$\$|\$(?:\([^()\r\n$]*\)|\{[^{}\r\n$]*\}|[@<^*?%+|])")
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\Z)")
 _PREFIX = re.compile(rb"[ \t]*[@+-]*[ \t]*")
 _ASSIGNS = re.compile(
