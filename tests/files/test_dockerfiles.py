@@ -43,7 +43,8 @@ def test_flags_are_no_part_of_a_command() -> None:
 
 _LINES = st.lists(
     st.sampled_from(
-        ["FROM nvidia/cuda:12", "ENV CUDA_VISIBLE_DEVICES=0 \\", "  A=1", "# words", "RUN nvidia-smi \\", "RUN <<EOF", "EOF",
+        ["FROM nvidia/cuda:12", "ENV CUDA_VISIBLE_DEVICES=0 \\", "  A=1", "# words", "RUN nvidia-smi \\",
+         "RUN <<EOF", "EOF",
          "\\", "", "ENV CUDA_HOME /x y", "COPY --from=a b c", "ARG CUDA=1", '"', "`", "é\t'", "# escape=`"]
     ),
     max_size=12,
@@ -126,7 +127,11 @@ def test_the_allocator_is_set_by_one_name(version: str, changed: bool) -> None:
 # --- what is said ----------------------------------------------------------------------------------------------------
 
 SAID = [
-    ("FROM nvidia/cuda:12.2.0-devel-ubuntu22.04\n", "NPU850", "FROM quay.io/ascend/cann:9.0.0-910b-ubuntu22.04-py3.11"),
+    (
+        "FROM nvidia/cuda:12.2.0-devel-ubuntu22.04\n",
+        "NPU850",
+        "FROM quay.io/ascend/cann:9.0.0-910b-ubuntu22.04-py3.11",
+    ),
     ("FROM --platform=linux/amd64 pytorch/pytorch:2.1.0 AS base\n", "NPU850", "torch==2.8.0 torch-npu==2.8.0.post4"),
     ("FROM nvcr.io/nvidia/pytorch:24.01-py3\n", "NPU850", "github.com/Ascend/cann-container-image"),
     ("ARG BASE=nvidia/cuda:12.2.0\nFROM ${BASE}\n", "NPU850", "quay.io/ascend/cann"),

@@ -58,8 +58,10 @@ def test_packages_of_cuda_are_said() -> None:
 
 _LINES = st.lists(
     st.sampled_from(
-        ["a:", "\tCUDA_VISIBLE_DEVICES=$(X) b \\", "\t\tc $$d", "CUDA_VISIBLE_DEVICES ?= 0", "export CUDA_VISIBLE_DEVICES",
-         "\techo $(CUDA_VISIBLE_DEVICES)", "# é", "", "\t@nvidia-smi", "x = $(shell nvidia-smi) \\", "\t'", "ifdef A", "$("]
+        ["a:", "\tCUDA_VISIBLE_DEVICES=$(X) b \\", "\t\tc $$d", "CUDA_VISIBLE_DEVICES ?= 0",
+         "export CUDA_VISIBLE_DEVICES",
+         "\techo $(CUDA_VISIBLE_DEVICES)", "# é", "", "\t@nvidia-smi", "x = $(shell nvidia-smi) \\", "\t'",
+         "ifdef A", "$("]
     ),
     max_size=12,
 )  # fmt: skip

@@ -22,6 +22,8 @@ _ENDINGS = re.compile(r"[_-](cuda|kernels?|cpu|gpu|ext|utils|binding|bindings|op
 #: The folder for sources alone: what lies below it belongs to the folder above, unless it has a build of its own.
 _SOURCES = "csrc"
 _BINDS = re.compile(r" binds (?:the module |operators of )([\w.]+) to Python: (.+)\Z")
+#: What a source is called that gets its name from the build.
+_MACROS = frozenset({"TORCH_EXTENSION_NAME", "NAME"})
 _CALLED = re.compile(r"\(([\w.]+)\)")
 #: The remark that a source holds kernels or binds names.
 _HOLDS = "NPU557"
@@ -122,7 +124,8 @@ class Kernels:
             return _Owner(_common(naming[0].sources), naming[0].name)
         home = self._home(posixpath.dirname(path))
         build = self._build_of(home)
-        looking = [each for each in self._extensions if each.folder == build and not each.sources and _is_setup(each.build)]
+        built = [each for each in self._extensions if each.folder == build and _is_setup(each.build)]
+        looking = [each for each in built if not each.sources]
         if len(looking) == 1:
             package = posixpath.join(build or "", *looking[0].name.split(".")[:-1])
             if _within(path, package) or not any(_within(other, package) for other in native):
@@ -164,8 +167,8 @@ class Kernels:
                 return unit
         parts = {plain_name(part).lower() for part in name.split(".")} - {"", "_c"}
         for unit in self._units:
-            names = {plain_name(unit.kernel.rpartition(".")[2]).lower(), plain_name(posixpath.basename(unit.folder)).lower()}
-            if unit.kernel and parts & names:
+            of_unit = unit.kernel.rpartition(".")[2], posixpath.basename(unit.folder)
+            if unit.kernel and parts & {plain_name(each).lower() for each in of_unit}:
                 return unit
         return None
 
@@ -191,8 +194,10 @@ class Kernels:
         if named:
             return None
         native = [unit for unit in self._units if _within(unit.folder, folder)]
-        native = [unit for unit in native if self._build_of(unit.folder) in (None, folder)] if _is_setup(path) else native
-        native = native if folder else [unit for unit in native if unit.kernel and unit.folder == folder]
+        if _is_setup(path):
+            native = [unit for unit in native if self._build_of(unit.folder) in (None, folder)]
+        if not folder:
+            native = [unit for unit in native if unit.kernel and unit.folder == folder]
         return native[0] if len(native) == 1 else None
 
     def called(self, message: str) -> Unit | None:
@@ -205,7 +210,8 @@ class Kernels:
         if any(owner.extension and self._by_path[path] == unit for path, owner in self._owner.items()):
             return None
         build = self._build_of(unit.folder)
-        above = [other for other in self._units if other.kernel and other != unit and _within(other.folder, unit.folder)]
+        others = [other for other in self._units if other.kernel and other != unit]
+        above = [other for other in others if _within(other.folder, unit.folder)]
         names = [each for each in self._extensions if each.folder == build and each.sources]
         if build is None or not above or (unit.kernel and not names):
             return None
@@ -216,12 +222,13 @@ class Kernels:
         return _is_setup(path) and posixpath.dirname(path) in self._builds
 
     def binds(self, unit: Unit) -> str:
-        """The names that the sources of a unit bind to Python, and what takes their place; empty where nothing is known."""
-        bound, instead = [], []
+        """The names that the sources of a unit bind to Python, and what takes their place; empty for none."""
+        bound: list[str] = []
+        instead: list[str] = []
         for each in self._held:
             if self._by_path.get(each.path) == unit:
                 if (match := _BINDS.search(each.message)) is not None:
-                    bound += [match[2]] if match[1] in ("TORCH_EXTENSION_NAME", "NAME") else [f"{match[1]} ({match[2]})"]
+                    bound.append(match[2] if match[1] in _MACROS else f"{match[1]} ({match[2]})")
                 instead += [text for text in each.help.split("; ") if ": instead " in text]
         parts = [f"it binds {', '.join(dict.fromkeys(bound))} to Python"] if bound else []
         return "; ".join([*parts, *dict.fromkeys(instead)])
@@ -240,7 +247,7 @@ def _declared(finding: Finding, native: Iterable[str]) -> _Extension:
     match = _DECLARED.search(finding.message)
     listed = match[1].split(", ") if match is not None else []
     folder = posixpath.dirname(finding.path)
-    found = set()
+    found: set[str] = set()
     for name in listed:
         exact = posixpath.normpath(posixpath.join(folder, name))
         fits = [path for path in native if path == exact]

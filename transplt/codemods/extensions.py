@@ -70,7 +70,8 @@ def extensions_of_a_build(work: Work, tree: ast.Module) -> Finds:
 def _declared(work: Work, call: ast.Call) -> Finds:
     name = _declared_name(work, call)
     if name:
-        words = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        inner = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        words = [value for value in inner if isinstance(value, str)]
         sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
         message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
         stems = [source.rpartition("/")[2].partition(".")[0] for source in sources]

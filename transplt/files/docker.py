@@ -47,9 +47,8 @@ def _changes(document: Document) -> Finds:
             yield from _variables(document, each)
         elif each.keyword in ("COPY", "ADD"):
             yield from _copied(document, each, stages)
-        elif each.keyword in _COMMANDS:
-            if shell and each.escape == b"\\":
-                yield from _commands(document, each)
+        elif each.keyword in _COMMANDS and shell and each.escape == b"\\":
+            yield from _commands(document, each)
 
 
 def _bytes(document: Document, extent: Extent) -> bytes:

@@ -23,7 +23,8 @@ _EXPANSION = re.compile(rb"\$\$|\$(?:\([^()\r\n$]*\)|\{[^{}\r\n$]*\}|[@<^*?%+|])
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\Z)")
 _PREFIX = re.compile(rb"[ \t]*[@+-]*[ \t]*")
 _ASSIGNS = re.compile(
-    rb"(?:[^\t#=:][^#=:]*:(?!:?=)[ \t]*)?(?:(?:export|override|private)[ \t]+)*([A-Z][A-Z0-9_]+)[ \t]*(?:\?|:{1,3}|\+|!)?=[ \t]*([^#\r\n]*?)[ \t]*(?:#|\Z)"
+    rb"(?:[^\t#=:][^#=:]*:(?!:?=)[ \t]*)?(?:(?:export|override|private)[ \t]+)*([A-Z][A-Z0-9_]+)[ \t]*"
+    rb"(?:\?|:{1,3}|\+|!)?=[ \t]*([^#\r\n]*?)[ \t]*(?:#|\Z)"
 )
 _EXPORTS = re.compile(rb"(?:un)?export[ \t]+((?:[A-Za-z_]\w*[ \t]*)+)\Z")
 

@@ -1,4 +1,4 @@
-"""Environment variables of CUDA, NCCL and NVIDIA that a recipe sets: renamed where the value carries over, else said."""
+"""Environment variables of CUDA and NVIDIA that a recipe sets: renamed where the value carries over, else said."""
 
 from __future__ import annotations
 
