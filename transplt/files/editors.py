@@ -52,8 +52,9 @@ EDITORS: tuple[_Entry, ...] = (
 
 
 def editors_of(document: Document) -> Iterator[Editor]:
-    """The editors that have work in a document."""
-    fitting = [entry for entry in EDITORS if document.kind in entry.kinds]
+    """The editors that have work in a document. Of a piece those are left out that read the whole file as well."""
+    host = None if document.host is document.kind else document.host
+    fitting = [entry for entry in EDITORS if document.kind in entry.kinds and host not in entry.kinds]
     lowered = document.utf8.lower() if fitting else b""
     for entry in fitting:
         if any(word in lowered for word in entry.words):
