@@ -40,6 +40,7 @@ EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),
     _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
+    _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (b"cuda", b"nccl", b"multi_gpu")),
 )
 
 
