@@ -33,10 +33,10 @@ def build_support(
 def _releases() -> Entry:
     """Releases that go together, and where the support verdicts of each version come from (none: not published)."""
     releases, published = fact_store.versions(), fact_store.read("verdicts")["versions"]
-    keys = ("torch", "torch_npu", "cann", "python")
+    keys = ("torch", "torch_npu", "cann", "python", "torchvision", "torchaudio", "x86_64")
     return {
         "source": fact_store.read("versions")["source"],
-        "torch": {version: {key: row[key] for key in keys} for version, row in releases.items()},
+        "torch": {version: {key: row.get(key, "") for key in keys} for version, row in releases.items()},
         "verdicts": {version: published[version] for version in releases},
     }
 

@@ -70,7 +70,7 @@ def test_the_substitutions_are_in_form() -> None:
     table = read_table("support/substitutions.json")
     for row in table["entries"]:
         assert row["blocks"] in BLOCKS and row["title"][0].isupper() and row["how"]
-        assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU22"}
+        assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU81", "NPU22"}
         assert re.compile(row["pattern"]).groups == bool(row.get("each"))
         Effort(row.get("effort", "low"))
 

@@ -39,7 +39,7 @@ def test_a_file_for_the_npu_has_none(name: str) -> None:
 def test_what_it_answers_for_is_no_work(tmp_path: Path, beside: str, left: int) -> None:
     source = tmp_path / "demo"
     (source / beside).parent.mkdir(parents=True)
-    (source / "run.sh").write_text("export CUDA_VISIBLE_DEVICES=0\n")
+    (source / "run.sh").write_text("export NCCL_DEBUG=INFO\n")
     (source / beside).write_text("export ASCEND_RT_VISIBLE_DEVICES=0\n")
     done = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out")])
     assert f", {left} finding{'s' * (not left)} for a person" in done.output

@@ -227,3 +227,38 @@ def test_what_cannot_be_tried_is_one_sentence(tmp_path: Path) -> None:
     done = transplt("rules", "try", "mine.json", "absent.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: cannot read absent.py: ")
+
+
+RULE = '"rules": {"FuncNameModifyRule": [{"old_name": "lib.a", "new_name": "lib.b"}]}'
+
+
+@pytest.mark.parametrize(
+    ("example", "wrong"),
+    [
+        ('{"before": ["import lib", "lib.a()"], "after": ["import lib", "lib.b()"]}', ()),
+        ('{"before": "import lib\\nlib.a()\\n", "after": "import lib\\nlib.b()\\n", "finds": []}', ()),
+        ('{"before": "other.a()"}', ()),
+        ('{"before": "import torch\\nx = torch.cuda.nccl\\n", "finds": ["NPU501"], "versions": ["2.6", "2.8"]}', ()),
+        ('{"before": ["import lib", "lib.a()"]}', ("-lib.a()", "+lib.b()")),
+        ('{"before": "other.a()", "finds": ["NPU501"]}', ("finds nothing, not NPU501",)),
+        ('{"before": "def f(:"}', ("NPU901",)),
+    ],
+)
+def test_examples_of_a_rule_file(tmp_path: Path, example: str, wrong: tuple[str, ...]) -> None:
+    (tmp_path / "mine.json").write_text(f'{{"examples": [{example}], {RULE}}}')
+    done = transplt("rules", "test", "mine.json", cwd=tmp_path)
+    assert done.returncode == bool(wrong), done.stdout
+    assert f"mine.json: {0 if wrong else 1} of 1 examples hold" in done.stdout
+    assert all(each in done.stdout for each in wrong)
+
+
+def test_an_example_for_no_version(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text(f'{{"examples": [{{"before": "x", "versions": ">9"}}], {RULE}}}')
+    done = transplt("rules", "test", "mine.json", cwd=tmp_path)
+    assert done.returncode == 2 and "$.examples[0].versions: expected torch versions such as" in done.stderr
+
+
+def test_an_example_without_a_program(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_text(f'{{"examples": [{{"after": "x"}}], {RULE}}}')
+    done = transplt("rules", "test", "mine.json", cwd=tmp_path)
+    assert done.returncode == 2 and "$.examples[0]: the key 'before' is missing" in done.stderr

@@ -66,7 +66,8 @@ class Finding:
 
     `path` is relative to the input folder, with forward slashes. `edit` is set when the finding comes with a
     rewrite; `applied` says whether the output holds it. `ignored` holds the reason when a finding was switched off
-    (by a comment or the settings), or when a token binds to something that has to stay as it is.
+    (by a comment or the settings), or when a token binds to something that has to stay as it is. `within` says where
+    the place is for a reader of a file that no editor shows line by line: `cell 3, line 2` of a notebook.
     """
 
     path: str
@@ -80,6 +81,12 @@ class Finding:
     edit: Replacement | None = None
     applied: bool = False
     ignored: str = ""
+    within: str = ""
+
+    @property
+    def text(self) -> str:
+        """The message, with the place where the line of the file does not say enough."""
+        return f"{self.message} ({self.within})" if self.within else self.message
 
     @property
     def open(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transplt.prove.ranks import global_batches
+from transplt.prove.loaders import global_batches
 from transplt.prove.training import Event, Training
 
 

@@ -35,21 +35,20 @@ class Cover:
     def __init__(self, ranges: Iterable[Range]) -> None:
         self.ranges = sorted(ranges, key=lambda item: (item[0], -item[1]))
         self.starts = [item[0] for item in self.ranges]
-        # reach[i]: the range among the first i + 1 that ends last.
-        self.reach: list[int] = []
+        # outer[i]: the nearest range before i that ends behind it, -1 where there is none.
+        self.outer: list[int] = []
         for index, item in enumerate(self.ranges):
-            best = self.reach[-1] if self.reach else index
-            self.reach.append(index if item[1] >= self.ranges[best][1] else best)
+            before = index - 1
+            while before >= 0 and self.ranges[before][1] <= item[1]:
+                before = self.outer[before]
+            self.outer.append(before)
 
     def cause(self, token: Token) -> Cause | None:
         """The cause of a range that holds the token, None when there is none."""
         index = bisect_right(self.starts, token.start) - 1
-        if index < 0:
-            return None
-        for near in (index, self.reach[index]):
-            if self.ranges[near][1] >= token.end:
-                return self.ranges[near][2]
-        return None
+        while index >= 0 and self.ranges[index][1] < token.end:
+            index = self.outer[index]
+        return self.ranges[index][2] if index >= 0 else None
 
 
 def settle(

@@ -20,12 +20,14 @@ def _not(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
     return not value
 
 
-#: A flag with the default None leaves the decision to the project's settings.
-_OPTIONS = (
+_PLACES = (
     click.option("-i", "--input", "source", type=FILE, metavar="PATH", help="A folder or one .py file; never changed."),
     click.option(
         "-o", "--output", "out", type=FOLDER, metavar="DIR", help="Where <name>_msft goes (beside the input)."
     ),
+)
+#: What is asked of the edits. A flag with the default None leaves the decision to the project's settings.
+_EDITS = (
     RULES,
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Take the running device from the environment."
@@ -45,12 +47,24 @@ _OPTIONS = (
         "--tune", type=TuningNames(), metavar="NAMES", help="Tunings, or all; `transplt rules --tunings` lists them."
     ),
     click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out of the output."),
-    click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
-    click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
-    click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
     click.option(
         "--unsafe-fixes", is_flag=True, default=None, help="Apply edits that may change what the program does."
     ),
+    click.option(
+        "--texts", is_flag=True, default=None, help="Messages and help texts follow the code (nothing edits them else)."
+    ),
+    click.option(
+        "--torch-npu-import",
+        type=click.Choice(("auto", "each-file", "entry")),
+        help="Where `import torch_npu` goes (auto: what the version of torch needs).",
+    ),
+    ISOLATED,
+    JOBS,
+)
+_OUTPUT = (
+    click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
+    click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
+    click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
     click.option(
         "--prove",
         metavar="COMMAND",
@@ -63,16 +77,6 @@ _OPTIONS = (
         "--no-analysis", "analysis", is_flag=True, callback=_not, help="Do not look up what the project uses of torch."
     ),
     click.option("--annotate", is_flag=True, default=None, help="Mark what is left with a comment in the output."),
-    click.option(
-        "--texts", is_flag=True, default=None, help="Messages and help texts follow the code (nothing edits them else)."
-    ),
-    click.option(
-        "--torch-npu-import",
-        type=click.Choice(("auto", "each-file", "entry")),
-        help="Where `import torch_npu` goes (auto: what the version of torch needs).",
-    ),
-    ISOLATED,
-    JOBS,
     EXIT_ZERO,
     click.option("-v", "--verbose", count=True, help="Say more."),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors."),
@@ -81,7 +85,14 @@ _OPTIONS = (
 
 def migrate_options(function: _F) -> _F:
     """The options of a migration, for the group and for the commands that migrate first."""
-    for option in reversed(_OPTIONS):
+    for option in reversed((*_PLACES, *_EDITS, *_OUTPUT)):
+        function = option(function)
+    return function
+
+
+def edit_options(function: _F) -> _F:
+    """Those that say which edits are made, for commands that put them elsewhere."""
+    for option in reversed(_EDITS):
         function = option(function)
     return function
 

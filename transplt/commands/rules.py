@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, USAGE, CommandGroup, say
+from transplt.commands.command import DONE, LEFT, USAGE, CommandGroup, say
 from transplt.commands.completing import FILE
 from transplt.errors import UsageError, reason, shown
 from transplt.rules.pages import all_codes, load
@@ -117,6 +117,10 @@ def list_rules(torch_version: str | None, as_json: bool) -> int:
 #: What `transplt rules init` writes: one rule of each kind; `source` is not read and holds the comments.
 EXAMPLE = """{
  "description": "rules of mine; docs/rules.md has all keys, `transplt rules try FILE train.py` shows what they do",
+ "examples": [
+  {"before": ["import lib", "lib.cuda_sync()"], "after": ["import lib", "lib.npu_sync()"]},
+  {"before": ["lib = Other()", "lib.cuda_sync()"], "why": "another thing of that name stays"}
+ ],
  "rules": {
   "FuncNameModifyRule": [
    {"source": "with dots: this function, whatever a file calls it",
@@ -187,6 +191,26 @@ def try_rules(rule_file: str, python_file: str) -> int:
     for line in tried(loaded[0], data, python_file):
         click.echo(line)
     return DONE
+
+
+@rules.command("test")
+@click.argument("files", nargs=-1, type=FILE, required=True, metavar="FILE...")
+def test_rules(files: tuple[str, ...]) -> int:
+    """Migrate the examples of rule files, and say which come out otherwise than the file says."""
+    from transplt.run.options import read_rules
+    from transplt.run.trying import tested
+
+    failed = 0
+    for name in files:
+        every = [*tested(read_rules((Path(name),))[0])]
+        wrong = [each for each in every if each.wrong]
+        failed += len(wrong)
+        for each in wrong:
+            click.echo(f"{shown(name)}: example {each.number}:")
+            for line in each.wrong:
+                click.echo(f"  {line}")
+        click.echo(f"{shown(name)}: {len(every) - len(wrong)} of {len(every)} examples hold")
+    return LEFT if failed else DONE
 
 
 @rules.command()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 _OFF = (
@@ -76,6 +76,11 @@ def untracked(top: Path) -> list[bytes]:
     return [name for name in listed.split(b"\0") if name]
 
 
+def run_git(top: Path, *arguments: str, told: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
+    """What a command of git says that looks at objects and refs alone, and at no file of the working tree."""
+    return _run(top, _OFF, *arguments, told=told, environment=environment)
+
+
 def _filters_off(top: Path) -> Iterable[str]:
     """Settings that switch off the filters that the repository itself configures. OSError for a name that hides one."""
     listed = _run(top, _OFF, "config", "--list", "--show-scope", "--name-only", "-z").split(b"\0")
@@ -88,16 +93,18 @@ def _filters_off(top: Path) -> Iterable[str]:
         yield f"{name}={'false' if name.endswith('.required') else ''}"
 
 
-def _run(top: Path, settings: Iterable[str], *arguments: str) -> bytes:
+def _run(
+    top: Path, settings: Iterable[str], *arguments: str, told: bytes = b"", environment: Mapping[str, str] | None = None
+) -> bytes:
     command = [_git(), "-C", str(top), "--no-pager"]
     for setting in settings:
         command += ["-c", setting]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
             [*command, *arguments],
-            env=environment | _ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
+            env=kept | _ENVIRONMENT | dict(environment or {}),
+            input=told,
             capture_output=True,
             check=True,
         )

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
+from transplt.emulator.shared_options import PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.emulator.verdict import Word
 from transplt.errors import shown
 from transplt.rules.card_limits import cards
-from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+from transplt.settings import DEFAULT_TORCH_VERSION
 
 _HELP = """Run a migrated SCRIPT with ARGS on an emulated NPU, on the CPU of this machine.
 
@@ -40,12 +41,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
 )
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is a module's dotted name, as with python -m.")
-@click.option(
-    "--torch-version",
-    type=click.Choice(TORCH_VERSIONS),
-    default=None,
-    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
-)
+@TORCH_VERSION
 @click.option(
     "--card",
     type=click.Choice(cards()),
@@ -76,13 +72,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     show_default=True,
     help="The npu has random generators of its own, or draws from the CPU's (bit-comparable with a CPU run).",
 )
-@click.option(
-    "--stubs",
-    type=click.Path(),
-    multiple=True,
-    metavar="FILE",
-    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
-)
+@STUBS
 @click.option("--shapes", is_flag=True, help="List operators whose input shapes change between steps.")
 @click.option(
     "--reference",
@@ -97,15 +87,9 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     help="Write the full report, and put it into report.html of the migrated folder.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop the script after this time."
+    "--timeout", type=SECONDS, metavar="SECONDS", help="Stop the script after this time."
 )
-@click.option(
-    "--python",
-    type=click.Path(),
-    default=sys.executable,
-    metavar="PATH",
-    help="The interpreter that has PyTorch (default: this one).",
-)
+@PYTHON
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)

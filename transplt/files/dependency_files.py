@@ -9,12 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from transplt.files.install_commands import install_commands
 from transplt.files.kind import FileKind
 from transplt.text.requirement import NAME, Requirement, requirement_in
+from transplt.text.toml import parse_toml
+from transplt.text.toml_places import ITEM, TomlValue, toml_values
 
 LOCK_FILES = re.compile(r"(?:poetry|uv|pdm|pipfile|pixi|conda)\.lock|pylock(?:\..*)?\.toml|conda-lock\.ya?ml")
+#: Sections of an environment of conda, and the list of what builds a project.
+CONDA, PIP = "conda", "pip"
+BUILD = ("build-system", "requires")
 #: Files in which commands install packages.
 INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.NOTEBOOK})
 _ITEM = re.compile(r"^[ \t]*-[ \t]+[\"']?(?:[\w./-]+::)?([^\s\"'][^#\n\"']*)", re.M)
@@ -25,20 +32,8 @@ _LOCKED = re.compile(
     rf"|^- name: ({NAME})[ \t]*$(?:\n[ \t]+version: [\"']?(\d[\w.+!]*))?",
     re.M,
 )
-_INSTALL = re.compile(
-    r"\b(?:pip[\d.]*|conda|mamba|micromamba)(?:[ \t]+-\S{1,80}){0,6}[ \t]+(?:install|create)\b"
-    r"|\b(?:uv|poetry|pdm)[ \t]+add\b|\bpipenv[ \t]+install\b"
-)
-_WORD = re.compile(r"\\\r?\n|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[;|\n]|(?:[^\s\\\"';|&]|\\(?!\r?\n|n|\"))+|\\n|\\\"|&")
-_WITH_VALUE = re.compile(
-    r"-[a-zA-Z]$|--(?:index-url|extra-index-url|find-links|requirement|constraint|target|prefix|channel|name|root|"
-    r"trusted-host|cache-dir|timeout|no-binary|only-binary|global-option|config-settings|group|source|python)$"
-)
-_ENDS = frozenset({"&&", "||", ";", "|", "&", "\n", "\\n", '\\"'})
 #: Version clauses of a table are read so far.
 _LONGEST = 200
-#: Short options of installers that take no value.
-_FLAGS = frozenset({"-U", "-q", "-y", "-e", "-v", "-I"})
 
 
 def requirements_of(text: str, path: str, kind: FileKind) -> list[Requirement]:
@@ -70,10 +65,10 @@ def _lines(text: str) -> Iterator[Requirement]:
         yield from _one(re.split(r"\s#(?!egg)", match[1], maxsplit=1)[0], match.start(1))
 
 
-def _one(piece: str, start: int) -> Iterator[Requirement]:
+def _one(piece: str, start: int, section: str = "") -> Iterator[Requirement]:
     found = requirement_in(piece, start)
     if found is not None:
-        yield found
+        yield replace(found, section=section) if section else found
 
 
 def _conda(text: str) -> Iterator[Requirement]:
@@ -82,8 +77,13 @@ def _conda(text: str) -> Iterator[Requirement]:
     if begin is None:
         return
     end = re.compile(r"^[A-Za-z]", re.M).search(text, begin.end())
+    pip = None  # how far the list of pip is indented
     for match in _ITEM.finditer(text, begin.end(), end.start() if end else len(text)):
-        yield from _one(match[1], match.start(1))
+        indent = match.group().index("-")
+        pip = pip if pip is not None and indent > pip else None
+        yield from _one(match[1], match.start(1), PIP if pip is not None else CONDA)
+        if pip is None and match[1].rstrip() == "pip:":
+            pip = indent
 
 
 def _locked(text: str) -> Iterator[Requirement]:
@@ -145,27 +145,49 @@ def _setup_cfg(text: str) -> Iterator[Requirement]:
 
 def _toml(text: str) -> Iterator[Requirement]:
     """pyproject.toml, Pipfile, pixi.toml: lists of requirements, and tables of names and versions."""
-    from transplt.text.toml import parse_toml
-
     try:
         table = parse_toml(text)
     except ValueError:
         return
-    places = _first_places(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'|#[^\n]*", text)
-    for said in _lists(table):
-        yield from _one(said, places.get(said, (0, 0))[0])
-    places = _first_places(rf"^[ \t]*[\"']?({NAME})[\"']?[ \t]*=", text)
-    for name, value in _tables(table):
-        if name != "python":
-            yield Requirement(name, _versions(value), *places.get(name, (0, 0)))
+    places: dict[tuple[str, ...], list[TomlValue]] = {}
+    for value in toml_values(text):
+        places.setdefault(value.path, []).append(value)
+    for path in _lists(table):
+        for place in places.get((*path, ITEM), ()):
+            if text[place.start] in "\"'" and not text.startswith(('"""', "'''"), place.start):
+                # An escape is as long as two characters, and none stands in a name or a version.
+                said = text[place.start + 1 : place.end - 1]
+                yield from _one(said, place.start + 1, ".".join(path))
+    for path in _tables(table):
+        for name, value in _below(table, *path).items():
+            if name != "python":
+                yield _of_table(text, name, value, path, places)
+
+
+def _of_table(
+    text: str, name: str, value: Any, path: tuple[str, ...], places: dict[tuple[str, ...], list[TomlValue]]
+) -> Requirement:
+    """A row of a table, or a table of its own, with what it says of the versions."""
+    found = places.get((*path, name)) or next((each for at, each in places.items() if at[:-1] == (*path, name)), [])
+    section = ".".join(path)
+    if not found:
+        return Requirement(name, _versions(value), 0, 0, section=section)
+    row = found[0]
+    start = row.key + (text[row.key] in "\"'")
+    if row.path != (*path, name):  # [tool.poetry.dependencies.torch]
+        start = max(text.rfind(name, 0, row.key), 0)
+        return Requirement(name, _versions(value), start, start + len(name), section=section)
+    said = [row] if isinstance(value, str) else places.get((*path, name, "version"), [])
+    clauses = (said[0].start + 1, said[0].end - 1) if said else (0, 0)
+    versions = _versions(value)
+    return Requirement(name, versions, start, start + len(name), clauses, (row.key, row.end), section=section)
 
 
 def _first_places(pattern: str, text: str) -> dict[str, tuple[int, int]]:
     """Where each text that the pattern's groups hold stands first."""
     places: dict[str, tuple[int, int]] = {}
     for match in re.finditer(pattern, text, re.M):
-        if match.lastindex:
-            places.setdefault(match[match.lastindex].replace('\\"', '"'), match.span(match.lastindex))
+        places.setdefault(match[1], match.span(1))
     return places
 
 
@@ -176,25 +198,20 @@ def _below(table: Any, *keys: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _lists(table: dict[str, Any]) -> Iterator[str]:
-    """The requirements of a project as text; what only builds it comes last."""
-    uv = _below(table, "tool", "uv")
-    lists = [_below(table, "project").get("dependencies")]
+def _lists(table: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Where the requirements of a project stand as lists of texts; what only builds it comes last."""
+    yield ("project", "dependencies")
     for keys in (("project", "optional-dependencies"), ("dependency-groups",), ("tool", "pdm", "dev-dependencies")):
-        lists += _below(table, *keys).values()
-    lists += [uv.get("dev-dependencies"), uv.get("constraint-dependencies")]
-    lists.append(_below(table, "build-system").get("requires"))
-    yield from (each for said in lists if isinstance(said, list) for each in said if isinstance(each, str))
+        yield from ((*keys, name) for name in _below(table, *keys))
+    yield from (("tool", "uv", "dev-dependencies"), ("tool", "uv", "constraint-dependencies"), BUILD)
 
 
-def _tables(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The requirements that are a name and a version, or a table with one, as Poetry, Pipfile and pixi write them."""
-    paths = [(key,) for key in ("packages", "dev-packages", "dependencies", "pypi-dependencies")]
-    named: list[tuple[str, ...]] = [*paths, ("tool", "poetry", "dependencies"), ("tool", "poetry", "dev-dependencies")]
-    named += [("tool", "poetry", "group", name, "dependencies") for name in _below(table, "tool", "poetry", "group")]
-    named += [("tool", "pixi", key) for key in ("dependencies", "pypi-dependencies")]
-    for path in named:
-        yield from _below(table, *path).items()
+def _tables(table: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Where requirements are a name and a version, or a table with one, as Poetry, Pipfile and pixi write them."""
+    yield from ((key,) for key in ("packages", "dev-packages", "dependencies", "pypi-dependencies"))
+    yield from (("tool", "poetry", "dependencies"), ("tool", "poetry", "dev-dependencies"))
+    yield from (("tool", "poetry", "group", name, "dependencies") for name in _below(table, "tool", "poetry", "group"))
+    yield from (("tool", "pixi", key) for key in ("dependencies", "pypi-dependencies"))
 
 
 def _versions(value: Any) -> str:
@@ -209,26 +226,5 @@ def _versions(value: Any) -> str:
 
 def _installed(text: str) -> Iterator[Requirement]:
     """What `pip install`, `conda install` and `uv add` name, to the end of their command."""
-    done = 0
-    for command in _INSTALL.finditer(text):
-        if command.start() < done:
-            continue  # a word of the command before
-        line = text[text.rfind("\n", 0, command.start()) + 1 : command.start()]
-        if re.search(r"(?:^|[\s\"])#(?!!)", line):
-            continue
-        skip = False
-        for word in _WORD.finditer(text, command.end()):
-            said, done = word.group(), word.end()
-            if said in _ENDS or said.startswith("#"):
-                break
-            if said.startswith("\\"):
-                continue
-            start, end = word.span()
-            if said[0] in "\"'":
-                start, end = start + 1, end - 1
-            said = text[start:end]
-            option = said.startswith("-")
-            if skip or option:
-                skip = option and _WITH_VALUE.fullmatch(said) is not None and said not in _FLAGS
-            else:
-                yield from _one(said.rpartition("::")[2], end - len(said.rpartition("::")[2]))
+    for command in install_commands(text):
+        yield from command.requirements

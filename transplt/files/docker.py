@@ -10,28 +10,26 @@ from transplt.files.dockerfile import Instruction, Word, instructions, without_f
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
 from transplt.files.pieces import in_lines
-from transplt.files.variables import variable_set
+from transplt.files.variables import together, variable_set
 from transplt.finding import Effort, Level
-from transplt.rules.containers import image_text, is_cuda_image, package_text
+from transplt.rules.containers import image_text, is_cuda_image
 
-IMAGE, PACKAGES = "NPU850", "NPU855"
+IMAGE = "NPU850"
 #: What is longer is no recipe that a person wrote.
 _LONGEST = 1_000_000
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _EXPANDED = re.compile(r"\$\{?(\w+)")
 _COMPOSE = re.compile(r"(docker-)?compose([-_.].*)?\.ya?ml")
-_PARTS_COMMANDS = frozenset({b"&&", b"||", b";", b"|", b"&", b"{", b"}", b"then", b"do"})
-#: Programs that install packages of a distribution, and their word for it.
-_INSTALLERS = frozenset({b"apt-get", b"apt", b"aptitude", b"yum", b"dnf", b"microdnf", b"zypper", b"apk"})
-_INSTALL = frozenset({b"install", b"add", b"localinstall", b"reinstall"})
-#: Where NVIDIA keeps packages, and what its repositories are opened with.
-_FROM_NVIDIA = re.compile(rb"developer\.download\.nvidia\.com|nvidia\.github\.io|cuda-keyring|cuda_\d[\w.]*_linux")
 _SHELLS = re.compile(rb"\b(?:ba|da|z|a|k)?sh\b")
 _COMMANDS = frozenset({"RUN", "CMD", "ENTRYPOINT"})
 
 
 def changes(document: Document) -> Finds:
     """What is changed in a Dockerfile, and what is said of it."""
+    yield from together(document, _changes(document))
+
+
+def _changes(document: Document) -> Finds:
     if _COMPOSE.fullmatch(document.name) or len(document.utf8) > _LONGEST:
         return
     found = list(instructions(document.utf8))
@@ -44,14 +42,12 @@ def changes(document: Document) -> Finds:
             yield from _base(document, each, stages)
             shell = True
         elif each.keyword == "ARG":
-            yield from _argument(document, each, image_arguments, found)
+            yield from _argument(document, each, image_arguments)
         elif each.keyword == "ENV":
-            yield from _variables(document, each, found)
+            yield from _variables(document, each)
         elif each.keyword in ("COPY", "ADD"):
             yield from _copied(document, each, stages)
         elif each.keyword in _COMMANDS:
-            if each.keyword == "RUN":
-                yield from _packages(document, each)
             if shell and each.escape == b"\\":
                 yield from _commands(document, each)
 
@@ -103,7 +99,7 @@ def _expanded_in_images(document: Document, found: Sequence[Instruction]) -> Ite
             yield from _EXPANDED.findall(image.value.decode())
 
 
-def _argument(document: Document, instruction: Instruction, in_images: set[str], found: Sequence[Instruction]) -> Finds:
+def _argument(document: Document, instruction: Instruction, in_images: set[str]) -> Finds:
     for word in words(document.utf8, instruction):
         name, equals, value = word.text.partition(b"=")
         if name.decode() in in_images:
@@ -112,7 +108,7 @@ def _argument(document: Document, instruction: Instruction, in_images: set[str],
                 message = f"the argument {name.decode()} is part of the name of a base image that is built on CUDA"
                 yield _image_note(document, (word.start, word.end), message, text or name.decode())
         elif equals:
-            yield from _variable(document, word, found, instruction)
+            yield from _variable(document, word, fixed=True)
 
 
 def _copied(document: Document, instruction: Instruction, stages: set[bytes]) -> Finds:
@@ -128,47 +124,27 @@ def _copied(document: Document, instruction: Instruction, stages: set[bytes]) ->
 # --- variables -------------------------------------------------------------------------------------------------------
 
 
-def _variables(document: Document, instruction: Instruction, found: Sequence[Instruction]) -> Finds:
+def _variables(document: Document, instruction: Instruction) -> Finds:
     given = list(words(document.utf8, instruction))
     if given and b"=" not in given[0].text:  # ENV NAME the rest of the line
-        rest = given[1:]
-        value = b" ".join(word.value for word in rest)
-        end = rest[-1].end if rest else given[0].end
-        yield from _set(document, given[0].text, (given[0].start, given[0].end), value, end, found, instruction)
+        value = b" ".join(word.value for word in given[1:])
+        yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
         return
     for word in given:
-        yield from _variable(document, word, found, instruction)
+        yield from _variable(document, word)
 
 
-def _variable(document: Document, word: Word, found: Sequence[Instruction], instruction: Instruction) -> Finds:
-    name, _, value = word.text.partition(b"=")
-    at = (word.start, word.start + len(name))
-    if word.cut and len(name) == len(word.text):
-        return
-    text = Word(0, 0, value).value
-    yield from _set(document, name, at, text, word.end, found, instruction)
+def _variable(document: Document, word: Word, fixed: bool = False) -> Finds:
+    name, equals, value = word.text.partition(b"=")
+    if equals:
+        yield from _set(document, name, word.start, Word(0, 0, value).value, word.end, fixed)
 
 
-def _set(
-    document: Document,
-    name: bytes,
-    at: Extent,
-    value: bytes,
-    end: int,
-    found: Sequence[Instruction],
-    instruction: Instruction,
-) -> Finds:
-    if not _NAME.fullmatch(name):
-        return
-    reads = re.compile(rb"\$\{?%s\b" % name)
-    read = any(reads.search(_bytes(document, (each.extent[0], each.end))) for each in found)
-    again = any(each.keyword == "ARG" and each is not instruction and _names(document, each, name) for each in found)
-    text = value.decode() if b"\\" not in value else None
-    yield from variable_set(document, name.decode(), at, text, (at[0], end), read or again)
-
-
-def _names(document: Document, instruction: Instruction, name: bytes) -> bool:
-    return any(word.text.partition(b"=")[0] == name for word in words(document.utf8, instruction))
+def _set(document: Document, name: bytes, start: int, value: bytes, end: int, fixed: bool = False) -> Finds:
+    at = (start, start + len(name))
+    if _NAME.fullmatch(name) and document.utf8[at[0] : at[1]] == name:
+        text = value.decode() if b"\\" not in value else None
+        yield from variable_set(document, name.decode(), at, text, (start, end), fixed)
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
@@ -186,35 +162,3 @@ def _commands(document: Document, instruction: Instruction) -> Finds:
         else:
             lines[-1] = (lines[-1][0], instruction.end)
     yield from in_lines(document, lines, FileKind.SHELL)
-
-
-def _packages(document: Document, instruction: Instruction) -> Finds:
-    """Packages of CUDA that the package manager of the distribution installs, and what opens their repositories."""
-    for command in _parted(list(words(document.utf8, instruction))):
-        program = next((word.text for word in command if b"=" not in word.text and word.text != b"sudo"), b"")
-        installs = program.rpartition(b"/")[2] in _INSTALLERS and any(word.text in _INSTALL for word in command)
-        named = []
-        for word in command:
-            if _FROM_NVIDIA.search(word.text):
-                named.append((word, package_text("nvidia", document.target)))
-            elif installs and (said := package_text(word.value.decode("utf-8", "replace"), document.target)):
-                named.append((word, said))
-        if named:
-            names = list(dict.fromkeys(word.value.rstrip(b";").decode() for word, _ in named))
-            message = f"packages of CUDA are installed: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}"
-            extent = named[0][0].start, named[-1][0].end
-            yield Note(extent, PACKAGES, Level.MANUAL, message, names[0], named[0][1], Effort.LOW)
-
-
-def _parted(given: Sequence[Word]) -> Iterator[list[Word]]:
-    command: list[Word] = []
-    for word in given:
-        if word.text in _PARTS_COMMANDS:
-            yield command
-            command = []
-            continue
-        command.append(word)
-        if word.text.endswith(b";"):
-            yield command
-            command = []
-    yield command

@@ -41,7 +41,8 @@ def migrate_other(
     known = _known(text, done)
     other = scan_other_file(text, path, kind, target, off, lambda: has_twin, known)
     found = other.findings
-    if words := _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known):
+    # What a notebook asks for is found in its cells, where they could be read.
+    if (kind is not FileKind.NOTEBOOK or not done.kept) and (words := _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known)):
         found = tuple(beside_tokens(found, words))
     found = with_requirements(found, text, path, kind, off, known)
     if settings.analysis and kind is FileKind.NATIVE:
@@ -51,6 +52,10 @@ def migrate_other(
     found = (*found, *done.findings)
     if said := ignore_line_findings(text, path, kind, found, off, settings.in_place):
         found = (*found, *said)
+    if kind is FileKind.NOTEBOOK and found:
+        from transplt.files.notebook.cells import in_cells
+
+        found = in_cells(found, text)
     found = tuple(sorted(found, key=Finding.sort_key))
     new = data if source is None else source.encode(done.utf8)
     result = FileResult(path, new, found, other.tokens, changed=new != data, ledger=other.ledger)

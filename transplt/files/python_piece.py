@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files.document import Document
 from transplt.finding import FileResult, Finding, Status, Verdict
+from transplt.rules.reasons import CODE_COMMENT
+from transplt.text.cuda_words import find_tokens
 
 
 def changes(piece: Document) -> Finds:
@@ -53,7 +55,10 @@ def _note(finding: Finding) -> Note:
 
 
 def _kept(piece: Document, result: FileResult) -> Iterator[Kept]:
-    """The words that the account of the piece lets stay."""
+    """The words that the account of the piece lets stay, and those in comments."""
+    for token in find_tokens(piece.utf8):
+        if token.where == "comment":
+            yield Kept((token.start, token.end), CODE_COMMENT)
     for row in result.ledger:
         if row.cause.verdict is Verdict.IGNORED and row.cause.reason:
             start = piece.source.line_starts[row.line - 1]

@@ -79,10 +79,7 @@ class Recipe:
 
     def _set(self, name: str, at: Extent, value: str, whole: Extent) -> Finds:
         if _NAME.fullmatch(name):
-            # $NAME, ${NAME}, $env:NAME, ${{ env.NAME }}, $(NAME), printenv NAME
-            reads = rf"(?:\$\(?\{{?|[$.]env[:.]|\benv\.|\bprintenv +|environ\[[\"']){re.escape(name)}\b"
-            read = re.search(reads, self.yaml.text) is not None
-            yield from variable_set(self.document, name, at, value, whole, read)
+            yield from variable_set(self.document, name, at, value, whole)
 
 
 def is_environment(pair: Pair) -> bool:

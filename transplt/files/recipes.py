@@ -7,6 +7,7 @@ import re
 from transplt.edits.edit import Finds
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
+from transplt.files.variables import together
 
 _KUBERNETES = re.compile(rb"^[ \t]*apiVersion[ \t]*:", re.MULTILINE)
 _WORKFLOW = re.compile(
@@ -43,11 +44,11 @@ def changes(document: Document) -> Finds:
     if is_workflow(document.path):
         from transplt.files.workflows import changes as of_workflow
 
-        yield from of_workflow(document)
+        yield from together(document, of_workflow(document))
     elif is_cluster(document):
         from transplt.files.clusters import changes as of_cluster
 
-        yield from of_cluster(document)
+        yield from together(document, of_cluster(document))
 
 
 def broken(document: Document, changed: Document) -> str:

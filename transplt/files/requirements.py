@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
@@ -64,21 +65,24 @@ def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding
         if advice is not None:
             found.setdefault(f"{each.name.lower()} {advice.code}", (each, advice))
     if LOCK_FILES.fullmatch(path.rpartition("/")[2].lower()):
-        return _of_a_lock(text, path, [each for each, advice in found.values() if advice.code == BOUND])
+        every = [each for each, _ in found.values()]
+        lock = advice_on_lock(every)
+        return [] if lock is None else [_finding(text, path, every[0], lock)]
     return [_finding(text, path, each, advice) for each, advice in found.values()]
 
 
-def _of_a_lock(text: str, path: str, bound: list[Requirement]) -> list[Finding]:
-    if not bound:
-        return []
-    names = [each.name for each in bound]
+def advice_on_lock(asked: Iterable[Requirement]) -> PackageAdvice | None:
+    """What to say of a lock file with these packages; None where none is bound to CUDA."""
+    every = ((each.name, advice_on_requirement(each.name, each.versions)) for each in asked)
+    names = list(dict.fromkeys(name for name, advice in every if advice is not None and advice.code == BOUND))
+    if not names:
+        return None
     shown = ", ".join(names[:_MOST_SHOWN]) + (f" and {len(names) - _MOST_SHOWN} more" if names[_MOST_SHOWN:] else "")
-    advice = PackageAdvice(
+    return PackageAdvice(
         BOUND,
         f"this lock file holds packages that are bound to CUDA: {shown}",
         "change the file it is made from and lock again; transplt explain NAME says what takes the place of each",
     )
-    return [_finding(text, path, bound[0], advice)]
 
 
 def _finding(text: str, path: str, at: Requirement, advice: PackageAdvice) -> Finding:

@@ -10,6 +10,7 @@ from transplt.apply.changed_lines import touches
 from transplt.edits.edit import Edit, Extent, Kept, Note
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
+from transplt.files.kind import FileKind
 from transplt.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.text.ignore_comments import ignore_comments
 from transplt.text.source import Source, line_starts, splice
@@ -78,6 +79,8 @@ def _switched_off(document: Document, code: str, extent: Extent) -> str:
     """Why a code is not wanted in a place; empty when it is."""
     if code.startswith(document.settings.ignored_codes(document.path) or ("-",)):
         return _BY_SETTINGS
+    if document.kind is FileKind.NOTEBOOK:
+        return ""  # a line of the file may hold many of a cell; comments are read with the code
     start = document.utf8.rfind(b"\n", 0, extent[0]) + 1
     end = document.utf8.find(b"\n", extent[1])
     line = document.utf8[start : len(document.utf8) if end < 0 else end]
@@ -112,6 +115,8 @@ def _broken(document: Document, changed: Document) -> str:
             return str(why)
     if document.settings.only_lines is not None:
         return ""
+    settings = replace(document.settings.without_themes(), user_rules=())
+    changed = replace(changed, settings=settings)
     for found in _found(changed):
         if (
             isinstance(found, Edit)

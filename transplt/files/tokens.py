@@ -20,7 +20,7 @@ from transplt.finding import (
     TokenRow,
     Verdict,
 )
-from transplt.rules.reasons import named
+from transplt.rules.reasons import CODE_COMMENT, named
 from transplt.settings import TorchTarget
 from transplt.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.text.ignore_comments import ignore_comments
@@ -131,6 +131,8 @@ def scan_other_file(
         limit = comment_start(line.text, kind, slashes=path.lower().endswith(_JSON))
         live = tuple(at for at, _ in line.places if at < limit and line.ask(known, at, at + 1) is None)
         comments += sum(told is None and at >= limit for (at, _), told in said)
+        comments += sum(told is not None and told.reason == CODE_COMMENT for _, told in said)
+        said = [(place, told) for place, told in said if told is None or told.reason != CODE_COMMENT]
         if not live:
             rows += _rows(line, [(place, told) for place, told in said if told is not None])
             continue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from transplt.edits.edit import Edit, Extent, Finds, Note
+from transplt.edits.edit import Edit, Extent, Finds, Found, Note
 from transplt.files.document import Document
 from transplt.finding import Effort, Level
 from transplt.rules.containers import paths_text, variable_text
-from transplt.rules.environment import conditional, refused, variables
+from transplt.rules.environment import counterpart, objection, variables, without_effect
 
 RENAMED, REPORTED, IDLE, DEVICES = "NPU851", "NPU852", "NPU853", "NPU854"
 #: Variables by which NVIDIA's container runtime is asked for cards.
@@ -17,25 +17,27 @@ _ASKS_FOR_CARDS = frozenset({"NVIDIA_VISIBLE_DEVICES"})
 _CUDA_FOLDER = re.compile(r"/usr/local/(?:cuda|nvidia)|/cuda(?:-\d[\d.]*)?/(?:bin|lib|include)|/opt/nvidia/")
 #: What stands for another value: $X, ${X}, $(X), ${{ x }}.
 _EXPANSION = re.compile(r"\$")
-_CARDS = "CUDA_VISIBLE_DEVICES"
+_COMMENT = re.compile(rb"(?:^|[ \t])#")
 
 
-def variable_set(document: Document, name: str, at: Extent, value: str | None, whole: Extent, read: bool) -> Finds:
+def variable_set(
+    document: Document, name: str, at: Extent, value: str | None, whole: Extent, fixed: bool = False
+) -> Finds:
     """What becomes of a variable that a recipe sets.
 
     `at` is the place of the name, `whole` that of name and value, `value` the text without quotes (None: it is not
-    known). `read`: the file itself reads the variable under this name.
+    known). `fixed`: others give it under this name, as the argument of a build.
     """
     fact = variables().get(name)
     if fact is not None and fact.npu and fact.npu != name and name not in _ASKS_FOR_CARDS:
-        yield from _with_counterpart(document, name, at, value, whole, read)
+        yield from _with_counterpart(document, name, at, value, whole, fixed)
     elif name in _ASKS_FOR_CARDS:
         yield Note(
             whole, DEVICES, Level.MANUAL, f"{name} asks NVIDIA's container runtime for cards", name,
             variable_text(name), Effort.LOW,
         )  # fmt: skip
-    elif fact is not None and not fact.npu:
-        note = fact.note if fact.note != "no counterpart" else ""
+    elif without_effect(name):
+        note = "" if fact is None or fact.note == "no counterpart" else fact.note
         yield Note(whole, IDLE, Level.INFO, f"{name} has no effect on NPU", name, note)
     elif said := variable_text(name):
         yield Note(whole, REPORTED, Level.MANUAL, f"{name} is set for CUDA", name, said, Effort.LOW)
@@ -46,29 +48,57 @@ def variable_set(document: Document, name: str, at: Extent, value: str | None, w
 
 
 def _with_counterpart(
-    document: Document, name: str, at: Extent, value: str | None, whole: Extent, read: bool
+    document: Document, name: str, at: Extent, value: str | None, whole: Extent, fixed: bool
 ) -> Finds:
     fact = variables()[name]
-    reason = _objection(name, value, document.target.version)
-    if not reason and read:
-        reason = "the file also reads it under its old name: both are to be changed together"
+    computed = value is None or _EXPANSION.search(value) is not None
+    reason = objection(fact, document.target.version, value or "", computed)
+    if not reason and fixed:
+        reason = "who gives it its value names it too"
     if reason:
-        help_ = variable_text(name) or f"write {fact.npu}: {reason}"
-        message = f"{fact.npu}, the counterpart of {name}, does not take this value as it is"
-        yield Note(whole, REPORTED, Level.MANUAL, message, name, help_, Effort.LOW)
+        yield _other_value(name, whole, reason, "" if computed else value or "")
     elif document.settings.style != "portable":
         message = f"environment variable {name} -> {fact.npu}"
         yield Edit(at, RENAMED, message, fact.npu, api=name, help=fact.note)
 
 
-def _objection(name: str, value: str | None, version: str) -> str:
-    """Why a variable cannot be renamed with this value; empty when it can. As `transplt.codemods.environment` has it."""
+def _other_value(name: str, whole: Extent, reason: str, value: str = "") -> Note:
     fact = variables()[name]
-    if not fact.known(version):
-        return f"torch_npu for torch {version} does not read {fact.npu}"
-    if not conditional(name):
-        return "" if fact.renamed(version) else fact.note
-    if value is None or _EXPANSION.search(value):
-        # A computed list of devices is a list of devices; the options of an allocator have to be looked at.
-        return "" if name == _CARDS else "the value is computed"
-    return refused(name, value)
+    text = counterpart(name, value)
+    help_ = variable_text(name) or (f"write {text}; {fact.note}" if text else f"write {fact.npu}: {reason}")
+    message = f"{fact.npu}, the counterpart of {name}, does not take this value as it is"
+    return Note(whole, REPORTED, Level.MANUAL, message, name, help_, Effort.LOW)
+
+
+def together(document: Document, finds: Finds) -> Finds:
+    """What was found, without new names for a variable that the file sets and that keeps its old name in a place of it.
+
+    What one command is given is decided with the rest: such a place is rare, and either name alone is wrong.
+    """
+    found = list(finds)
+    edits: dict[str, list[Edit]] = {}
+    for each in found:
+        if isinstance(each, Edit) and each.api in variables():
+            edits.setdefault(each.api, []).append(each)
+    held = {name for name, same in edits.items() if _stays(document, name, same, found)}
+    for each in found:
+        if not isinstance(each, Edit) or each.api not in held:
+            yield each
+        elif each.code == RENAMED:
+            reason = "the file names it in other places too, and all are to be changed together"
+            assert isinstance(each.where, tuple)
+            yield _other_value(each.api, each.where, reason)
+
+
+def _stays(document: Document, name: str, edits: list[Edit], found: list[Found]) -> bool:
+    """True when the old name of a variable that the file sets for all that it runs stays in a place."""
+    reported = any(isinstance(each, Note) and each.code == REPORTED and each.api == name for each in found)
+    if not reported and all(edit.code != RENAMED for edit in edits):
+        return False
+    extents = {edit.where for edit in edits}
+    for match in re.finditer(rb"\b%s\b" % name.encode(), document.utf8):
+        begin = document.utf8.rfind(b"\n", 0, match.start()) + 1
+        comment = _COMMENT.search(document.utf8, begin, match.start())
+        if comment is None and match.span() not in extents:
+            return True
+    return reported

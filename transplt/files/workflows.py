@@ -1,23 +1,22 @@
 """Workflows of CI services: steps as shell, variables, images, and runners with GPUs.
 
-Text that the service puts in (`${{ matrix.python }}`, `<< parameters.x >>`) is hidden from the shell's grammar behind a
-name of the same length; what the shell's editors say of a place that holds such text is left out.
+Text that the service puts in (`${{ matrix.python }}`, `<< parameters.x >>`) is hidden from the shell (inserted.py).
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from dataclasses import replace
+from collections.abc import Sequence
 
-from transplt.edits.edit import Edit, Extent, Finds, Found
+from transplt.edits.edit import Extent, Finds, Kept, Note
 from transplt.files.document import Document
-from transplt.files.kind import FileKind
-from transplt.files.pieces import in_lines
+from transplt.files.inserted import Inserted, hide
 from transplt.files.recipe_keys import Recipe, is_environment
 from transplt.files.yaml_nodes import Node, Pair, ScalarNode, SequenceNode, below, read_yaml, scalars, text_lines
-from transplt.rules.containers import container_text
-from transplt.text.source import Source
+from transplt.finding import Effort, Level
+from transplt.rules.containers import container_text, package_text, variable_text
+from transplt.rules.environment import variables
+from transplt.text.cuda_words import mentions_cuda
 
 #: Keys that hold commands; `command` and `bash` are steps of CircleCI, Buildkite and Azure.
 _STEPS = frozenset(
@@ -30,7 +29,11 @@ _INSERTED = re.compile(rb"\$\{\{.*?\}\}|\$\[\[.*?\]\]|<<\s*[\w.-]+\s*>>")
 _GPUS = re.compile(r"--gpus\b|--runtime[= ]nvidia|nvidia\.com/gpu")
 _RUNNER = re.compile(r"gpu|nvidia|cuda", re.IGNORECASE)
 _RUNNERS = frozenset({"runs-on", "resource_class", "tags", "pool", "agents", "machine"})
-_IMAGES = frozenset({"image", "container"})
+_IMAGES = ("image", "container")
+_TITLES = frozenset({"description", "title", "displayName"})
+_TOOLKIT = re.compile(r"(?i)cuda-toolkit|/[\w-]*cuda[\w-]*@")
+_ENVIRONMENT = re.compile(rb"\benv\.(\w+)")
+PACKAGES = "NPU855"
 
 
 def changes(document: Document) -> Finds:
@@ -39,28 +42,21 @@ def changes(document: Document) -> Finds:
     if yaml is None:
         return
     recipe = Recipe(document, yaml)
-    inserted = [match.span() for match in _INSERTED.finditer(document.utf8)]
-    hidden = _hidden(document)
+    hidden = hide(document, _INSERTED)
+    yield from _inserted(document, hidden.places)
     for pair in yaml.pairs():
+        yield from _own_words(recipe, pair)
         if pair.name in _STEPS and not _NO_STEPS & set(pair.above):
             shell = below(pair.mapping, "shell")
             if shell is None or (isinstance(shell, ScalarNode) and _SHELLS.match(str(shell.value))):
-                for found in _step(recipe, hidden, pair.value):
-                    if not _holds(found, inserted):
-                        yield found
+                yield from _step(recipe, hidden, pair.value)
         elif is_environment(pair):
             yield from recipe.environment(pair.value)
         else:
             yield from _said(recipe, pair)
 
 
-def _hidden(document: Document) -> Document:
-    """The document with a name for each text that the service puts in: as many bytes, and the same lines."""
-    utf8 = _INSERTED.sub(lambda match: re.sub(rb"[^\r\n]", b"X", match[0]), document.utf8)
-    return replace(document, source=Source(utf8, line_starts=document.source.line_starts))
-
-
-def _step(recipe: Recipe, hidden: Document, value: Node) -> Finds:
+def _step(recipe: Recipe, hidden: Inserted, value: Node) -> Finds:
     if isinstance(value, SequenceNode):
         # Commands of a list run one after the other in one shell; each is read for itself.
         for item in value.value:
@@ -68,26 +64,46 @@ def _step(recipe: Recipe, hidden: Document, value: Node) -> Finds:
     elif isinstance(value, ScalarNode):
         lines = text_lines(recipe.document, recipe.yaml, value)
         if lines:
-            yield from in_lines(hidden, lines, FileKind.SHELL)
+            yield from hidden.shell(lines)
 
 
-def _holds(found: Found, inserted: list[Extent]) -> bool:
-    """True for what speaks of a place that the service fills."""
-    extent = found.where if isinstance(found, Edit) else found.extent
-    assert isinstance(extent, tuple)
-    at = bisect_right(inserted, (extent[1], -1)) - 1
-    return at >= 0 and inserted[at][1] > extent[0] and inserted[at][0] < extent[1]
+def _inserted(document: Document, inserted: Sequence[Extent]) -> Finds:
+    """What the service puts in goes by names of the workflow's own, unless it is a variable of the environment."""
+    for extent in inserted:
+        named = _ENVIRONMENT.findall(document.utf8[extent[0] : extent[1]])
+        if not any(name.decode() in variables() or variable_text(name.decode()) for name in named):
+            yield Kept(extent, "own-name")
+
+
+def _own_words(recipe: Recipe, pair: Pair) -> Finds:
+    """Keys are names of the workflow and of the service, and titles are for people."""
+    if mentions_cuda(pair.name.lower().encode()) and not _is_variable(pair.name):
+        yield Kept(recipe.extent(pair.key), "key")
+    if pair.name in _TITLES and isinstance(pair.value, ScalarNode) and "steps" not in pair.above[-1:]:
+        yield Kept(recipe.extent(pair.value), "words")
+    elif pair.name in ("name", "id") and isinstance(pair.value, ScalarNode):
+        yield Kept(recipe.extent(pair.value), "words")
+
+
+def _is_variable(name: str) -> bool:
+    return name in variables() or bool(variable_text(name)) or name.isupper()
 
 
 def _said(recipe: Recipe, pair: Pair) -> Finds:
     value = pair.value
-    if pair.name in _IMAGES:
+    if pair.name.endswith(_IMAGES):
         yield from recipe.image(value)
+    elif pair.name == "uses" and isinstance(value, ScalarNode) and _TOOLKIT.search(str(value.value)):
+        message = f"the toolkit of CUDA is installed: {value.value}"
+        last = below(pair.mapping, "with") or value
+        help_ = package_text("cuda-toolkit", recipe.document.target)
+        yield Note(recipe.from_to(pair.key, last), PACKAGES, Level.MANUAL, message, str(value.value), help_, Effort.LOW)
     elif pair.name == "options" and isinstance(value, ScalarNode) and _GPUS.search(str(value.value)):
         message = "the container of the job is started with NVIDIA's cards"
-        yield recipe.devices(recipe.extent(value), message, "--gpus", container_text("workflow"))
+        yield recipe.devices(recipe.from_to(pair.key, value), message, "--gpus", container_text("workflow"))
     elif pair.name in _RUNNERS:
         for each in scalars(value):
             if _RUNNER.search(str(each.value)) and not _INSERTED.search(str(each.value).encode()):
                 message = f"the job runs where there are GPUs: {each.value}"
-                yield recipe.devices(recipe.extent(each), message, pair.name, container_text("runner"))
+                extent = recipe.from_to(pair.key, each) if each is value else recipe.extent(each)
+                yield recipe.devices(extent, message, pair.name, container_text("runner"))

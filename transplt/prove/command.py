@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from transplt.emulator.options import RunOptions, Trace, UsageError
+from transplt.emulator.shared_options import PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.errors import reason, shown
-from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+from transplt.settings import DEFAULT_TORCH_VERSION
 
 if TYPE_CHECKING:
     from transplt.prove.proof import Proof
@@ -58,37 +58,20 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
 @click.option(
     "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that each process computes with."
 )
-@click.option(
-    "--stubs",
-    type=click.Path(),
-    multiple=True,
-    metavar="FILE",
-    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
-)
+@STUBS
 @click.option(
     "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
 )
-@click.option(
-    "--torch-version",
-    type=click.Choice(TORCH_VERSIONS),
-    default=None,
-    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
-)
+@TORCH_VERSION
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     default=600.0,
     show_default=True,
     metavar="SECONDS",
     help="Stop a run after this time.",
 )
-@click.option(
-    "--python",
-    type=click.Path(),
-    default=sys.executable,
-    metavar="PATH",
-    help="The interpreter that has PyTorch (default: this one).",
-)
+@PYTHON
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write JSON."
 )

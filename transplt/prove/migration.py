@@ -30,14 +30,8 @@ class Proving:
     """
 
     def __init__(self, options: Options, command: str, say: Callable[[str], None]) -> None:
-        words = shlex.split(command)
-        if not words or not words[0].endswith(".py"):
-            raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
         self.options, self.say = options, say
-        arguments = tuple(words[1:])
-        self.run = RunOptions(
-            words[0], arguments, sys.executable, random="cpu", timeout=600.0, trace=Trace(), threads=1
-        )
+        self.run = run_of(command)
         self._proof(make_plan(options).source, None, ())  # says at once what is missing
 
     def migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof]:
@@ -77,14 +71,34 @@ class Proving:
         return proof
 
     def _proof(self, source: Path, target: Path | None, worlds: tuple[int, ...]) -> Proof | None:
-        try:
-            options, _ = for_output(self.run, target or source)
-            original = find_project(source if source.is_dir() else source.parent, options.script, ())
-            if target is None:
-                return None
-            return between(original, find_project(target, options.script, ()), options, self.say).prove(worlds)
-        except CannotRun as error:
-            raise UsageError(f"--prove: {error}") from error
+        return proof_between(source, target, self.run, worlds, self.say)
+
+
+def run_of(command: str) -> RunOptions:
+    """How the programs of a proof are run: `command` is a script and its arguments. UsageError where it is not."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--prove {command!r}: {error}") from error
+    if not words or not words[0].endswith(".py"):
+        raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
+    return RunOptions(
+        words[0], tuple(words[1:]), sys.executable, random="cpu", timeout=600.0, trace=Trace(), threads=1
+    )
+
+
+def proof_between(
+    source: Path, target: Path | None, run: RunOptions, worlds: tuple[int, ...], say: Callable[[str], None]
+) -> Proof | None:
+    """The proof of what was written to `target`; without one only whether it could be run. UsageError where not."""
+    try:
+        options, _ = for_output(run, target or source)
+        original = find_project(source if source.is_dir() else source.parent, options.script, ())
+        if target is None:
+            return None
+        return between(original, find_project(target, options.script, ()), options, say).prove(worlds)
+    except CannotRun as error:
+        raise UsageError(f"--prove: {error}") from error
 
 
 def _themes(options: Options) -> dict[str, tuple[str, ...]]:

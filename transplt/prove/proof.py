@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
-from transplt.prove import averages, precision, printed, ranks, steps
+from transplt.prove import averages, loaders, precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings
@@ -29,38 +27,6 @@ class Part:
     title: str
     verdict: Verdict
     findings: Findings
-
-    def as_json(self) -> dict[str, Any]:
-        found = self.findings
-        return {
-            "title": self.title,
-            "verdict": self.verdict.word.value,
-            "sentence": self.verdict.sentence,
-            "steps": found.steps,
-            "printed_results": found.printed,
-            "saved_tensors": found.saved,
-            "tolerance": asdict(found.tolerance) if found.tolerance is not None else None,
-            "differences": [
-                {
-                    "what": each.what,
-                    "path": each.place.path if each.place else None,
-                    "line": each.place.line if each.place else None,
-                    "original_path": each.original.path if each.original else None,
-                    "original_line": each.original.line if each.original else None,
-                    "step": each.step,
-                    "cause": each.cause,
-                }
-                for each in found.differences
-            ],
-            "not_compared": found.reasons,
-            "remarks": found.remarks,
-            "curve": [[_json(value) for value in row] for row in found.curve],
-        }
-
-
-def _json(value: float | None) -> float | str | None:
-    """JSON has no NaN and no infinity: they are the texts that `float` reads."""
-    return value if value is None or math.isfinite(value) else str(value)
 
 
 @dataclass
@@ -90,7 +56,7 @@ class Prover:
         self.say("the original on a stand-in for CUDA")
         reference = self.original.run()
         self.say("the migrated program on the emulated npu")
-        order = Replay(ranks.global_batches(reference.trainings[:1]), every=False)
+        order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone = self.migrated.run(replay=order)
         if 1 in worlds or not _groups(alone):
             proof.parts.append(self._one_process(reference, alone))
@@ -125,7 +91,7 @@ class Prover:
         sides = one_sided(self.ways, reference.lines, alone.lines)
         every = changes(one, other)
         decisive = [change for change in every if change.decisive]
-        unshuffled = ranks.unshuffled(one, other)
+        unshuffled = loaders.unshuffled(one, other)
         found.differences += [unshuffled] if unshuffled is not None else []
         if precision.is_mixed(other):
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
@@ -180,7 +146,7 @@ class Prover:
         """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
         if sides:
             return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]))
-        cause = ranks.other_batches(one, other) or _not_loaded(one, other)
+        cause = loaders.other_batches(one, other) or _not_loaded(one, other)
         if cause is not None:
             return replace(first, place=cause.place, original=cause.original, cause=cause.what)
         if decisive:
@@ -196,7 +162,7 @@ class Prover:
             # A result that no step shows is looked for behind the last of them.
             wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
             self.say(f"both again, line by line, up to step {wanted}")
-            order = Replay(ranks.global_batches([one]), every=False)
+            order = Replay(loaders.global_batches([one]), every=False)
             same = Replay({}, every=False, left_out=precision.left_out(one))
             left = self.original.run(replay=same, detail=wanted)
             right = self.migrated.run(replay=order, detail=wanted)
@@ -214,7 +180,7 @@ class Prover:
         title = f"{world} ranks of the migrated program with each other"
         found = Findings()
         faults = run.faults
-        found.differences += [Difference(fault.text, fault.place, cause="") for fault in faults]
+        found.differences += [Difference(fault.text, fault.place) for fault in faults]
         if run.stop is not None:
             sentence = f"{faults[0].text}; {run.stop}" if faults else str(run.stop)
             return [Part(title, Verdict(Word.STOPS, sentence), found)]
@@ -224,8 +190,8 @@ class Prover:
             return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
         found.steps = min(len(training.steps) for training in run.trainings)
         for check in (
-            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), ranks.same_data(run.trainings),
-            ranks.same_order(run.trainings[0]),
+            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), loaders.same_data(run.trainings),
+            loaders.same_order(run.trainings[0]),
         ):  # fmt: skip
             if check is not None:
                 found.differences.append(check)
@@ -262,7 +228,7 @@ class Prover:
         found = Findings(sides=("one process", f"rank 0 of {world}"))
         rank = several.trainings[0]
         self.say(f"one process with the batches of {world}")
-        replay = ranks.global_batches(several.trainings)
+        replay = loaders.global_batches(several.trainings)
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
         single = starter.run(replay=Replay(replay, left_out=precision.left_out(rank)))
         one = single.first
@@ -385,7 +351,7 @@ def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]])
     names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
     if "running_mean" in names:
         return "batch norms take the statistics of a card's share of the batch"
-    uneven = ranks.uneven_from(trainings)
+    uneven = loaders.uneven_from(trainings)
     if uneven is not None:
         return f"batch {uneven + 1} is not shared evenly by the ranks (drop_last would leave it out)"
     draws = first.of("draw")

@@ -1,9 +1,8 @@
-"""Holds the ranks of one run against each other, and W of them against one process that got the same global batches."""
+"""Holds the ranks of one run against each other, and W of them against one process with the same global batches."""
 
 from __future__ import annotations
 
 import difflib
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -148,137 +147,6 @@ def asked_collectives(training: Training) -> list[Event]:
 
 def _named(event: Event) -> tuple[str, str]:
     return event.fields["kind"], str(event.fields.get("shape"))
-
-
-def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
-    """(loader, epoch) -> the indices of its batches."""
-    found: dict[tuple[int, int], list[list[int]]] = {}
-    for event in training.of("batch"):
-        found.setdefault((event.fields["loader"], event.fields["epoch"]), []).append(event.fields["indices"])
-    return found
-
-
-def trained_on(training: Training) -> set[int]:
-    """The loaders that a backward pass follows a batch of."""
-    loaders: set[int] = set()
-    last: int | None = None
-    for event in training.events:
-        if event.kind == "batch":
-            last = event.fields["loader"]
-        elif event.kind == "backward" and last is not None:
-            loaders.add(last)
-    return loaders
-
-
-def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
-    """ "loader.epoch" -> for each batch the indices of all ranks, one rank after the other; those of one rank where all
-    ranks have the same, for evaluation in whatever order."""
-    every = [batches(rank) for rank in ranks]
-    if not every:
-        return {}
-    wanted = trained_on(ranks[0])
-    merged: dict[str, list[list[int]]] = {}
-    for key in every[0]:
-        if not all(key in each for each in every):
-            merged[f"{key[0]}.{key[1]}"] = every[0][key]
-            continue
-        shares = [sorted(itertools.chain(*each[key])) for each in every]
-        whole = key[0] not in wanted and all(share == shares[0] for share in shares)
-        if whole or all(each[key] == every[0][key] for each in every):
-            merged[f"{key[0]}.{key[1]}"] = every[0][key]
-            continue
-        together = zip(*(each[key] for each in every), strict=False)
-        merged[f"{key[0]}.{key[1]}"] = [[index for part in parts for index in part] for parts in together]
-    return merged
-
-
-def uneven_from(ranks: Sequence[Training]) -> int | None:
-    """The number of the first batch (from 0, over all epochs of training) whose share is not equal on all ranks."""
-    wanted = trained_on(ranks[0])
-    sizes = [
-        [len(event.fields["indices"]) for event in rank.of("batch") if event.fields["loader"] in wanted]
-        for rank in ranks
-    ]
-    return next((number for number, row in enumerate(zip(*sizes, strict=False)) if len({*row}) > 1), None)
-
-
-def same_data(ranks: Sequence[Training]) -> Difference | None:
-    """A loader of training whose samples are the same on every rank: W cards do the work of one."""
-    wanted = trained_on(ranks[0])
-    every = [batches(rank) for rank in ranks]
-    for key, mine in every[0].items():
-        if key[0] not in wanted or not all(key in each for each in every):
-            continue
-        shares = [{index for batch in each[key] for index in batch} for each in every]
-        event = next(e for e in ranks[0].of("loader") if (e.fields["loader"], e.fields["epoch"]) == key)
-        if all(each[key] == mine for each in every):
-            return Difference(
-                "every rank trains on the same samples in the same order, so that W cards do the work of one",
-                event.fields["made"] or event.place, cause=f"the sampler is a {event.fields['sampler']}",
-            )  # fmt: skip
-        largest = max(len(share) for share in shares)
-        if event.fields["sampler"] != "DistributedSampler" and len(set.union(*shares)) < 1.5 * largest and largest > 4:
-            return Difference(
-                "every rank goes through all samples, in an order of its own: an epoch is W times as long",
-                event.fields["made"] or event.place, cause=f"the sampler is a {event.fields['sampler']}",
-            )  # fmt: skip
-    return None
-
-
-def unshuffled(one: Training, other: Training) -> Difference | None:
-    """A loader of training that the original shuffles and a DistributedSampler gives in order."""
-    wanted = trained_on(other)
-    shuffled = {e.fields["loader"] for e in one.of("loader") if e.fields["sampler"] == "RandomSampler"}
-    for event in other.of("loader"):
-        fields = event.fields
-        plain = fields["sampler"] in ("DistributedSampler", "SequentialSampler") and not fields["shuffle"]
-        if plain and fields["loader"] in wanted & shuffled:
-            what = "the original shuffles here, the migrated program does not"
-            return Difference(what, fields["made"] or event.place, cause=f"the sampler is a {fields['sampler']}")
-    return None
-
-
-def other_batches(one: Training, other: Training) -> Difference | None:
-    """A loader of training that gives more or fewer batches than in the original, or larger or smaller ones."""
-    wanted = trained_on(one) & trained_on(other)
-    mine, theirs = batches(one), batches(other)
-    last = max((key for key in mine if key[0] in wanted), default=None)
-    for event in other.of("loader"):
-        key = (event.fields["loader"], event.fields["epoch"])
-        if key[0] not in wanted or key not in mine or key not in theirs:
-            continue
-        before, after = [len(batch) for batch in mine[key]], [len(batch) for batch in theirs[key]]
-        if key == last and (one.cut or other.cut):
-            shorter = min(len(before), len(after))
-            before, after = before[:shorter], after[:shorter]
-        if before != after:
-            what = f"the loader gives {_counted(after)} in epoch {key[1] + 1}, in the original {_counted(before)}"
-            origin = next(
-                e for e in one.of("loader") if (e.fields["loader"], e.fields["epoch"]) == key
-            ).fields["made"]  # fmt: skip
-            return Difference(what, event.fields["made"] or event.place, origin)
-    return None
-
-
-def _counted(sizes: list[int]) -> str:
-    ends = f", the last of {sizes[-1]}" if len({*sizes}) > 1 else ""
-    return f"{len(sizes)} batches of {sizes[0]}{ends}" if sizes else "no batch"
-
-
-def same_order(training: Training) -> Difference | None:
-    """A loader of training that shuffles by DistributedSampler and gives each epoch in the order of the first."""
-    wanted = trained_on(training)
-    known = batches(training)
-    for event in training.of("loader"):
-        key = (event.fields["loader"], event.fields["epoch"])
-        if key[0] not in wanted or event.fields["sampler"] != "DistributedSampler" or not event.fields["shuffle"]:
-            continue
-        first, again = known.get((key[0], 0)), known.get(key)
-        if key[1] and first and again and len(again) > 1 and again == first[: len(again)]:
-            return Difference(
-                f"epoch {key[1] + 1} comes in the order of the first", event.place, cause="set_epoch is not called"
-            )
-    return None
 
 
 def first_difference(one: Training, ranks: Sequence[Training], tolerance: Tolerance) -> Difference | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from typing import Any
 
 from transplt.emulator.verdict import Word
@@ -60,6 +62,39 @@ def as_json(proof: Proof, command: list[str], torch: str, version: str) -> dict[
         "command": command,
         "torch": torch,
         "target_torch_version": version,
-        "comparisons": [part.as_json() for part in proof.parts],
+        "comparisons": [_part(part) for part in proof.parts],
         "seconds_of_runs": round(proof.seconds, 1),
     }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    found = part.findings
+    return {
+        "title": part.title,
+        "verdict": part.verdict.word.value,
+        "sentence": part.verdict.sentence,
+        "steps": found.steps,
+        "printed_results": found.printed,
+        "saved_tensors": found.saved,
+        "tolerance": asdict(found.tolerance) if found.tolerance is not None else None,
+        "differences": [
+            {
+                "what": each.what,
+                "path": each.place.path if each.place else None,
+                "line": each.place.line if each.place else None,
+                "original_path": each.original.path if each.original else None,
+                "original_line": each.original.line if each.original else None,
+                "step": each.step,
+                "cause": each.cause,
+            }
+            for each in found.differences
+        ],
+        "not_compared": found.reasons,
+        "remarks": found.remarks,
+        "curve": [[_number(value) for value in row] for row in found.curve],
+    }
+
+
+def _number(value: float | None) -> float | str | None:
+    """JSON has no NaN and no infinity: they are the texts that `float` reads."""
+    return value if value is None or math.isfinite(value) else str(value)

@@ -59,7 +59,7 @@ def _row(finding: Finding) -> tuple[str | int, ...]:
     effort = finding.effort.value if finding.effort else ""
     return (
         cell(finding.path), finding.span.line, finding.span.column, cell(finding.api), finding.code,
-        finding.level.value, effort, cell(finding.message), cell(finding.help),
+        finding.level.value, effort, cell(finding.text), cell(finding.help),
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def _object(finding: Finding) -> dict[str, Any]:
     return {
         "path": finding.path, "line": finding.span.line, "column": finding.span.column, "api": finding.api,
         "code": finding.code, "level": finding.level.value, "effort": finding.effort.value if finding.effort else None,
-        "message": finding.message, "help": finding.help,
+        "message": finding.text, "help": finding.help,
     }  # fmt: skip
 
 

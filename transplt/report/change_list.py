@@ -28,7 +28,7 @@ def render_change_list(result: RunResult) -> bytes:
                 finding.span.line,
                 finding.span.end_line,
                 finding.edit.operation.value,
-                cell(finding.message),
+                cell(finding.text),
                 finding.span.column,
                 finding.code,
                 cell(finding.edit.before),

@@ -107,7 +107,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         why = record.findings[0].message if record.findings else record.status.value
         yield f"  failed: {shown(record.path)}: {visible(why)}"
     for finding in result.unread[:_MOST_NAMES]:
-        yield f"  failed: {shown(finding.path)}: {visible(finding.message)}"
+        yield f"  failed: {shown(finding.path)}: {visible(finding.text)}"
     if failed > _MOST_NAMES:
         yield f"  ... the log lists all {failed}"
     yield from _left_out(result, verbose)

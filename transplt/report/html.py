@@ -191,7 +191,7 @@ def _row(finding: Finding, text: Any) -> list[Any]:
         finding.code,
         state,
         _effort(finding),
-        text(finding.message),
+        text(finding.text),
         text(finding.help),
         text(finding.ignored),
     ]

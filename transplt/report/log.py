@@ -61,7 +61,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     if finding.applied:
         state = "applied, unsafe" if finding.level is Level.UNSAFE else "applied"
     place = f"{visible(finding.path)}:{finding.span.line}:{finding.span.column}"
-    yield f"{place}: {finding.code} [{visible(state)}] {visible(finding.message)}"
+    yield f"{place}: {finding.code} [{visible(state)}] {visible(finding.text)}"
     if finding.edit is not None:
         yield f"    {finding.edit.operation.value}: {visible(finding.edit.before)} -> {visible(finding.edit.after)}"
     if finding.help and finding.open:

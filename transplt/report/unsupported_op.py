@@ -93,7 +93,7 @@ def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:
 
 def what_to_do(finding: Finding) -> str:
     """The message of a finding and its help, as sentences of one line."""
-    return f"{finding.message}. {finding.help}" if finding.help else finding.message
+    return f"{finding.text}. {finding.help}" if finding.help else finding.text
 
 
 def _cut(rows: Iterable[tuple[str | int, ...]], count: int) -> Iterator[tuple[str | int, ...]]:

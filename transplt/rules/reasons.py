@@ -10,6 +10,10 @@ from transplt.finding import Cause
 from transplt.rules.tables import read_table
 
 
+#: The reason of words in comments of code, which are counted apart.
+CODE_COMMENT = "code-comment"
+
+
 class Doubt(IntEnum):
     """How far a reader should trust a reason; what sorts first is to be read first."""
 

@@ -197,6 +197,8 @@ def _shown(value: Any) -> str:
 def _meaning_errors(document: Any) -> Iterator[tuple[JsonPath, str]]:
     """What a JSON schema cannot say: names, expressions, versions, rules that contradict each other."""
     seen: dict[tuple[str, ...], list[tuple[int, frozenset[str]]]] = {}
+    for number, example in enumerate(document.get("examples", ())):
+        yield from _versions_errors(("examples", number, "versions"), example.get("versions"))
     for kind in Kind:
         defaults = document.get("defaults", {}).get(kind.value, {})
         versions = defaults.get("versions")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from transplt.errors import UsageError
+from transplt.rules.releases import release_of
 from transplt.rules.versions import version_key
 from transplt.run.pins import pins
 from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
@@ -94,9 +94,9 @@ def _of_pin(says: str, asked: Asked) -> TorchTarget:
 
 
 def _target(version: str, why: str, written_for: str = "") -> TorchTarget:
-    releases = _releases().get(version, {})
-    npu, cann, release = (str(releases.get(key) or "") for key in ("torch_npu", "cann", "torch"))
-    return TorchTarget(version, why, npu, cann, release, _changes(written_for, version) if written_for else ())
+    row = release_of(version)
+    changes = _changes(written_for, version) if written_for else ()
+    return TorchTarget(version, why, row.torch_npu, row.cann, row.torch, changes)
 
 
 def _changes(first: str, last: str) -> tuple[str, ...]:
@@ -106,15 +106,3 @@ def _changes(first: str, last: str) -> tuple[str, ...]:
     rows: dict[str, str] = read_table("support/torch_changes.json")["changes"]
     between = [text for text in rows if version_key(first) < version_key(text) <= version_key(last)]
     return tuple(f"torch {version}: {rows[version]}" for version in between)
-
-
-def _releases() -> dict[str, dict[str, Any]]:
-    from transplt.rules.tables import read_table
-
-    try:
-        table = read_table("support/versions.json")
-    except (OSError, ValueError):
-        return {}
-    return {key: value for key, value in table.get("torch", {}).items() if isinstance(value, dict)}
-
-

@@ -1,18 +1,20 @@
-"""`transplt rules try`: what each rule of a file does to one Python file."""
+"""What rules do: each of a file to a Python file (`rules try`), all to the examples in it (`rules test`)."""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from transplt.apply.engine import index_source, migrate_source
-from transplt.finding import FileResult, Finding
+from transplt.finding import FileResult, Finding, Status
 from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Kind
 from transplt.rules.rule_set import compile_rules, parse_rules
+from transplt.rules.versions import versions_of
 from transplt.run.unmatched import Occurring, nearest
-from transplt.settings import DEFAULT_TORCH_VERSION, Settings
+from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 
 #: So many rules are tried one by one.
 _MOST = 200
@@ -50,8 +52,53 @@ def tried(loaded: tuple[str, str], data: bytes, path: str) -> Iterator[str]:
     yield from difflib.unified_diff(old, new, path, f"{path} with the rules", lineterm="")
 
 
-def _migrated(data: bytes, path: str, *rules: tuple[str, str]) -> FileResult:
-    settings = Settings(user_rules=rules)
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """An example of a rule file: its number from 1, and what is wrong with it, empty where it holds."""
+
+    number: int
+    wrong: tuple[str, ...]
+
+
+def tested(loaded: tuple[str, str]) -> Iterator[Tested]:
+    """The examples of a rule file, each migrated with the rules of the file on top of the built-in ones.
+
+    `after` is the whole text that comes out, `before` itself where it is not said; `finds` are the codes of all that is
+    left to say. A text may be a list of lines.
+    """
+    for number, example in enumerate(json.loads(loaded[1]).get("examples", ()), 1):
+        before = _text(example["before"])
+        wanted = _text(example["after"]) if "after" in example else before
+        held = versions_of(example["versions"]) if "versions" in example else {DEFAULT_TORCH_VERSION}
+        wrong: list[str] = []
+        for version in (each for each in TORCH_VERSIONS if each in held):
+            result = _migrated(before.encode(), "example.py", loaded, version=version)
+            got, found = result.data.decode(), {each.code for each in result.findings if each.open}
+            if result.status is not Status.OK:
+                wrong += [f"{each.code} {each.message}" for each in result.findings]
+            elif got != wanted:
+                lines = (wanted.splitlines(), got.splitlines())
+                wrong += difflib.unified_diff(*lines, "after, in the file", "what comes out", lineterm="", n=1)
+            if "finds" in example and found != {*example["finds"]}:
+                wrong.append(f"finds {_listed(found)}, not {_listed(example['finds'])}")
+            if wrong:
+                break
+        yield Tested(number, tuple(wrong))
+
+
+def _listed(codes: Iterable[str]) -> str:
+    return ", ".join(sorted(codes)) or "nothing"
+
+
+def _text(said: str | list[str]) -> str:
+    text = said if isinstance(said, str) else "\n".join(said)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _migrated(
+    data: bytes, path: str, *rules: tuple[str, str], version: str = DEFAULT_TORCH_VERSION
+) -> FileResult:
+    settings = Settings(torch_version=version, user_rules=rules)
     alone = compile_rules(settings).user.definitions
     # Of definitions it is decided over a whole project: here that is the file.
     project = ProjectFacts.join([index_source(data, path, settings)]) if alone else None

@@ -7,7 +7,7 @@ specification; docs.conda.io, package match specifications.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NAME = r"[A-Za-z0-9](?:[\w.-]{0,80}[A-Za-z0-9])?"
 _REQUIREMENT = re.compile(rf"({NAME})[ \t]*(?:\[[^\]\n]{{0,200}}\])?[ \t]*\(?((?:[<>=!~^][^;#\n\"')@]{{0,200}})?)")
@@ -17,6 +17,9 @@ _ADDRESS = re.compile(
 )
 #: A wheel in an address or a path, whose `+` may be written `%2B`.
 _WHEEL = re.compile(r"\S*[/\\](\w[\w.]*)-(\d+(?:\.\w+)*)(?:(?:\+|%2B)[\w.]+)?-[^\s/\\]*\.whl", re.IGNORECASE)
+#: The condition of a requirement, up to the options of pip behind it: `; python_version < "3.9" --hash=...`.
+_MARKER = re.compile(r"[ \t]*\)?[ \t]*;[ \t]*((?:(?![ \t]-)[^\n#])+)")
+_OPTION = re.compile(r"[ \t]+(?:\\?[ \t]*)--(?:hash|config-settings|global-option)\b")
 _BUILD = re.compile(r"^(==?[^=<>!~,]+)=.*")
 _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?v?(\d[\w.!+-]*(?:\.?\*)?)")
 _SPACE = re.compile(r"\s*([<>=!~^,]+)\s*")
@@ -26,12 +29,23 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A package that is asked for: its name as written, its version clauses, the characters where it stands."""
+    """A package that is asked for: its name as written, its version clauses, the characters where its name stands.
+
+    `clauses`: where the version clauses stand; empty, and right behind the name, where there are none.
+    `whole`: where all of it stands, without quotes, comment and hashes; (0, 0) where the reader does not know. `marker`
+    is the condition behind `;`, `section` the list that it is in, as its format calls it. `address`: it is asked for by
+    an address or a path.
+    """
 
     name: str
     versions: str
     start: int
     end: int
+    clauses: tuple[int, int] = (0, 0)
+    whole: tuple[int, int] = (0, 0)
+    marker: str = ""
+    section: str = ""
+    address: bool = False
 
     @property
     def specifier(self) -> str:
@@ -42,23 +56,37 @@ class Requirement:
 
 def requirement_in(text: str, offset: int = 0) -> Requirement | None:
     """The requirement that a piece of text begins with; `offset` is where the piece begins in its file."""
-    text = text[:_LONGEST]
+    found = _found(text[:_LONGEST], offset)
+    if found is None:
+        return None
+    behind = text[max(found.end, found.clauses[1]) - offset :][:_LONGEST]
+    marker = _MARKER.search(behind) if found.address else _MARKER.match(behind)
+    end = len(_OPTION.split(text, maxsplit=1)[0].rstrip(" \t\r\\"))
+    return replace(found, marker=marker[1].strip() if marker else "", whole=(offset, offset + end))
+
+
+def _found(text: str, offset: int) -> Requirement | None:
     wheel = _WHEEL.match(text)
     if wheel is not None:
-        return Requirement(wheel[1], f"=={wheel[2]}", offset + wheel.start(1), offset + wheel.end(1))
+        at = (offset + wheel.start(1), offset + wheel.end(1))
+        return Requirement(wheel[1], f"=={wheel[2]}", *at, address=True)
     address = _ADDRESS.match(text)
     if address is not None:
         group = 2 if address[2] else 1
         name = address[group].removesuffix(".git")
-        return Requirement(name, "", offset + address.start(group), offset + address.start(group) + len(name))
+        at = (offset + address.start(group), offset + address.start(group) + len(name))
+        return Requirement(name, "", *at, address=True)
     match = _REQUIREMENT.match(text)
     if match is None or text.startswith(("://", "/"), match.end(1)):
         return None
-    versions = _BUILD.sub(r"\1", re.split(r"\s-", match[2], maxsplit=1)[0].rstrip(" \t\r\\"))
+    said = re.split(r"\s-", match[2], maxsplit=1)[0].rstrip(" \t\r\\")
+    clauses = (offset + match.start(2), offset + match.start(2) + len(said)) if said else (offset + match.end(1),) * 2
+    versions = _BUILD.sub(r"\1", said)
     at = re.match(r"\s*@\s*", text[match.end() :])
     if at is not None and (wheel := _WHEEL.match(text, match.end() + at.end())) is not None:
         versions = f"=={wheel[2]}"
-    return Requirement(match[1], versions, offset + match.start(1), offset + match.end(1))
+    named = (offset + match.start(1), offset + match.end(1))
+    return Requirement(match[1], versions, *named, clauses, address=at is not None)
 
 
 def normalised(name: str) -> str:

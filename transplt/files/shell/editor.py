@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from transplt.edits.edit import Finds
 from transplt.files.document import Document
+from transplt.files.shell.arguments import Reads, argument_changes
+from transplt.files.shell.embedded import embedded_changes
+from transplt.files.shell.held_values import held_changes
 from transplt.files.shell.script import errors, read_script
+from transplt.files.shell.texts import text_changes
+from transplt.files.shell.tools import tool_changes
 from transplt.files.shell.variables import variable_changes
 
 
 def changes(document: Document) -> Finds:
     """What becomes of a shell text on NPU; in the portable style it stays, with its findings."""
     script = read_script(document)
-    if script is None:
+    if script is None or script.lost == 0:
         return
-    if document.settings.style == "npu":
-        yield from variable_changes(script, frozenset())
+    yield from text_changes(script)
+    if document.settings.style != "npu":
+        return
+    elsewhere: set[int] = set()
+    for node, found in embedded_changes(script):
+        elsewhere.add(node.id)
+        yield from found
+    for owned, said in tool_changes(script, frozenset(elsewhere)):
+        if owned is not None:
+            elsewhere.add(owned.id)
+        yield said
+    yield from variable_changes(script, frozenset(elsewhere))
+    reads = Reads()
+    yield from argument_changes(script, frozenset(elsewhere), reads)
+    yield from held_changes(script, frozenset(elsewhere), reads)
 
 
 def broken(document: Document, changed: Document) -> str:

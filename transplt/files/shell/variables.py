@@ -44,7 +44,8 @@ _DEFAULTS = frozenset({":-", "-", ":=", "="})
 class Use:
     """A place that names a variable. `role`: set, given (to one command), read, removed. `value`: what it gets there.
 
-    `doubt`: why a value that the shell works out (`computed`) is none for an NPU, where that can be seen.
+    `doubt`: why a value that the shell works out (`computed`) is none for an NPU, where that can be seen. `whole`: the
+    assignment.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Use:
     value: str | None = None
     computed: bool = False
     doubt: str = ""
+    whole: Extent = (0, 0)
 
 
 def variable_changes(script: Script, elsewhere: frozenset[int]) -> Finds:
@@ -96,7 +98,8 @@ def _use(script: Script, node: Node, name: str) -> Use:
         doubt = "" if text is not None or value is None else _doubt(script, name, value)
         if any(child.type == "+=" for child in above.children):
             doubt = "something is appended to its value"
-        return Use(name, extent, "given" if given else "set", sound, text, text is None, doubt)
+        whole = (above.start_byte, above.end_byte)
+        return Use(name, extent, "given" if given else "set", sound, text, text is None, doubt, whole)
     if above.type == "unset_command":
         return Use(name, extent, "removed", sound)
     if above.type == "expansion" and (default := _default(above)) is not None:
@@ -233,7 +236,7 @@ def _other_value(variable: Variable, use: Use, reason: str) -> Note:
     paste = f"write {text}" if text else ""
     parts = [paste, reason, variable.note if variable.note != reason else ""]
     return Note(
-        use.extent,
+        use.whole if any(use.whole) else use.extent,
         OTHER_VALUE,
         Level.MANUAL,
         f"{variable.npu}, the counterpart of {variable.name}, does not take this value as it is",

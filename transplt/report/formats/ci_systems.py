@@ -32,7 +32,7 @@ def _property(text: str) -> str:
 
 def _sentence(item: CheckedFinding) -> str:
     finding = item.finding
-    return f"{finding.code} {finding.message}" + (f" (help: {finding.help})" if finding.help else "")
+    return f"{finding.code} {finding.text}" + (f" (help: {finding.help})" if finding.help else "")
 
 
 _SEVERITY = {Effort.LOW: "minor", Effort.MEDIUM: "major", Effort.HIGH: "critical"}
@@ -73,7 +73,7 @@ def render_junit(result: CheckResult) -> str:
         for item in items:
             span = item.finding.span
             name = quoteattr(f"{item.finding.code}:{span.line}:{span.column}")
-            message = quoteattr(visible(item.finding.message))
+            message = quoteattr(visible(item.finding.text))
             place = escape(f"{path}:{span.line}:{span.column}: {visible(_sentence(item))}")
             lines.append(f'    <testcase name={name} classname={quoteattr(path)} line="{span.line}">')
             lines.append(f"      <failure message={message}>{place}</failure>")

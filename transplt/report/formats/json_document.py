@@ -69,7 +69,7 @@ def finding_table(item: CheckedFinding) -> dict[str, Any]:
         "code": finding.code,
         "level": finding.level.value,
         "effort": finding.effort.value if finding.effort else None,
-        "message": finding.message,
+        "message": finding.text,
         "api": finding.api or None,
         "help": finding.help or None,
         "fix": item.fix or None,

@@ -58,7 +58,7 @@ def _rule(code: str) -> dict[str, Any]:
 def _result(item: CheckedFinding, index: dict[str, int]) -> dict[str, Any]:
     finding = item.finding
     artifact = {"uri": quote(finding.path.encode("utf-8", "surrogateescape"), safe="/")}
-    text = finding.message + (f"\n{finding.help}" if finding.help else "")
+    text = finding.text + (f"\n{finding.help}" if finding.help else "")
     table: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index[finding.code],
@@ -73,7 +73,7 @@ def _result(item: CheckedFinding, index: dict[str, int]) -> dict[str, Any]:
         replacement = {"deletedRegion": _region(finding.span), "insertedContent": {"text": finding.edit.after}}
         table["fixes"] = [
             {
-                "description": {"text": finding.message},
+                "description": {"text": finding.text},
                 "artifactChanges": [{"artifactLocation": artifact, "replacements": [replacement]}],
             }
         ]

@@ -75,9 +75,9 @@ def _head(item: CheckedFinding, color: bool) -> str:
     mark = {"safe": "[*] ", "unsafe": "[unsafe] "}.get(item.fix, "")
     place = f":{finding.span.line}:{finding.span.column}: "
     if not color:
-        return f"{path}{place}{finding.code} {mark}{visible(finding.message)}"
+        return f"{path}{place}{finding.code} {mark}{visible(finding.text)}"
     bold, red, cyan = click.style(path, bold=True), click.style(finding.code, fg="red", bold=True), "cyan"
-    return f"{bold}{click.style(place, fg=cyan)}{red} {click.style(mark, fg=cyan)}{visible(finding.message)}"
+    return f"{bold}{click.style(place, fg=cyan)}{red} {click.style(mark, fg=cyan)}{visible(finding.text)}"
 
 
 def _block(item: CheckedFinding, color: bool) -> Iterator[str]:

@@ -1,0 +1,212 @@
+"""`transplt port`: a migration as a branch of commits that a maintainer reads one by one."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from transplt.commands.main import main
+from transplt.errors import UsageError
+from transplt.port.decisions import decision_of, decisions
+from transplt.rules.pages import all_codes
+
+TRAIN = '''\
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+
+
+def main(data):
+    dist.init_process_group("nccl")
+    device = torch.device("cuda")
+    for batch in DataLoader(data, pin_memory=True):
+        print(batch.to(device).sum())
+    if torch.cuda.get_device_capability()[0] > 7:
+        print("new")
+
+
+if __name__ == "__main__":
+    main([])
+'''
+
+
+def git(folder: Path, *arguments: str) -> str:
+    person = ("-c", "user.name=A Person", "-c", "user.email=person@example.org")
+    done = subprocess.run(["git", *person, *arguments], cwd=folder, check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A Person")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "person@example.org")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "run.sh").write_text("python train.py\n")
+    (folder / "run.sh").chmod(0o755)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "begin")
+    return folder
+
+
+def port(folder: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(main, ["port", str(folder), "--torch-version", "2.6", "--exit-zero", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def subjects(folder: Path, branch: str = "npu-port") -> list[str]:
+    return git(folder, "log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
+
+
+def test_one_commit_for_each_decision(project: Path) -> None:
+    before = git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")
+    port(project)
+    assert subjects(project) == [
+        "Compute on the NPU",
+        "Pin host memory for the NPU",
+        "Exchange between cards by hccl",
+        "Say what is left of the port",
+    ]
+    assert (git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")) == before
+    assert (project / "train.py").read_text() == TRAIN
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["main", "npu-port"]
+
+
+def test_each_tree_parses_and_the_last_is_the_migration(project: Path, tmp_path: Path) -> None:
+    port(project)
+    for commit in git(project, "rev-list", "main..npu-port").split():
+        ast.parse(git(project, "show", f"{commit}:train.py"))
+    out = tmp_path / "out"
+    done = CliRunner().invoke(
+        main, ["-i", str(project), "-o", str(out), "--torch-version", "2.6", "--exit-zero", "--no-html"]
+    )
+    assert done.exit_code == 0
+    for name in ("train.py", "run.sh"):
+        assert git(project, "show", f"npu-port:{name}") == (out / "project_msft" / name).read_text()
+    assert git(project, "ls-tree", "npu-port", "run.sh").startswith("100755")
+
+
+def test_messages_say_why(project: Path) -> None:
+    port(project)
+    (message,) = git(project, "log", "--format=%B", "--grep=by hccl", "npu-port").split("\n\n\n")
+    assert "hccl takes the place of nccl" in message and "1 edit in 1 file: NPU301" in message
+    assert max(map(len, message.splitlines())) <= 72
+
+
+def test_what_is_left_is_a_checklist(project: Path) -> None:
+    port(project)
+    text = git(project, "show", "npu-port:NPU_PORT.md")
+    assert "- [ ] **" in text and "`train.py:12` a test for compute capability" in text
+
+
+def test_it_goes_on_from_the_users_own_commits(project: Path) -> None:
+    port(project)
+    git(project, "switch", "-q", "npu-port")
+    text = (project / "NPU_PORT.md").read_text()
+    (project / "NPU_PORT.md").write_text(text.replace("- [ ]", "- [x]", 1))
+    (project / "more.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "mine")
+    git(project, "switch", "-q", "main")
+    port(project)
+    assert subjects(project)[3:] == ["Say what is left of the port", "mine", "Compute on the NPU"]
+    assert ".npu()" in git(project, "show", "npu-port:more.py")
+    assert "- [x]" in git(project, "show", "npu-port:NPU_PORT.md")
+    tip = git(project, "rev-parse", "npu-port")
+    assert "nothing is left to commit" in port(project)
+    assert git(project, "rev-parse", "npu-port") == tip
+
+
+def test_a_folder_of_a_repository(project: Path) -> None:
+    (project / "sub").mkdir()
+    git(project, "mv", "train.py", "sub/train.py")
+    git(project, "commit", "-qm", "moved")
+    port(project / "sub", "--branch", "sub-port")
+    assert "hccl" in git(project, "show", "sub-port:sub/train.py")
+    assert git(project, "ls-tree", "--name-only", "sub-port", "sub/").split() == ["sub/NPU_PORT.md", "sub/train.py"]
+
+
+def test_what_is_not_committed_is_no_part_of_it(project: Path) -> None:
+    (project / "new.py").write_text("import torch\ntorch.cuda.init()\n")
+    assert "changes that are not committed are no part of it" in port(project)
+    assert "new.py" not in git(project, "ls-tree", "--name-only", "npu-port")
+
+
+def test_hooks_and_filters_of_the_repository_do_not_run(project: Path) -> None:
+    trap = project / ".git" / "hooks" / "reference-transaction"
+    trap.write_text("#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/ran\"\n")
+    trap.chmod(0o755)
+    port(project)
+    assert not (project / ".git" / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--branch", "a..b"), "git takes no branch of this name"),
+        (("--branch", "-x"), "git takes no branch of this name"),
+        (("--branch", "main"), "is checked out"),
+        (("--prove", "'"), "--prove"),
+    ],
+)
+def test_refused(project: Path, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        main.main(["port", str(project), *arguments], standalone_mode=False)
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
+
+
+def test_no_repository(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder of a git repository"):
+        main.main(["port", str(tmp_path)], standalone_mode=False)
+
+
+def test_no_commit(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    with pytest.raises(UsageError, match="has no commit yet"):
+        main.main(["port", str(tmp_path)], standalone_mode=False)
+
+
+def test_all_codes_has_a_decision() -> None:
+    known = {each.name for each in decisions()}
+    assert {decision_of(code).name for code in all_codes()} <= known
+    assert decision_of("NPU201").name == "device"
+    assert decision_of("NPU301").name == "collectives"
+
+
+@pytest.mark.torch
+def test_each_commit_is_proven(project: Path) -> None:
+    script = '''\
+        import torch
+
+        torch.manual_seed(1)
+        model = torch.nn.Linear(4, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            loss = model(torch.randn(8, 4).cuda()).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(loss.item())
+        '''
+    (project / "train.py").write_text(textwrap.dedent(script))
+    git(project, "commit", "-qam", "a script that trains")
+    output = port(project, "--prove", "train.py")
+    assert "Compute on the NPU  [equal: 3 steps compared" in output
+    assert "equal: 3 steps compared" in git(project, "log", "--format=%B", "npu-port").replace("\n", " ")
+
+
+def test_what_a_partial_clone_lacks_stays(project: Path) -> None:
+    name = git(project, "rev-parse", "HEAD:run.sh").strip()
+    (project / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    assert "1 file that this partial clone lacks stay as they are: run.sh" in port(project)
+    assert git(project, "ls-tree", "npu-port", "run.sh").split()[2] == name

@@ -1,0 +1,32 @@
+"""Options that `transplt run` and `transplt prove` have in common."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from transplt.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS
+
+STUBS = click.option(
+    "--stubs",
+    type=click.Path(),
+    multiple=True,
+    metavar="FILE",
+    help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
+)
+TORCH_VERSION = click.option(
+    "--torch-version",
+    type=click.Choice(TORCH_VERSIONS),
+    default=None,
+    help=f"The PyTorch version whose torch_npu is the target (default: the migration's, else {DEFAULT_TORCH_VERSION}).",
+)
+PYTHON = click.option(
+    "--python",
+    type=click.Path(),
+    default=sys.executable,
+    metavar="PATH",
+    help="The interpreter that has PyTorch (default: this one).",
+)
+#: What `--timeout` takes.
+SECONDS = click.FloatRange(min=0, min_open=True)

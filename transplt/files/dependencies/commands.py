@@ -1,0 +1,175 @@
+"""Commands that install torch: in the release that torch_npu needs, with torch-npu, and without parts of CUDA.
+
+`pip install`, `conda install` and their like in shell scripts, containers, workflows, and pieces of other documents.
+"""
+
+from __future__ import annotations
+
+import re
+
+from transplt.edits.edit import Edit, Finds, Note
+from transplt.files.dependencies.editor import is_for_others
+from transplt.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
+from transplt.files.dependencies.said import ADDED, CUDA_OUT, INDEX, MOVED, NOT_ADDED, added_help, in_bytes, shifted
+from transplt.files.dependencies.versions import (
+    BUILDS,
+    TORCH,
+    TORCH_NPU,
+    Releases,
+    is_other_build,
+    is_part_of_cuda,
+    lost_names,
+    moved,
+)
+from transplt.files.document import Document
+from transplt.files.install_commands import InstallCommand, install_commands
+from transplt.files.kind import FileKind
+from transplt.finding import Effort, Level
+from transplt.rules.releases import CPU_INDEX
+from transplt.text.requirement import Requirement, normalised
+
+_FAMILY = ("torchvision", "torchaudio")
+#: Options of conda that mean nothing to pip, and name no environment.
+_CHANNELS = frozenset({"-c", "--channel"})
+_PLAIN = frozenset({"-y", "--yes", "-q", "--quiet", "--override-channels", "--strict-channel-priority"})
+_INDEXES = frozenset({"-i", "--index-url", "--default-index", "--index"})
+_NIGHTLY = re.compile(r"--pre\b|/nightly/|/whl/(?:test|rocm|xpu)")
+
+
+def changes(document: Document) -> Finds:
+    """The changes of all commands of a document."""
+    if not is_for_others(document.path):
+        yield from install_line_changes(document, 0, len(document.utf8))
+
+
+def broken(document: Document, changed: Document) -> str:
+    """Why the changed text must not be written: its commands would install other packages."""
+    if document.utf8 == changed.utf8:
+        return ""
+    texts = (document.utf8.decode(), changed.utf8.decode())
+    before, after = ([each for command in install_commands(text) for each in command.requirements] for text in texts)
+    return lost_names(before, after)
+
+
+def install_line_changes(document: Document, start: int, end: int) -> Finds:
+    """The changes of the commands in the bytes `start`..`end` of a document, with places of the whole document."""
+    releases = Releases.of(document)
+    if releases is None or document.settings.style == "portable":
+        return
+    text = document.utf8[start:end].decode()
+    for command in install_commands(text):
+        if document.kind is not FileKind.CONFIG or _names_cuda(text, command):
+            found = _of_conda(text, command, releases) if command.is_conda else _of_pip(text, command, releases)
+            yield from shifted(in_bytes(text, found), start)
+
+
+def _names_cuda(text: str, command: InstallCommand) -> bool:
+    """True for a command that is for hosts with CUDA: in workflows others install what runs on the CPU."""
+    said = text[command.start : command.end]
+    return (
+        re.search(r"(?:\+|%2B|/whl/)cu\d", said) is not None
+        or any(is_part_of_cuda(each.name) for each in command.requirements)
+    )
+
+
+def _of_pip(text: str, command: InstallCommand, releases: Releases) -> Finds:
+    said = text[command.start : command.end]
+    cuda = [each for each in command.requirements if is_part_of_cuda(each.name)]
+    if len(cuda) < len(command.requirements):
+        for each in cuda:
+            message = f"{each.name} is a part of CUDA: CANN takes its place"
+            yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
+    torch = next((each for each in command.requirements if normalised(each.name) in ("torch", "pytorch")), None)
+    has_npu = any(normalised(each.name) == TORCH_NPU for each in command.requirements)
+    if _NIGHTLY.search(said):
+        if torch is not None and not has_npu:
+            yield _not_added(torch, releases, "this is a nightly build, or one for another device")
+        return
+    family = [each for each in command.requirements if normalised(each.name) in ("torch", "pytorch", *_FAMILY)]
+    if not family or ((has_cpu_index(said) or "+cpu" in said) and not _names_cuda(text, command)):
+        return  # what runs on the CPU alone is somebody's choice
+    for each in family:
+        new = None if each.name == "pytorch" else moved(each, text, releases)
+        if new is not None:
+            start, end = each.whole if each.address else (each.start, each.clauses[1])
+            name = each.name if each.address else text[each.start : each.clauses[0]]
+            message = f"{each.name} {new.lstrip('=~^<> ')}: a release that goes with torch-npu {releases.torch_npu}"
+            yield Edit((start, end), MOVED, message, name + new, api=each.name)
+    for start, end, option in index_changes(said, needs_pypi=torch is not None or has_npu):
+        message = "PyTorch's index of builds for the CPU, beside which torch_npu is installed"
+        yield Edit((command.start + start, command.start + end), INDEX, message, option, api="torch")
+    if torch is not None and not has_npu:
+        yield from _added(text, command, torch, releases)
+
+
+def _added(text: str, command: InstallCommand, torch: Requirement, releases: Releases) -> Finds:
+    """torch-npu behind torch, and the index that its wheels for x86_64 need."""
+    said = text[command.start : command.end]
+    if is_other_build(torch, text) or re.search(r"[${`]", text[torch.whole[0] : torch.whole[1]]):
+        yield _not_added(torch, releases, "the version of torch is not one that can be read here")
+        return
+    if any(option.text in _INDEXES and "$" in value.text for option, value in command.options):
+        yield _not_added(torch, releases, "the packages come from an index that cannot be read here")
+        return
+    at = _behind(text, torch)
+    message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}"
+    added = f" {TORCH_NPU}=={releases.torch_npu}"
+    yield Edit((at, at), ADDED, message, added, api=TORCH_NPU, help=added_help(releases))
+    pip = command.installer.startswith("pip") and command.installer != "pipenv"
+    if pip and releases.x86_64 and not has_cpu_index(said) and not names_cuda_index(said):
+        at = max(_behind(text, each) for each in command.requirements)
+        why = f"on x86_64, torch-npu {releases.torch_npu} asks for torch {releases.x86_64}, which PyPI does not have"
+        yield Edit((at, at), INDEX, why, f" --extra-index-url {CPU_INDEX}", api="torch")
+
+
+def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
+    """A command for torch alone becomes one of pip, as in transplt/files/dependencies/conda.py."""
+    asked = command.requirements
+    torch = next((each for each in asked if normalised(each.name) in TORCH), None)
+    cuda = [each for each in asked if normalised(each.name) not in TORCH and is_part_of_cuda(each.name)]
+    if torch is None:
+        if len(cuda) < len(asked):
+            for each in cuda:
+                message = f"{each.name} is a part of CUDA: CANN takes its place"
+                yield Edit(_word(text, each), CUDA_OUT, message, "", api=each.name)
+        return
+    alone = all(each in cuda or normalised(each.name) in {*TORCH, *_FAMILY, *BUILDS} for each in asked)
+    plain = all(option.text in _CHANNELS or option.text in _PLAIN for option, _ in command.options)
+    plain = plain and re.search(r"[${`]", text[command.start : command.end]) is None
+    new = ["pip", "install", f"torch=={releases.torch}", f"{TORCH_NPU}=={releases.torch_npu}"]
+    for name in _FAMILY:
+        if any(normalised(each.name) == name for each in asked):
+            version = releases.wanted(name)
+            new.append(f"{name}=={version}" if version else name)
+    if releases.x86_64:
+        new += ["--extra-index-url", CPU_INDEX]
+    if not alone or not plain or command.verb != "install":
+        yield Note(
+            torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: torch has to come from pip beside it",
+            api=TORCH_NPU, effort=Effort.LOW, help=f"install the others by conda, then {' '.join(new)}",
+        )  # fmt: skip
+        return
+    message = f"torch {releases.torch} and torch-npu {releases.torch_npu} come from pip; CUDA's packages go"
+    yield Edit((command.start, command.end), MOVED, message, " ".join(new), api="torch", help=added_help(releases))
+
+
+def _not_added(torch: Requirement, releases: Releases, why: str) -> Note:
+    return Note(
+        torch.whole, NOT_ADDED, Level.MANUAL, f"torch-npu is not added beside torch: {why}",
+        api=TORCH_NPU, effort=Effort.LOW, help=f"add torch-npu=={releases.torch_npu}, for torch {releases.torch}",
+    )  # fmt: skip
+
+
+def _behind(text: str, asked: Requirement) -> int:
+    """The place behind a word and its quote."""
+    end = asked.whole[1]
+    return end + (text[end : end + 1] in ('"', "'") and text[asked.whole[0] - 1] == text[end])
+
+
+def _word(text: str, asked: Requirement) -> tuple[int, int]:
+    """A word with its quotes and the blanks before it."""
+    start, end = asked.whole[0], _behind(text, asked)
+    start -= end > asked.whole[1]
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return start, end

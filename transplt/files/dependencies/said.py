@@ -1,0 +1,50 @@
+"""The codes of findings about dependencies, what goes with them, and their places in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from transplt.edits.edit import Edit, Extent, Finds, Found
+from transplt.files.dependencies.versions import Releases
+from transplt.rules.releases import CPU_INDEX
+
+#: torch, torchvision or torchaudio gets another release; torch-npu goes in; a part of CUDA goes out; an index.
+MOVED, ADDED, CUDA_OUT, INDEX = "NPU840", "NPU841", "NPU842", "NPU843"
+#: torch-npu is asked for nowhere, or a person has to say where; Python.
+NOT_ADDED, PYTHON = "NPU844", "NPU845"
+
+
+def added_help(releases: Releases) -> str:
+    """What to know where torch-npu went in."""
+    if not releases.x86_64:
+        return ""
+    return f"its wheels for x86_64 ask for torch {releases.x86_64}, which {CPU_INDEX} has and PyPI has not"
+
+
+def in_bytes(text: str, found: Iterable[Found]) -> Finds:
+    """What was found, with places in bytes for places in characters."""
+    if text.isascii():
+        yield from found
+        return
+
+    def moved(extent: Extent) -> Extent:
+        start = len(text[: extent[0]].encode())
+        return start, start + len(text[extent[0] : extent[1]].encode())
+
+    for each in found:
+        if isinstance(each, Edit):
+            assert isinstance(each.where, tuple)
+            yield replace(each, where=moved(each.where))
+        else:
+            yield replace(each, extent=moved(each.extent))
+
+
+def shifted(found: Iterable[Found], by: int) -> Finds:
+    """What was found in a piece of a document, with places of the whole one."""
+    for each in found:
+        if isinstance(each, Edit):
+            assert isinstance(each.where, tuple)
+            yield replace(each, where=(each.where[0] + by, each.where[1] + by))
+        else:
+            yield replace(each, extent=(each.extent[0] + by, each.extent[1] + by))

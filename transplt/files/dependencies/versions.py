@@ -1,0 +1,110 @@
+"""Which version of torch, torchvision and torchaudio a requirement gets, and what an NPU goes without.
+
+Facts: rules/support/versions.json (a torch_npu asks for exactly one release of torch), rules/support/third_party.json.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from transplt.files.document import Document
+from transplt.rules.packages import package_installed_as
+from transplt.rules.releases import release_of
+from transplt.text.requirement import Requirement, normalised
+
+#: conda's names of torch.
+TORCH = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})
+TORCH_NPU = "torch-npu"
+#: Say which build of pytorch conda takes; without conda's pytorch they say nothing.
+BUILDS = frozenset({"cpuonly", "pytorch-mutex", "torchtriton"})
+_LOCAL = re.compile(r"\+[A-Za-z0-9.]+")
+_NUMBER = re.compile(r"(===|==|=)?(\s*)v?\d[\w.!*]*(\+[\w.]+)?")
+#: Builds for others than CUDA stay what they are; nightly builds have no torch_npu.
+_OTHERS = re.compile(r"\+(?:rocm|xpu|hip|gaudi)|\.dev\d|nightly|\d(?:a|b|rc)\d")
+_WRITTEN = re.compile(r"[\d.\s<>=!~^,*+\w|-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """The releases that a migration aims at, by the name of the package."""
+
+    torch: str
+    torch_npu: str
+    torchvision: str
+    torchaudio: str
+    x86_64: str
+    pythons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Document) -> Releases | None:
+        """Those of the target; None where a release of torch or of torch_npu is not known."""
+        target = document.target
+        row = release_of(target.version)
+        if not target.release or not target.torch_npu:
+            return None
+        npu = (target.release, target.torch_npu)
+        return cls(*npu, row.torchvision, row.torchaudio, row.x86_64, row.pythons)
+
+    def wanted(self, name: str) -> str:
+        """The release of a package of torch's family; empty for others, and where none is known."""
+        if name in TORCH:
+            return self.torch
+        return {"torchvision": self.torchvision, "torchaudio": self.torchaudio}.get(name, "")
+
+
+def is_other_build(asked: Requirement, text: str) -> bool:
+    """True for a build that is no business of a migration from CUDA: ROCm's, and nightly ones."""
+    return _OTHERS.search(text[asked.whole[0] : asked.whole[1]] or asked.versions) is not None
+
+
+def moved(asked: Requirement, text: str, releases: Releases) -> str | None:
+    """The clauses that a requirement of torch's family gets; None where they may stay, or cannot be read.
+
+    One that allows the release stays, but for the suffix of a build for CUDA. `text` is the whole file.
+    """
+    wanted = releases.wanted(normalised(asked.name))
+    if not wanted or not asked.versions or is_other_build(asked, text):
+        return None
+    if asked.address:
+        here = text[asked.whole[0] : asked.whole[1]]
+        fits = asked.versions == f"=={wanted}" and not re.search(r"(?:\+|%2B)cu\d", here, re.IGNORECASE)
+        return None if fits else f"=={wanted}"
+    said = text[asked.clauses[0] : asked.clauses[1]]
+    if _WRITTEN.fullmatch(said) is None:
+        return None
+    bare = _LOCAL.sub("", said)
+    allows = _allows(replace(asked, versions=bare.strip()), wanted)
+    if allows is None or (allows and "+cu" not in said):
+        return None
+    if allows:
+        return re.sub(r"\+cu[\w.]*", "", said)
+    local = "+cpu" if "+cpu" in said else ""
+    one = _NUMBER.fullmatch(said)
+    return f"{one[1] or ''}{one[2]}{wanted}{local}" if one is not None else f"=={wanted}{local}"
+
+
+def _allows(asked: Requirement, version: str) -> bool | None:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    if not asked.specifier:
+        return None
+    try:
+        return SpecifierSet(asked.specifier).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return None
+
+
+def is_part_of_cuda(name: str) -> bool:
+    """True for a wheel of CUDA's runtime, and a package of its toolkit in conda: CANN takes their place."""
+    row = package_installed_as(name)
+    return row is not None and row.get("part_of") == "CUDA"
+
+
+def lost_names(before: Iterable[Requirement], after: Iterable[Requirement]) -> str:
+    """Why the requirements of a changed text are not those of the text before; empty where they are."""
+    kept = {normalised(each.name) for each in after}
+    lost = {normalised(each.name) for each in before} - kept - TORCH - BUILDS
+    lost = {name for name in lost if not is_part_of_cuda(name)}
+    return f"it would no longer ask for {', '.join(sorted(lost))}" if lost else ""

@@ -1,0 +1,106 @@
+"""Commands that install packages: `pip install`, `conda install`, `uv add`, in shell, containers, workflows, notebooks.
+
+They are found by their words; the language around them is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from transplt.text.requirement import Requirement, requirement_in
+
+_INSTALL = re.compile(
+    r"\b(?:pip[\d.]*|conda|mamba|micromamba)(?:[ \t]+-\S{1,80}){0,6}[ \t]+(?:install|create)\b"
+    r"|\b(?:uv|poetry|pdm)[ \t]+add\b|\bpipenv[ \t]+install\b"
+)
+_WORD = re.compile(r"\\\r?\n|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[;|\n]|(?:[^\s\\\"';|&]|\\(?!\r?\n|n|\"))+|\\n|\\\"|&")
+_WITH_VALUE = re.compile(
+    r"-[a-zA-Z]$|--(?:index-url|extra-index-url|find-links|requirement|constraint|target|prefix|channel|name|root|retries|resume-retries|default-index|index|platform|abi|"
+    r"python-version|implementation|progress-bar|report|log|proxy|cert|extra|"
+    r"trusted-host|cache-dir|timeout|no-binary|only-binary|global-option|config-settings|group|source|python)$"
+)
+_ENDS = frozenset({"&&", "||", ";", "|", "&", "\n", "\\n", '\\"'})
+#: Short options of installers that take no value.
+_FLAGS = frozenset({"-U", "-q", "-y", "-e", "-v", "-I"})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command without its quotes, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstallCommand:
+    """A command from its first word to behind its last one.
+
+    `installer` is its first word (`pip3`, `conda`), `words` are those behind `install`, `requirements` what it asks
+    for; `options` are (option, value) with an empty word where it has none.
+    """
+
+    start: int
+    end: int
+    installer: str
+    verb: str
+    words: tuple[Word, ...]
+    requirements: tuple[Requirement, ...]
+    options: tuple[tuple[Word, Word], ...]
+
+    @property
+    def is_conda(self) -> bool:
+        return self.installer.endswith(("conda", "mamba"))
+
+
+def install_commands(text: str) -> Iterator[InstallCommand]:
+    """The commands of a text, none in a comment. A package that is named behind an option's name is no requirement."""
+    done = 0
+    for command in _INSTALL.finditer(text):
+        if command.start() < done:
+            continue  # a word of the command before
+        line = text[text.rfind("\n", 0, command.start()) + 1 : command.start()]
+        if re.search(r"(?:^|[\s\"])#(?!!)", line):
+            continue
+        words, done = _words(text, command.end())
+        requirements: list[Requirement] = []
+        options: list[tuple[Word, Word]] = []
+        skip = False
+        for word in words:
+            option = word.text.startswith("-")
+            if option or skip:
+                if skip and not option:
+                    options[-1] = (options[-1][0], word)
+                else:
+                    name, equals, value = word.text.partition("=")
+                    cut = word.start + len(name)
+                    parts = (Word(name, word.start, cut), Word(value, cut + len(equals), word.end))
+                    options.append(parts)
+                skip = option and _WITH_VALUE.fullmatch(word.text) is not None and word.text not in _FLAGS
+            else:
+                name = word.text.rpartition("::")[2]
+                found = None if name.isdigit() else requirement_in(name, word.end - len(name))
+                requirements += [] if found is None else [replace(found, whole=(word.start, word.end))]
+        first, last = command.group().split()[0], command.group().split()[-1]
+        yield InstallCommand(command.start(), done, first, last, tuple(words), tuple(requirements), tuple(options))
+
+
+def _words(text: str, at: int) -> tuple[list[Word], int]:
+    """The words from a place to the end of their command, and where the last one ends."""
+    words = []
+    end = at
+    for word in _WORD.finditer(text, at):
+        said = word.group()
+        if said in _ENDS or said.startswith("#"):
+            break
+        if said.startswith("\\"):
+            continue
+        start, end = word.span()
+        if said[0] in "\"'":
+            words.append(Word(said[1:-1], start + 1, end - 1))
+        else:
+            words.append(Word(said, start, end))
+    return words, end

@@ -1,0 +1,175 @@
+"""The editor of notebooks: their Python goes through the engine as one program, their shell to the editors of shell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note
+from transplt.files import python_piece
+from transplt.files.document import Document
+from transplt.files.editors import editors_of
+from transplt.files.gpu_words import gpu_word_findings
+from transplt.files.kind import FileKind
+from transplt.files.notebook.cells import Cell, UnreadableNotebook
+from transplt.files.notebook.layout import Layout, layout_of
+from transplt.files.notebook.program import Part, Program, alone
+from transplt.files.tokens import scan_other_file
+from transplt.finding import Cause, Effort, Finding, Level, Verdict
+from transplt.text.cuda_words import WORD
+from transplt.text.source import Source, line_starts, splice
+
+UNREAD = "NPU830"
+_SAID = Cause(Verdict.MANUAL)
+
+
+def changes(document: Document) -> Finds:
+    """What becomes of the cells of a notebook; one of another language than Python stays, with its findings."""
+    try:
+        layout = layout_of(document.utf8)
+    except UnreadableNotebook as error:
+        yield _unread((0, 0), f"the notebook could not be read: {error}")
+        return
+    if layout is None:
+        return
+    for cell, why in layout.unread:
+        if WORD.search(cell.utf8.lower()):
+            yield _unread(cell.source, f"the cell is no Python: {why}")
+    if layout.program.parts:
+        yield from _in_file(document, layout, layout.program, FileKind.PYTHON)
+    for program, kind in layout.pieces:
+        yield from _in_file(document, layout, program, kind)
+    for part in layout.left:
+        program = alone(part)
+        for each in _moved(program, _said(_piece(document, program, FileKind.NOTEBOOK), [])):
+            yield each
+    yield from _around(document, layout)
+
+
+def broken(document: Document, changed: Document) -> str:
+    """Why the changed notebook must not be written: all but the texts of its cells is what it was."""
+    try:
+        before, after = json.loads(document.utf8), json.loads(changed.utf8)
+        layout_of(changed.utf8)
+    except (ValueError, RecursionError, UnreadableNotebook) as error:
+        return f"the notebook could not be read: {error}"
+    return "" if _without_texts(before) == _without_texts(after) else "more than the texts of its cells would change"
+
+
+def _without_texts(data: Any) -> Any:
+    sheets = data.get("worksheets") or [data]
+    for cell in sheets[0]["cells"]:
+        if cell.get("cell_type") == "code":
+            cell.pop("source" if "source" in cell else "input", None)
+    return data
+
+
+def _piece(document: Document, program: Program, kind: FileKind) -> Document:
+    """A program as a document of its own. Lines are those of the file: what belongs to them is decided there."""
+    settings = replace(document.settings.without_themes(), only_lines=None)
+    source = Source(program.utf8, line_starts=line_starts(program.utf8))
+    return replace(document, source=source, kind=kind, settings=settings)
+
+
+def _in_file(document: Document, layout: Layout, program: Program, kind: FileKind) -> Finds:
+    """What is said of a program or a piece, at the places of the file."""
+    piece = _piece(document, program, kind)
+    if kind is FileKind.PYTHON:
+        found = list(python_piece.changes(piece))
+    else:
+        found = [each for editor in editors_of(piece) for each in editor.changes(piece)]
+        found += _said(piece, found)
+    edits = [each for each in found if isinstance(each, Edit)]
+    moved = _edits(document, layout, program, edits)
+    if moved is None:
+        found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
+        moved = []
+    yield from moved
+    yield from _moved(program, (each for each in found if not isinstance(each, Edit)))
+
+
+def _edits(document: Document, layout: Layout, program: Program, edits: list[Edit]) -> list[Edit] | None:
+    """The edits in the file; None where the cells would not say then what the program says."""
+    found = []
+    for edit in edits:
+        assert isinstance(edit.where, tuple)
+        place = program.edit(*edit.where, str(edit.new), layout.book.escapes)
+        if place is None:
+            return None
+        found.append(replace(edit, where=place[:2], new=place[2]))
+    if not found:
+        return found
+    wanted = splice(program.utf8, sorted((*_extent(each), str(each.new).encode()) for each in edits))
+    spliced = sorted(((*_extent(each), str(each.new).encode()) for each in found), key=lambda item: item[:2])
+    try:
+        after = layout_of(splice(document.utf8, spliced))
+    except UnreadableNotebook:
+        return None
+    texts = [] if after is None else [after.program.utf8, *(each.utf8 for each, _ in after.pieces)]
+    return found if wanted in texts else None
+
+
+def _extent(found: Found) -> Extent:
+    extent = found.where if isinstance(found, Edit) else found.extent
+    assert isinstance(extent, tuple)
+    return extent
+
+
+def _moved(program: Program, found: Iterator[Found]) -> Finds:
+    for each in found:
+        if not isinstance(each, Edit):
+            yield replace(each, extent=program.extent(*each.extent))
+
+
+def _by_hand(edit: Edit) -> Note:
+    help_ = "change the cell by hand, and report it as a defect of transplt"
+    message = f"could not be written into the cells: {edit.message}"
+    return Note(_extent(edit), "NPU990", Level.MANUAL, message, edit.api, help_, Effort.LOW)
+
+
+def _said(piece: Document, found: list[Found]) -> Iterator[Found]:
+    """The findings of a text for the words that its editors do not speak of."""
+    known = [_extent(each) for each in found]
+
+    def cause(start: int, end: int) -> Cause | None:
+        return _SAID if any(first <= start and end <= last for first, last in known) else None
+
+    kind = piece.kind if piece.kind is not FileKind.BINARY else FileKind.NOTEBOOK
+    tokens = scan_other_file(piece.utf8, piece.path, kind, piece.target, known=cause).findings
+    yield from map(_note, tokens)
+    lines = {each.span.line for each in tokens}
+    for each in gpu_word_findings(piece.utf8, piece.path, piece.kind, piece.settings.pins):
+        if each.span.line not in lines and cause(each.span.start, each.span.end) is None:
+            yield _note(each)
+
+
+def _note(finding: Finding) -> Note:
+    extent = (finding.span.start, finding.span.end)
+    return Note(
+        extent,
+        finding.code,
+        finding.level,
+        finding.message,
+        finding.api,
+        finding.help,
+        finding.effort,
+        finding.ignored,
+    )
+
+
+def _unread(extent: Extent, message: str) -> Note:
+    help_ = "it was copied as it is; mend it and run transplt again"
+    return Note(extent, UNREAD, Level.MANUAL, message, help=help_, effort=Effort.LOW)
+
+
+def _around(document: Document, layout: Layout) -> Iterator[Kept]:
+    """The rest of the file; what is said of a place in it comes first."""
+    yield Kept((0, len(document.utf8)), "notebook-data")
+    shown = {each.number for each in layout.shown}
+    unread = {cell.number for cell, _ in layout.unread}
+    for cell in layout.book.cells:
+        yield Kept(cell.extent, "notebook-output")
+        if cell.number not in unread:
+            yield Kept(cell.source, "notebook-text" if cell.number in shown else "notebook-code")

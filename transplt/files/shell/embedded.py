@@ -1,0 +1,160 @@
+"""Programs in a shell script: `python -c`, here-documents, commands in strings. Each is a piece of its own language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from transplt.edits.edit import Edit, Extent, Finds
+from transplt.files.document import Document
+from transplt.files.kind import FileKind, kind_of
+from transplt.files.pieces import in_lines
+from transplt.files.shell.script import Script
+from transplt.files.shell.words import Word, base, is_python, started, unwrapped, words_of
+
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash"})
+#: Commands that run a string as a shell does, somewhere.
+_RUN_STRINGS = frozenset({"eval", "ssh", "tmux", "screen", "watch", "parallel", "pdsh", "su", "runuser", "script"})
+_READ_SCRIPTS = frozenset({"sbatch", "qsub", "bsub", "ssh", *_SHELLS})
+#: What the shell changes in a here-document or in double quotes.
+_WORKED_OUT = re.compile(r"[$`\\]")
+_ESCAPED = re.compile(r"\\[$`\"\\]")
+_QUOTED_EXPANSION = re.compile(r"'[^']*\$")
+_HEREDOC = re.compile(rb"<<(-?)[ \t]*(\\?['\"]?)([\w.!-]+)")
+_Piece = tuple[Node, FileKind, list[Extent], str]
+
+
+def embedded_changes(script: Script) -> Iterator[tuple[Node, Finds]]:
+    """Nodes that are programs of their own, with what is to say of them."""
+    for node, kind, extents, forbidden in _pieces(script):
+        if script.sound(node):
+            yield node, _within(script.document, kind, extents, forbidden)
+
+
+def _within(document: Document, kind: FileKind, extents: list[Extent], forbidden: str) -> Finds:
+    """The changes of a piece, without edits that write what its quotes do not let through."""
+    found = list(in_lines(document, extents, kind))
+    lost = {
+        each.group or str(id(each))
+        for each in found
+        if isinstance(each, Edit) and any(sign in str(each.new) for sign in forbidden)
+    }
+    yield from (each for each in found if not (isinstance(each, Edit) and (each.group or str(id(each))) in lost))
+
+
+def _pieces(script: Script) -> Iterator[_Piece]:
+    for node in script.walk("command", "redirected_statement", "variable_assignment"):
+        if node.type == "command":
+            words = words_of(script, node)
+            yield from _strings(script, words)
+        elif node.type == "redirected_statement":
+            yield from _here_document(script, node)
+        else:
+            yield from _held_command(script, node)
+
+
+def _strings(script: Script, words: Sequence[Word]) -> Iterator[_Piece]:
+    run = unwrapped(words)
+    for at, word in enumerate(words[1:], 1):
+        before = base(words[at - 1])
+        if word.node is None or word.node.type not in ("string", "raw_string"):
+            continue
+        if before == "-c" and at > 1 and any(is_python(each) for each in words[: at - 1]):
+            yield from _quoted(script, word.node, FileKind.PYTHON)
+        elif _runs_string(words, run, at):
+            yield from _quoted(script, word.node, FileKind.SHELL)
+
+
+def _runs_string(words: Sequence[Word], run: Sequence[Word], at: int) -> bool:
+    """True for a word that a shell reads as a command: `bash -c "..."`, `ssh host "..."`."""
+    if re.fullmatch(r"-\w*c", words[at - 1].source) and any(base(each) in _SHELLS for each in words[: at - 1]):
+        return True
+    return bool(run) and base(run[0]) in _RUN_STRINGS and re.search(r"\s", words[at].source) is not None
+
+
+def _quoted(script: Script, node: Node, kind: FileKind) -> Iterator[_Piece]:
+    """The piece between quotes, where its bytes are what the program gets to read."""
+    text = script.text(node)[1:-1]
+    extents = [(node.start_byte + 1, node.end_byte - 1)]
+    if node.type == "raw_string":
+        yield node, kind, extents, "'"
+        return
+    worked_out = _WORKED_OUT if kind is FileKind.PYTHON else _ESCAPED
+    if not worked_out.search(text) and not _QUOTED_EXPANSION.search(text):
+        yield node, kind, extents, '"$`\\!'
+
+
+def _held_command(script: Script, node: Node) -> Iterator[_Piece]:
+    """`CMD="python train.py --device cuda"`, which `$CMD` or `eval $CMD` runs."""
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if name is None or value is None or value.type not in ("string", "raw_string"):
+        return
+    used = re.compile(rf"\"?\$\{{?{re.escape(script.text(name))}\}}?\"?")
+    for command in script.walk("command"):
+        words = words_of(script, command)
+        runs = words[:1] if not words or base(words[0]) not in ("eval", "exec") else words[1:2]
+        if any(used.fullmatch(word.source) for word in runs):
+            yield from _quoted(script, value, FileKind.SHELL)
+            return
+
+
+def _here_document(script: Script, node: Node) -> Iterator[_Piece]:
+    document = next((child for child in node.named_children if child.type == "heredoc_redirect"), None)
+    if document is None:
+        return
+    body = next((child for child in document.named_children if child.type == "heredoc_body"), None)
+    end = next((child for child in document.named_children if child.type == "heredoc_end"), None)
+    if body is None or end is None or sum(child.type == "heredoc_redirect" for child in node.named_children) > 1:
+        return
+    utf8 = script.document.utf8
+    opening = _HEREDOC.match(utf8, document.start_byte)
+    line = utf8.find(b"\n", document.start_byte) + 1
+    last = utf8.rfind(b"\n", 0, end.start_byte) + 1
+    if opening is None or not line <= last:
+        return
+    text = utf8[line:last].decode()
+    kind = _kind_of_reader(script, node, document, text)
+    if kind is None:
+        return
+    if not opening[2] and (_WORKED_OUT if kind is not FileKind.SHELL else _ESCAPED).search(text):
+        return
+    extents = list(_lines(utf8, line, last)) if opening[1] else [(line, last)]
+    yield body, kind, extents, "" if opening[2] else "$`\\"
+
+
+def _lines(utf8: bytes, start: int, end: int) -> Iterator[Extent]:
+    """The lines of a here-document without the tabs that `<<-` takes away."""
+    while start < end:
+        stop = utf8.find(b"\n", start, end) + 1 or end
+        while start < stop and utf8[start : start + 1] == b"\t":
+            start += 1
+        yield start, stop
+        start = stop
+
+
+def _kind_of_reader(script: Script, node: Node, document: Node, text: str) -> FileKind | None:
+    """The kind of what a here-document holds, by who reads it; None where that is not known."""
+    command = node.child_by_field_name("body")
+    if command is None or command.type != "command":
+        return None
+    words = words_of(script, command)
+    run = unwrapped(words)
+    target = _target(script, [*node.named_children, *document.named_children])
+    if words and base(words[0]) == "tee" and not target:
+        target = next((word.value or "" for word in words[1:] if not word.source.startswith("-")), "")
+    if words and base(words[0]) in ("cat", "tee") and target:
+        kind = FileKind.PYTHON if target.endswith(".py") else kind_of(target, text.encode())
+        return None if kind in (FileKind.PROSE, FileKind.BINARY) else kind
+    if run and base(run[0]) in _READ_SCRIPTS and len([word for word in run[1:] if word.source in ("-c",)]) == 0:
+        return FileKind.SHELL
+    reads = any(is_python(word) for word in words) and started(words) is None
+    return FileKind.PYTHON if reads and not any(word.value == "-c" for word in words) else None
+
+
+def _target(script: Script, children: Sequence[Node]) -> str:
+    for child in children:
+        if child.type == "file_redirect" and script.text(child).lstrip("1").startswith(">"):
+            return script.plain(child.child_by_field_name("destination")) or ""
+    return ""

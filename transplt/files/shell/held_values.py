@@ -1,0 +1,164 @@
+"""Devices, backends and options that a variable of a script holds: `DEVICE=cuda`, `ARGS="--backend nccl"`.
+
+A value is edited where every place that reads the variable takes it as what it is: programs, by the option to which
+they get it or by their environment, and comparisons, which are edited with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from transplt.edits.edit import Finds
+from transplt.files import read_as
+from transplt.files.shell.arguments import (
+    DEFAULT,
+    Place,
+    Reads,
+    mark_of,
+    option_names,
+    options,
+    reading_of,
+    said,
+    spells_cuda,
+)
+from transplt.files.shell.script import Script
+from transplt.files.shell.texts import is_printed
+from transplt.files.shell.words import Word
+from transplt.text.cuda_words import mentions_cuda
+
+#: What keeps a text in double quotes from being read as a list of options by its words.
+_NO_LIST = re.compile(r"\$\(|`|\\(?!\n)")
+#: The option (None: none) and the program to which a variable is given.
+_Given = tuple[str | None, str]
+
+
+def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Finds:
+    """What becomes of the values of variables; `reads`: which of them are given to programs."""
+    literals: dict[str, list[tuple[str, int, bool]]] = {}
+    for node in script.walk("variable_assignment", but=elsewhere):
+        target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if target is None or value is None or not mentions_cuda(script.text(value).lower().encode()):
+            continue
+        for text, start in _literals(script, value):
+            literals.setdefault(script.text(target), []).append((text, start, script.sound(node)))
+    for name, values in literals.items():
+        uses = reads.by_name.get(name, [])
+        if any(text.lstrip().startswith("-") for text, _, _ in values):
+            uses = [(None, path) for _, path in uses]  # options, whatever flag stands before them
+        unread = _reads_elsewhere(script, name, reads.nodes)
+        compared = _compared(script, name, unread)
+        environment = read_as.variable(script.document.project, name)
+        group = f"value of {name}"
+        moved = False
+        for text, start, sound in values:
+            for place, listed in _places(script, (text, start), sound, uses, environment, name):
+                if place.takes and (listed or not unread):
+                    yield from said(place, group)
+                    moved = moved or not listed
+                elif uses or environment.read:
+                    why = place.reading.why or ("the script reads it elsewhere too" if unread else "")
+                    yield from said(Place(place.option, place.value, place.start, read_as.Reading(why=why), sound))
+            if uses and all(option is None for option, _ in uses):
+                yield from option_names(list(_split(text, start)))
+        for text, start, sound in compared if moved else ():
+            if spells_cuda(text):
+                reading = read_as.Reading(frozenset([mark_of(text)]), read=True)
+                yield from said(Place(f"${name}", text, start, reading, sound), group)
+
+
+def _literals(script: Script, value: Node) -> Iterator[tuple[str, int]]:
+    """The texts that a value is written as: a word, the default of an expansion, the items of an array."""
+    if value.type == "array":
+        if value.named_children:
+            start, end = value.named_children[0].start_byte, value.named_children[-1].end_byte
+            yield script.document.utf8[start:end].decode(), start
+        return
+    text = script.plain(value)
+    if text is None and value.type == "string" and not _NO_LIST.search(script.text(value)):
+        text = script.text(value)[1:-1]
+    if text is not None:
+        quoted = script.text(value)[:1] in ("'", '"')
+        yield text, value.start_byte + quoted
+    elif (match := DEFAULT.fullmatch(source := script.text(value))) is not None:
+        yield match[1], value.start_byte + len(source[: match.start(1)].encode())
+
+
+def _places(
+    script: Script,
+    literal: tuple[str, int],
+    sound: bool,
+    uses: Sequence[_Given],
+    environment: read_as.Reading,
+    name: str,
+) -> Iterator[tuple[Place, bool]]:
+    """The values of CUDA in a text that a variable holds, and whether it is a list of options."""
+    text, start = literal
+    if spells_cuda(text):
+        readings = [reading_of(script, option, path) for option, path in uses if option is not None]
+        if environment.read or not uses:
+            readings.append(environment)
+        if any(option is None for option, _ in uses):
+            readings.append(read_as.NOBODY)
+        marks = frozenset.intersection(*(reading.marks for reading in readings)) if readings else frozenset()
+        why = next((reading.why for reading in readings if reading.why), "")
+        shown = next((option for option, _ in uses if option is not None), name)
+        yield Place(shown, text, start, read_as.Reading(marks, bool(readings), why), sound), False
+        return
+    if not uses or any(option is not None for option, _ in uses):
+        return
+    for option, _, value, at in options(list(_split(text, start))):
+        if option is not None and spells_cuda(value):
+            readings = [reading_of(script, option, path) for _, path in uses]
+            marks = frozenset.intersection(*(reading.marks for reading in readings))
+            yield Place(option, value, at, read_as.Reading(marks, True, readings[0].why), sound), True
+
+
+def _split(text: str, start: int) -> Iterator[Word]:
+    for match in re.finditer(r"[^\s\\]+", text):
+        at = start + len(text[: match.start()].encode())
+        yield Word((at, at + len(match.group().encode())), match.group(), match.group())
+
+
+def _reads_elsewhere(script: Script, name: str, accounted: set[int]) -> list[Node]:
+    """The places that read a variable and hand it to no Python program; what is printed does not count."""
+    found = []
+    for node in script.walk("variable_name"):
+        if node.id in accounted or script.text(node) != name or node.parent is None:
+            continue
+        if node.parent.type == "variable_assignment" and node.parent.child_by_field_name("name") == node:
+            continue
+        if node.parent.parent is not None and _is_own_default(script, node.parent.parent, name):
+            continue
+        if not is_printed(script, node):
+            found.append(node)
+    return found
+
+
+def _is_own_default(script: Script, node: Node, name: str) -> bool:
+    """`DEVICE=${DEVICE:-cuda}`: what was set before stays."""
+    target = node.child_by_field_name("name") if node.type == "variable_assignment" else None
+    return target is not None and script.text(target) == name
+
+
+def _compared(script: Script, name: str, unread: list[Node]) -> list[tuple[str, int, bool]]:
+    """The texts that a variable is compared with (`[ "$X" = cuda ]`); such places are taken out of `unread`."""
+    found = []
+    for node in list(unread):
+        test = node.parent
+        while test is not None and test.type in ("simple_expansion", "expansion", "string"):
+            test = test.parent
+        if test is None or test.type != "binary_expression" or len(test.named_children) != 2:
+            continue
+        sides = test.named_children
+        operator = script.document.utf8[sides[0].end_byte : sides[1].start_byte].decode().strip()
+        other = next((side for side in sides if (text := script.plain(side)) is not None), None)
+        if operator not in ("=", "==", "!=") or other is None:
+            continue
+        text = script.plain(other) or ""
+        start = other.start_byte + (script.text(other)[:1] in ("'", '"'))
+        found.append((text, start, script.sound(test)))
+        unread.remove(node)
+    return found

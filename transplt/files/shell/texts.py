@@ -1,0 +1,101 @@
+"""Texts in a script that people read, and names of its own: the words of CUDA in them stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from transplt.edits.edit import Finds, Kept
+from transplt.files.shell.script import Script
+from transplt.text.cuda_words import mentions_cuda
+
+_SAYS = frozenset("echo printf print warn die log info error usage".split())
+
+
+def text_changes(script: Script) -> Finds:
+    """What is printed, and the names of functions."""
+    for node in script.walk("command"):
+        if not _mentions(script, node) or not is_printed(script, node):
+            continue
+        for part in script.walk("string_content", "raw_string", "word", below=node):
+            if _mentions(script, part):
+                yield Kept((part.start_byte, part.end_byte), "text")
+    yield from _functions(script)
+    yield from _shown(script)
+
+
+def _mentions(script: Script, node: Node) -> bool:
+    return mentions_cuda(script.document.utf8[node.start_byte : node.end_byte].lower())
+
+
+def _functions(script: Script) -> Iterator[Kept]:
+    own = {}
+    for node in script.walk("function_definition"):
+        name = node.child_by_field_name("name")
+        if name is not None and _mentions(script, name):
+            own[script.text(name)] = name
+            yield Kept((name.start_byte, name.end_byte), "own-name")
+    for node in script.walk("command_name") if own else ():
+        if script.text(node) in own:
+            yield Kept((node.start_byte, node.end_byte), "own-name")
+
+
+def _shown(script: Script) -> Iterator[Kept]:
+    """`cat <<EOF`, which shows a text."""
+    for node in script.walk("redirected_statement"):
+        body = node.child_by_field_name("body")
+        if body is None or script.text(body) != "cat" or not _mentions(script, node):
+            continue
+        kinds = [child for child in node.named_children if child.type == "heredoc_redirect"]
+        outer = node.parent
+        if len(kinds) != 1 or len(node.named_children) != 2 or (outer is not None and outer.type == "pipeline"):
+            continue
+        if any(child.type.endswith("redirect") or child.type == "pipeline" for child in kinds[0].named_children):
+            continue
+        if is_inside(node, "command_substitution", "process_substitution"):
+            continue
+        for part in kinds[0].named_children:
+            if part.type == "heredoc_body" and not part.named_children:
+                yield Kept((part.start_byte, part.end_byte), "text")
+            for inner in part.named_children if part.type == "heredoc_body" else ():
+                if inner.type == "heredoc_content":
+                    yield Kept((inner.start_byte, inner.end_byte), "text")
+
+
+def is_inside(node: Node, *types: str) -> bool:
+    """True for what stands in a node of one of these types."""
+    above = node.parent
+    while above is not None:
+        if above.type in types:
+            return True
+        above = above.parent
+    return False
+
+
+def is_printed(script: Script, node: Node) -> bool:
+    """True for what `echo` and `printf` show to people: on the terminal, not in a file, a pipe or a variable."""
+    current: Node | None = node
+    while current is not None and current.type != "command":
+        if current.type in ("command_substitution", "process_substitution"):
+            return False
+        current = current.parent
+    if current is None:
+        return False
+    name = current.child_by_field_name("name")
+    if name is None or script.text(name) not in _SAYS:
+        return False
+    above = current.parent
+    while above is not None and above.type in ("redirected_statement", "list", "pipeline", "command_substitution"):
+        if above.type in ("pipeline", "command_substitution"):
+            return False
+        if above.type == "redirected_statement" and not _to_terminal(script, above):
+            return False
+        above = above.parent
+    return True
+
+
+def _to_terminal(script: Script, node: Node) -> bool:
+    redirects = [child for child in node.named_children if child.type.endswith("redirect")]
+    return all(re.fullmatch(r"\d?>+&\d|>+ ?/dev/(?:stderr|null|tty)", script.text(child)) for child in redirects)

@@ -1,0 +1,1 @@
+"""`transplt port`: a migration as a branch of small commits."""

@@ -1,0 +1,45 @@
+"""Releases that go together, by the minor version of torch: torch_npu, CANN, Python, torchvision, torchaudio."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from transplt.rules.tables import read_table
+
+#: The index of PyTorch's builds for the CPU, which are those that run beside torch_npu.
+#: Source: github.com/Ascend/pytorch, docs/zh/installation_guide/references/installation_via_pip.md (August 2026).
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One row of rules/support/versions.json; what is not known is empty.
+
+    `x86_64` is the build of torch (`2.1.0+cpu`) that the wheel of torch_npu for x86_64 asks for where PyPI does not
+    have it: pip finds it in `CPU_INDEX`. `python` is `3.8 to 3.11`.
+    """
+
+    torch: str = ""
+    torch_npu: str = ""
+    cann: str = ""
+    python: str = ""
+    torchvision: str = ""
+    torchaudio: str = ""
+    x86_64: str = ""
+
+    @property
+    def pythons(self) -> tuple[str, ...]:
+        """The minor versions of Python that there are wheels for, oldest first."""
+        match = re.fullmatch(r"3\.(\d+) to 3\.(\d+)", self.python)
+        return tuple(f"3.{minor}" for minor in range(int(match[1]), int(match[2]) + 1)) if match else ()
+
+
+def release_of(version: str) -> Release:
+    """The releases that go with a minor version of torch; an empty row where none is known."""
+    try:
+        rows = read_table("support/versions.json")["torch"]
+    except (OSError, ValueError, KeyError):
+        return Release()
+    row = rows.get(version, {})
+    return Release(**{key: str(row.get(key) or "") for key in Release.__dataclass_fields__})
