@@ -31,6 +31,7 @@ LAZY_COMMANDS = {
     "distributed": ("transplt.commands.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),
+    "diagnose": ("transplt.commands.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),

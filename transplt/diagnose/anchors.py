@@ -14,14 +14,14 @@ from typing import Any
 from transplt.rules.errors import Kind, known_errors
 
 #: What stands before the number of a return code. `error code is 507015`, `runtime result = 507033`, `ErrCode=207001`,
-#: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`.
+#: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`; and what such lines hold besides.
 NUMBER = re.compile(
     r"(?:[Ee]rror code(?: is)?[: ]*|error no is |runtime result = |result = ?|ErrCode=|retcode: ?|ret\[|ret: ?|return: |"
     r"failed ?: )(\d{6})(?!\d)"
 )
 _BEFORE_NUMBERS = (
-    "rror code", "rror no is", "runtime result", ", result = ", "ErrCode=", "retcode:", "ret[", " ret: ", "return: ",
-    "failed: ", "failed : ",
+    "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code", "[FUNC:",
+    "ErrCode=", "Call aclInit", "Call rt api", "Call rtSetDevice", "rtSetDevice failed", "retcode:", "aclrt", "ACL stream",
 )  # fmt: skip
 #: `EI0002: ...`, `(EI0002):`, `EZ9999[PID: 1]`, `EH9999  [Init]`, `'errCode': 'E80012'`, `[EB0000]`, `ErrorCode=EE1001.`;
 #: in answers of a server a line feed is written as \\n.
@@ -46,7 +46,8 @@ class Anchors:
 
     def __init__(self) -> None:
         literals = {sign.literal for error in known_errors() for sign in error.signs}
-        self._literals = {each.encode() for each in (*literals, *_BEFORE_NUMBERS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME)}
+        every = (*literals, *_BEFORE_NUMBERS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME)
+        self._literals = {_rare_part(each.encode()) for each in every}
         self._often: Counter[bytes] = Counter()
         self.left_out: set[bytes] = set()
         self._codes = _CODES
@@ -55,7 +56,7 @@ class Anchors:
     def seen(self, literal: bytes) -> None:
         """Counts one place; leaves its literal out when it came up often enough."""
         self._often[literal] += 1
-        if self._often[literal] < (_OFTEN_FRAMES if literal in (FRAME.encode(), TRACEBACK.encode()) else _OFTEN):
+        if self._often[literal] < (_OFTEN_FRAMES if literal in _FRAMES else _OFTEN):
             return
         self.left_out.add(literal)
         if literal in self._literals:
@@ -65,7 +66,23 @@ class Anchors:
         self.expression = self._compiled()
 
     def _compiled(self) -> re.Pattern[bytes]:
-        return re.compile(b"|".join([*self._codes, _alternatives(_trie(self._literals))]) or b"(?!)")
+        # One flat choice: only then the search begins with the set of first bytes, ten times as fast.
+        trie = _trie(self._literals)
+        words = [re.escape(bytes([byte])) + _alternatives(below) for byte, below in trie.items()]
+        return re.compile(b"|".join([*self._codes, *words]) or b"(?!)")
+
+
+def _rare_part(literal: bytes) -> bytes:
+    """The part of a literal that begins with the byte that is rarest in logs: the search stops there alone."""
+    starts = range(max(1, len(literal) - _SHORTEST + 1))
+    best = min(starts, key=lambda start: (_COMMON.find(literal[start : start + 1]) + 1 or len(_COMMON) + 1, start))
+    return literal[best:]
+
+
+#: Bytes from rare to common in logs of trainings; what is not here is more common.
+_COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
+_SHORTEST = 6
+_FRAMES = {_rare_part(FRAME.encode()), _rare_part(TRACEBACK.encode())}
 
 
 def _trie(words: set[bytes]) -> dict[Any, Any]:

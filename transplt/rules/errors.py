@@ -150,6 +150,15 @@ def foretold_by(finding: str) -> tuple[KnownError, ...]:
     return tuple(error for error in known_errors() if finding in error.predicted_by)
 
 
+def foretells(finding: str) -> str:
+    """The errors on the card that findings with a code foretell, as a section of its page; empty where there are none."""
+    rows = [f"- {error.code or error.name}: {error.title}" for error in foretold_by(finding)]
+    if not rows:
+        return ""
+    head = "## Errors on the card\n\nWhat is left of it shows on an NPU as one of these (`transplt diagnose LOG`):\n\n"
+    return head + "\n".join(rows) + "\n"
+
+
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
     seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
     return KnownError(
