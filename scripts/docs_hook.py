@@ -35,7 +35,8 @@ GROUPS = {
 def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each code, their list, and the schema of rule files."""
     for code in all_codes():
-        section = foretells(code).replace("(`transplt diagnose LOG`)", "([diagnose](../diagnose.md), [all errors](../errors.md))")
+        links = "([diagnose](../diagnose.md), [all errors](../errors.md))"
+        section = foretells(code).replace("(`transplt diagnose LOG`)", links)
         files.append(File.generated(config, f"diagnostics/{code}.md", content=f"{load(code).text()}\n{section}"))
     files.append(File.generated(config, "diagnostics/index.md", content=index()))
     files.append(File.generated(config, "schema.json", content=(ROOT / "rules" / "schema.json").read_text("utf-8")))

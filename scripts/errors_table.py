@@ -19,14 +19,15 @@ from transplt.rules.tables import read_table  # noqa: E402
 DOCUMENT = ROOT / "docs" / "errors.md"
 _HEAD = """# Errors that are known
 
-What [`transplt diagnose`](diagnose.md) knows by its text or code: {all} errors, {seen} of them with a text in which they
-were seen, the others with the form that the vendor's definition gives them. `transplt explain NAME` prints all of one:
-what it means, the likely cause, what to do, where it was seen. The last column names the findings of a migration that
+What [`transplt diagnose`](diagnose.md) knows by its text or code: {all} errors, {seen} of them with a text in which
+they were seen, the others with the form that the vendor's definition gives them. `transplt explain NAME` prints all of
+one: what it means, the likely cause, what to do, where it was seen. The last column names the findings of a migration that
 foretell it. This page is made from `rules/errors/` (`python scripts/errors_table.py`).
 
 A *cause* says what is wrong, a *fault* which part failed, a *consequence* follows from what another process did, a
 *wrapper* says only that something below failed, and an *aftermath* comes when a process has failed already.
 """
+_COLUMNS = "| code or name | what | kind | foretold by |\n|---|---|---|---|\n"
 
 
 def _row(error: KnownError) -> str:
@@ -41,7 +42,7 @@ def document() -> str:
     parts = [_HEAD.format(all=len(errors), seen=sum(bool(error.seen) for error in errors))]
     for area in dict.fromkeys(error.area for error in errors):
         what = read_table(f"errors/{area}.json")["what"]
-        parts += [f"\n## {area.replace('_', ' ')}\n\n{what}\n\n| code or name | what | kind | foretold by |\n|---|---|---|---|\n"]
+        parts += [f"\n## {area.replace('_', ' ')}\n\n{what}\n\n", _COLUMNS]
         parts += ["".join(f"{_row(error)}\n" for error in errors if error.area == area)]
     return "".join(parts)
 

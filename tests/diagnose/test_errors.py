@@ -1,4 +1,4 @@
-"""The data of the errors is in form, and each error is recognised in the texts in which it was seen, and in no others."""
+"""The data of the errors is in form; each error is recognised in the texts in which it was seen, and in no others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import pytest
 
 from tests.diagnose.diagnoses import diagnosed
 from transplt.rules.errors import (
-    KnownError, error_called, errors_by_code, family_of, foretells, foretold_by, is_error_code, known_errors,
+    KnownError,
+    error_called,
+    errors_by_code,
+    family_of,
+    foretells,
+    foretold_by,
+    is_error_code,
+    known_errors,
 )  # fmt: skip
 from transplt.rules.pages import all_codes
 

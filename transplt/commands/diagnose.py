@@ -63,7 +63,7 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
 
 
 def _files(logs: tuple[str, ...]) -> Iterator[str]:
-    """The files that are meant; of a folder those that are named like logs, sorted. UsageError for what is not there."""
+    """The files that are meant; of a folder those that are named like logs. UsageError for what is not there."""
     for name in logs:
         if name != "-" and not os.path.lexists(name):
             raise UsageError(f"{shown(name)} does not exist")

@@ -32,14 +32,14 @@ _MOST_CHARACTERS = 80
 @click.argument("name", type=KnownName(), metavar="NAME")
 @click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
 def explain(name: str, as_json: bool) -> int:
-    """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such as
-    ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package.
+    """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
+    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package.
     """
     if is_error_code(name):
         error = error_called(name)
         if error is None:
-            said = family_of(name)
-            what = f"codes that begin with {name[:2].upper()} are said by {said}" if said else "it is none of the numbers of acl"
+            said, begin = family_of(name), name[:2].upper()
+            what = f"codes that begin with {begin} are said by {said}" if said else "it is no number of acl"
             raise UsageError(f"nothing is known of {name.upper()}; {what}: read the text behind it")
         _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
         return DONE

@@ -14,28 +14,32 @@ from typing import Any
 from transplt.rules.errors import Kind, known_errors
 
 #: What stands before the number of a return code. `error code is 507015`, `runtime result = 507033`, `ErrCode=207001`,
-#: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`; and what such lines hold besides.
+#: `retcode: 507011`, `ret[107001]`, `ret: 507011`, `return: 507018`, `failed : 507008`; and what
+#: such lines hold besides.
 NUMBER = re.compile(
-    r"(?:[Ee]rror code(?: is)?[: ]*|error no is |runtime result = |result = ?|ErrCode=|retcode: ?|ret\[|ret: ?|return: |"
-    r"failed ?: )(\d{6})(?!\d)"
+    r"(?:[Ee]rror code(?: is)?[: ]*|error no is |runtime result = |result = ?|ErrCode=|retcode: ?|ret\[|ret: ?|"
+    r"return: |failed ?: )(\d{6})(?!\d)"
 )
 _BEFORE_NUMBERS = (
-    "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code", "[FUNC:",
-    "ErrCode=", "Call aclInit", "Call rt api", "Call rtSetDevice", "rtSetDevice failed", "retcode:", "aclrt", "ACL stream",
+    "NPU function error", "NPU error", "NPU warning", "HCCL function error", "OPS function error", "rror code",
+    "[FUNC:", "ErrCode=", "Call aclInit", "Call rt api", "Call rtSetDevice", "rtSetDevice failed", "retcode:", "aclrt",
+    "ACL stream",
 )  # fmt: skip
-#: `EI0002: ...`, `(EI0002):`, `EZ9999[PID: 1]`, `EH9999  [Init]`, `'errCode': 'E80012'`, `[EB0000]`, `ErrorCode=EE1001.`;
-#: in answers of a server a line feed is written as \\n.
+#: `EI0002: ...`, `(EI0002):`, `EZ9999[PID: 1]`, `EH9999  [Init]`, `'errCode': 'E80012'`, `[EB0000]`,
+#: `ErrorCode=EE1001.`; in answers of a server a line feed is written as \\n.
 CANN = re.compile(r"(?:(?<![\w-])|(?<=\\n))(E[0-9A-Z]\d{4})(?=\s*[:\[\])'\"]|\s+[A-Z]|\.?\s*$)")
 TORCH_NPU = re.compile(r"(?:(?<!\w)|(?<=\\n))ERR(\d\d)(\d{3})(?!\d)")
 #: Lines that say that something is wrong, for errors that nobody knows.
 UNKNOWN = re.compile(
-    r"^(?P<name>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed)):?(?: (?P<text>.*))?$"
+    r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Failure|Failed):?(?: .*)?$"
 )
 LOGGED = re.compile(r"^\[?(?:ERROR|CRITICAL|EXCEPTION|FATAL)\]? ?[\w.]*[(:\]]| \[(?:ERROR|CRITICAL|FATAL)\] ")
 
 TRACEBACK = "Traceback (most recent call last)"
 FRAME = '  File "'
-_UNKNOWN_LITERALS = ("Error: ", "Error\n", "Error\r\n", "Exception: ", "StopIteration", "[ERROR]", "[CRITICAL]", "[FATAL]")
+_UNKNOWN_LITERALS = (
+    "Error: ", "Error\n", "Error\r\n", "Exception: ", "StopIteration", "[ERROR]", "[CRITICAL]", "[FATAL]",
+)  # fmt: skip
 _CODES = (rb"ERR\d{5}", rb"E[0-9A-OZ]\d{4}")
 #: So often a place is looked at before it is left out.
 _OFTEN, _OFTEN_FRAMES = 2_000, 200_000
@@ -50,7 +54,7 @@ class Anchors:
         self._literals = {_rare_part(each.encode()) for each in every}
         self._often: Counter[bytes] = Counter()
         self.left_out: set[bytes] = set()
-        self._codes = _CODES
+        self._codes: tuple[bytes, ...] = _CODES
         self.expression = self._compiled()
 
     def seen(self, literal: bytes) -> None:

@@ -111,7 +111,8 @@ class Collected:
         failure.times += 1
         if head.who and len(failure.who) < _MOST_WHO:
             failure.who.add(head.who)
-        failure.beside |= {line.error.name: line.error for line in block.lines if line.error and line.error != head.error}
+        others = [line.error for line in block.lines if line.error and line.error != head.error]
+        failure.beside |= {error.name: error for error in others}
 
     def failures(self) -> list[Failure]:
         """What came first, first; what only follows from another error after what does not."""

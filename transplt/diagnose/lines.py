@@ -14,10 +14,14 @@ _PREFIX = re.compile(
     r"\s*(?:\[(?:rank|default|local_rank|Rank )?:? ?(?P<rank>\d{1,5})\]:|(?P<worker>worker-\d{1,5}):|"
     r"\((?P<actor>[\w.-]+(?: rank=(?P<named>\d{1,5}))? pid=\d{1,9})(?:, ip=[\d.]+)?\)) ?"
 )
+#: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
+_FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
 _RANK_ID = re.compile(r"RankID:(\d{1,5})\b")
 _PID = re.compile(r"(?:\[PID: ?|\(PID:|(?:^|\] )[A-Z_]{2,12}\()(\d{1,9})\b")
 _DATED = re.compile(r"(?<!\d)(20\d\d)-(\d\d)-(\d\d)[- T](\d\d:\d\d:\d\d)(?:[.,](\d{3})(?:\.(\d{3})|(\d{3}))?)?")
-_SHORT = re.compile(r"(?:\b(?:ERROR|WARNING|INFO) (\d\d)-(\d\d) |\b[EWIF](\d\d)(\d\d) )(\d\d:\d\d:\d\d)(?:[.,](\d{3})(\d{3})?)?")
+_SHORT = re.compile(
+    r"(?:\b(?:ERROR|WARNING|INFO) (\d\d)-(\d\d) |\b[EWIF](\d\d)(\d\d) )(\d\d:\d\d:\d\d)(?:[.,](\d{3})(\d{3})?)?"
+)
 _IN_NAME = re.compile(r"(?:rank|worker)[_-]?(\d{1,5})(?!\d)", re.IGNORECASE)
 _PLOG_NAME = re.compile(r"plog-(\d{1,9})_")
 
@@ -40,14 +44,15 @@ def text_of(raw: bytes) -> str:
 
 def parted(text: str) -> tuple[str, str]:
     """(who, the line without that): the rank or process that a launcher puts before each line, empty for none."""
-    match = _PREFIX.match(text)
-    if match is None:
-        return "", text
-    rank = match["rank"] or match["named"]
-    who = f"rank {rank}" if rank else match["worker"] or match["actor"]
-    # vllm and ray put their own log format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
-    rest = re.sub(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?", "", text[match.end() :])
-    return who, rest
+    who = ""
+    for _ in range(3):  # an actor may write for another one: (Worker pid=1) (Worker_TP1 pid=1) ...
+        match = _PREFIX.match(text)
+        if match is None:
+            break
+        rank = match["rank"] or match["named"]
+        who = f"rank {rank}" if rank else match["worker"] or match["actor"]
+        text = _FORMAT.sub("", text[match.end() :])
+    return who, text
 
 
 def named_in(text: str) -> str:

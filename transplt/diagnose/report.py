@@ -61,7 +61,7 @@ def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Pro
         lines += ["", f"{many(collected.unknown_left_out, 'more error')} that are not known are left out."]
     lines += _remarks(collected)
     if any(each.cut_short for each in sources):
-        lines += ["", "Lines that come up thousands of times were not counted to the end: numbers are at least so large."]
+        lines += ["", "What comes up thousands of times was not counted to the end: numbers are at least so large."]
     return "\n".join(lines) + "\n"
 
 

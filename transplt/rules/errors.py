@@ -1,14 +1,15 @@
 """The errors that are known by their text or code, from rules/errors/*.json.
 
-A file has `what` (its area in a sentence), `sources` (short names of documents, with version) and `errors`. An error has
+A file has `what` (its area in a sentence), `sources` (short names of documents, with version) and `errors`. An error
+has
 
 - `name`, unique; `title`; `kind`, one of `Kind`;
-- `code` (ERR100, EI0002, 507015) or `signs`: literals, or pairs of a literal and an expression; a line shows the error when
-  it holds the literal and the expression is found in it;
+- `code` (ERR100, EI0002, 507015) or `signs`: literals, or pairs of a literal and an expression; a line shows the error
+  when it holds the literal and the expression is found in it;
 - `means`, `cause`, `do` (steps), `predicted_by` (codes of findings of a migration that foretell it), `source`;
 - `seen`: texts in which it was seen, each with where and, third, the other errors that the same text rightly shows, the
-  nearest to the root first where that is another one; `form`: a message made after the definition of the vendor, where no
-  text of somebody's log is known;
+  nearest to the root first where that is another one; `form`: a message made after the definition of the vendor, where
+  no text of somebody's log is known;
 - `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
 """
 
@@ -82,8 +83,8 @@ class KnownError:
 
 #: Said with errors that show themselves later than they happen.
 LATE = (
-    "The card works behind the program's back: the line and the stack at which this shows may belong to a later, innocent "
-    "call. Run again with ASCEND_LAUNCH_BLOCKING=1 (slow), and the stack names the call that failed."
+    "The card works behind the program's back: the line and the stack at which this shows may belong to a later, "
+    "innocent call. Run again with ASCEND_LAUNCH_BLOCKING=1 (slow), and the stack names the call that failed."
 )
 _KINDS = {
     Kind.CAUSE: "a cause", Kind.FAULT: "a fault", Kind.WRAPPER: "says that something below failed",
@@ -151,7 +152,7 @@ def foretold_by(finding: str) -> tuple[KnownError, ...]:
 
 
 def foretells(finding: str) -> str:
-    """The errors on the card that findings with a code foretell, as a section of its page; empty where there are none."""
+    """The errors on the card that findings with a code foretell, as a section of its page; empty for none."""
     rows = [f"- {error.code or error.name}: {error.title}" for error in foretold_by(finding)]
     if not rows:
         return ""
@@ -162,8 +163,9 @@ def foretells(finding: str) -> str:
 def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
     seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
     return KnownError(
-        row["name"], row["title"], Kind[row["kind"].upper()], row.get("code", ""), tuple(map(_sign, row.get("signs", ()))),
-        row["means"], row["cause"], tuple(row["do"]), tuple(row["predicted_by"]),
+        row["name"], row["title"], Kind[row["kind"].upper()], row.get("code", ""),
+        tuple(map(_sign, row.get("signs", ()))), row["means"], row["cause"], tuple(row["do"]),
+        tuple(row["predicted_by"]),
         sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
     )  # fmt: skip
 
