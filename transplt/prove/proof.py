@@ -241,8 +241,9 @@ class Prover:
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
         single = starter.run(replay=Replay(replay, left_out=precision.left_out(rank)))
         one = single.first
-        if one is None:
-            found.reasons.append("one process did not train")
+        if one is None or (single.stop is not None and not one.steps):
+            stop = f": {single.stop}" if single.stop is not None else ""
+            found.reasons.append(f"one process does not train with the batches of all ranks{stop}")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)

@@ -25,11 +25,11 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     for file in program.files:
         for call in by_place(file.scan.calls):
             if path := _path(file, call, "torch.load"):
-                for at, node in _waits(bench, file, call, path, path in saved, set()):
-                    if at is bench.file and after_start(node):
-                        waiting.setdefault(node, call)
-    for waits in sorted(waiting, key=begins):
-        _wait_for(bench, waits, waiting[waits])
+                for at, first in _waits(bench, file, call, path, path in saved, set()):
+                    if at is bench.file and after_start(first):
+                        waiting.setdefault(first, call)
+    for first in sorted(waiting, key=begins):
+        _wait_for(bench, first, waiting[first])
     for node in ast.walk(bench.file.scan.tree):
         if isinstance(node, ast.If) and _asks_for_file(node.test) and after_start(node):
             for branch, other in ((node.body, node.orelse), (node.orelse, node.body)):
