@@ -52,7 +52,8 @@ def reads(document: Document, extents: Sequence[Extent], kind: FileKind) -> bool
 
 def _piece(document: Document, extents: Sequence[Extent], kind: FileKind) -> Document:
     utf8 = b"".join(document.utf8[start:end] for start, end in extents)
-    return replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind)
+    host = document.host or document.kind
+    return replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind, host=host)
 
 
 def _found(piece: Document) -> Finds:
