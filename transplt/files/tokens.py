@@ -40,6 +40,9 @@ _LONGEST_OPENING = 24
 _DEFAULTS = re.compile(rb"\w+:?[-+]")
 _HASH_COMMENT = re.compile(rb"(?:^|[ \t])#(?!!)")
 _SLASH_COMMENT = re.compile(rb"(?:^|[ \t;{})])//")
+_JSON = (".json", ".jsonc", ".json5")
+#: What stands before a comment in JSON: strings, and anything that is no slash.
+_JSON_COMMENT = re.compile(rb"(?:[^\"/]|\"(?:[^\"\\]|\\.)*\"|/(?!/))*//")
 _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER, FileKind.SCRIPT})
 #: A line of a notebook longer than this is an embedded picture or the output of a cell.
 _LONG_LINE_BYTES = 4000
@@ -125,7 +128,7 @@ def scan_other_file(
             output = Cause(Verdict.IGNORED, reason="notebook-output")
             rows += _rows(line, [(place, told or output) for place, told in said])
             continue
-        limit = comment_start(line.text, kind)
+        limit = comment_start(line.text, kind, slashes=path.lower().endswith(_JSON))
         live = tuple(at for at, _ in line.places if at < limit and line.ask(known, at, at + 1) is None)
         comments += sum(told is None and at >= limit for (at, _), told in said)
         comments += sum(told is not None and told.reason == CODE_COMMENT for _, told in said)
@@ -188,10 +191,13 @@ def _lines(data: bytes, lowered: bytes, pattern: re.Pattern[bytes]) -> Iterator[
         yield _Line(number, start, data[start:end], tuple(places))
 
 
-def comment_start(line: bytes, kind: FileKind) -> int:
-    """Where the comment of a line begins; its length where it has none."""
-    if kind in _HASH_KINDS:
+def comment_start(line: bytes, kind: FileKind, *, slashes: bool = False) -> int:
+    """Where the comment of a line begins; its length where it has none. `slashes`: two of them begin it (JSON)."""
+    if kind in _HASH_KINDS and not slashes:
         match = _HASH_COMMENT.search(line)
+    elif slashes:
+        found = _JSON_COMMENT.match(line) if len(line) < _LONG_LINE_BYTES else None
+        return len(line) if found is None else found.end() - 2
     elif kind is FileKind.NATIVE:
         match = _SLASH_COMMENT.search(line)
     else:

@@ -14,7 +14,7 @@ CONFIGURATION = re.compile(
     re.I,
 )
 
-How = Literal["key", "field", "spread", "option", "variable"]
+How = Literal["key", "field", "spread", "option", "variable", "name"]
 
 
 class KeyRead(NamedTuple):
@@ -22,8 +22,9 @@ class KeyRead(NamedTuple):
 
     key: `root` is what is read from, `path` the keys from there; field: of a class that holds settings; spread:
     `f(**root[path])`, whose keys are parameters of the callee; option: of the command line of the script `root`;
-    variable: of the environment. `slot` holds the value (transplt/values/slots.py); of a spread it begins with `p:` and
-    the project's own callee, or with `f:` and the name of somebody else's. `marks`: what its file alone says of it.
+    variable: of the environment; name: one that speaks of CUDA and holds anything. `slot` holds the value
+    (transplt/values/slots.py); of a spread it begins with `p:` and the project's own callee, or with `f:` and the name
+    of somebody else's. `marks`: what its file alone says of it.
     """
 
     how: How
@@ -37,13 +38,15 @@ class KeyRead(NamedTuple):
 class KeyReads:
     """Those of all files whose value is a device or a backend, with all others of the same last key.
 
-    `keys` and `fields` by the last key, `spreads` by the last key of what is spread, `options` and `variables` by name.
+    `keys` by the last key, `spreads` by the last key of what is spread, `options` and `variables` by name. `names` are
+    those of attributes, keys and options that speak of CUDA.
     """
 
     keys: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
     spreads: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
     options: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
     variables: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def join(cls, reads: Iterable[KeyRead], marks_of: Callable[[str], frozenset[str]]) -> KeyReads:
@@ -57,7 +60,9 @@ class KeyReads:
             "variable": joined.variables,
         }
         by_name: dict[tuple[How, str], list[KeyRead]] = {}
-        for read in sorted(set(reads)):
+        every = set(reads)
+        joined.names = frozenset(read.path[-1] for read in every if read.how == "name")
+        for read in sorted(each for each in every if each.how != "name"):
             how: How = "key" if read.how == "field" else read.how
             by_name.setdefault((how, read.path[-1] if read.path else read.root), []).append(read)
         for (how, name), found in by_name.items():

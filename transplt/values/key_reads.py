@@ -20,6 +20,7 @@ from transplt.values.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
 from transplt.values.own_names import class_fields
 from transplt.values.slots import Slots
 
+_OF_CUDA = re.compile(r"cuda|nccl", re.I)
 _LOOKED_UP = frozenset({"get", "pop", "setdefault"})
 #: Calls whose result is a configuration.
 _MAKES = re.compile(
@@ -42,6 +43,7 @@ def key_reads(slots: Slots, shared: Iterable[str]) -> tuple[KeyRead, ...]:
     names = {slot.rpartition(".")[2].rpartition(":")[2].rpartition("[")[2].rstrip("]") for slot in known}
     reading = _Reading(slots, known, names)
     found = {*reading.attributes(), *reading.entries(), *reading.spreads(), *reading.fields(), *reading.options()}
+    found.update(reading.cuda_names())
     return tuple(sorted(found))
 
 
@@ -91,6 +93,25 @@ class _Reading:
                     own = self.slots.own.definition(call.func)
                     callee = self.slots.names.qualified(call.func) or last_name(call.func)
                     yield KeyRead("spread", root, path, f"p:{own}" if own else f"f:{callee}")
+
+    def cuda_names(self) -> Iterator[KeyRead]:
+        """Names that speak of CUDA, of anything but a device: `args.no_cuda`, `c["use_cuda"]`, `--cuda`."""
+        scan = self.slots.scan
+        for name, nodes in scan.attributes.items():
+            if _OF_CUDA.search(name) and any(_is_data(node) for node in nodes):
+                yield KeyRead("name", "", (name,), "")
+        for node in scan.strings:
+            name, above = str(node.value), parent(node)
+            looked_up = isinstance(above, ast.Call) and last_name(above.func) in (*_LOOKED_UP, "getattr")
+            if name.isidentifier() and (isinstance(above, ast.Subscript) or looked_up):
+                yield KeyRead("name", "", (name,), "")
+        for call in scan.calls:
+            if last_name(call.func) in PARSER_CALLS and _OF_CUDA.search(name := destination(call)):
+                yield KeyRead("name", "", (name,), "")
+        for defined in scan.classes:
+            for name in (class_fields(defined) or ()) if _holds_settings(defined) else ():
+                if _OF_CUDA.search(name):
+                    yield KeyRead("name", "", (name,), "")
 
     def fields(self) -> Iterator[KeyRead]:
         """Annotated fields of data classes and of what is called like settings."""
@@ -205,6 +226,14 @@ class _Reading:
                 if _HOLDS.search(last_name(annotation) or string_of(annotation) or ""):
                     return True
         return False
+
+
+def _is_data(node: ast.Attribute) -> bool:
+    """True for an attribute that is read as a setting: not called, and not of torch."""
+    above = parent(node)
+    if not isinstance(node.ctx, ast.Load) or (isinstance(above, ast.Call) and above.func is node):
+        return False
+    return not isinstance(above, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id == "torch")
 
 
 def _step(node: ast.AST) -> tuple[ast.expr, str] | None:

@@ -1,0 +1,1 @@
+"""Configuration files: YAML, JSON, TOML, INI and files of variables."""

@@ -1,0 +1,65 @@
+"""The editor of configuration files: devices, backends and variables in them; keys and everything else stay."""
+
+from __future__ import annotations
+
+from transplt.edits.edit import Finds
+from transplt.files.config import ini_values, json_values, toml_values, yaml_values
+from transplt.files.config.decide import decide
+from transplt.files.config.values import Value
+from transplt.files.document import Document
+from transplt.files.kind import FileKind
+from transplt.files.pieces import in_piece
+from transplt.files.recipes import is_recipe
+
+_JSON = (".json", ".jsonc", ".json5")
+_YAML = (".yaml", ".yml")
+_INI = (".ini", ".cfg", ".conf", ".properties")
+_VARIABLES = (".env", ".envrc")
+
+
+def changes(document: Document) -> Finds:
+    """What becomes of the values of a configuration. One that its format does not read keeps its other findings."""
+    if is_recipe(document):
+        return
+    if _holds_variables(document):
+        yield from in_piece(document, 0, len(document.utf8), FileKind.SHELL)
+        return
+    for value in read(document) or ():
+        yield from decide(document, value)
+
+
+def broken(document: Document, changed: Document) -> str:
+    """Why the changed text must not be written: another set of keys, or none that its format reads."""
+    if is_recipe(document) or _holds_variables(document):
+        return ""
+    before, after = read(document), read(changed)
+    if before is None:
+        return ""
+    if after is None:
+        return "its format does not read it any more"
+    # The words are gone from edited values, so that fewer are seen; none is new.
+    known = {path for value in before for path in value.paths()}
+    new = [path for value in after for path in value.paths() if path not in known]
+    return f"it has another key: {'.'.join(new[0])}" if new and not any(v.in_environment for v in before) else ""
+
+
+def read(document: Document) -> list[Value] | None:
+    """The values that name CUDA, or whose keys do; None for what its format does not read, or is too long for it."""
+    name, utf8 = document.name, document.utf8
+    try:
+        if name.endswith(_JSON):
+            return json_values.values(utf8) if len(utf8) <= json_values.LONGEST else None
+        if name.endswith(_YAML):
+            return yaml_values.values(document)
+        if name.endswith(".toml"):
+            return toml_values.values(utf8) if len(utf8) <= toml_values.LONGEST else None
+        if name.endswith(_INI):
+            return ini_values.values(utf8) if len(utf8) <= ini_values.LONGEST else None
+    except (json_values.NotJson, yaml_values.NotYaml, toml_values.NotToml):
+        return None
+    return None
+
+
+def _holds_variables(document: Document) -> bool:
+    """True for a file of assignments, as a shell reads them: `.env`, `prod.env`, `.env.local`."""
+    return document.name.endswith(_VARIABLES) or document.name.startswith(".env.")

@@ -1,0 +1,129 @@
+"""The values of a YAML file: through anchors, aliases, merge keys and interpolations, which all lead to one place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from transplt.edits.edit import Extent
+from transplt.files.config.values import WORD, Holder, Value
+from transplt.files.document import Document
+from transplt.files.yaml_nodes import MappingNode, Node, ScalarNode, SequenceNode, Yaml, read_yaml, text_lines
+
+#: A value that is that of another key: OmegaConf's `${train.device}`, HyperPyYAML's `!ref <device>`.
+_INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
+_REFERENCE = re.compile(r"<([\w.]+)>")
+#: Of so many nodes a configuration does not consist, aliases followed.
+_MOST_NODES = 100_000
+_SHORT = 200
+
+
+class NotYaml(ValueError):
+    """The text is no YAML, or too long for a configuration."""
+
+
+def values(document: Document) -> list[Value]:
+    """The values of a document that have a word of CUDA, or whose key has, in the order of the file."""
+    yaml = read_yaml(document)
+    if yaml is None:
+        raise NotYaml
+    reader = _Reader(document, yaml)
+    for root in yaml.roots:
+        reader.read(root)
+    return reader.finished()
+
+
+@dataclass(slots=True, eq=False)
+class _Node(Holder):
+    """A container, and what it was read from."""
+
+    node: Node | None = None
+
+
+class _Reader:
+    def __init__(self, document: Document, yaml: Yaml) -> None:
+        self.document, self.yaml = document, yaml
+        self.found: dict[int, Value] = {}
+        self.places: dict[tuple[str, ...], int] = {}  # path -> the scalar there
+        self.readers: list[tuple[tuple[str, ...], Holder, str]] = []  # path of what is read -> by whom
+        self.nodes = 0
+
+    def read(self, root: Node) -> None:
+        stack: list[tuple[Node, Holder | None, str, ScalarNode | None, str]] = [(root, None, "", None, "")]
+        while stack:
+            node, holder, name, key, before = stack.pop()
+            self.nodes += 1
+            if self.nodes > _MOST_NODES:
+                raise NotYaml
+            if isinstance(node, ScalarNode):
+                if holder is not None:
+                    self._scalar(node, holder, name, key, before)
+                continue
+            if holder is not None and _is_inside(node, holder):
+                continue  # an alias of what it stands in
+            here = _Node(name, holder, isinstance(node, SequenceNode), _tag(node), node=node)
+            stack.extend(reversed(list(self._inside(node, here))))
+
+    def _inside(self, node: Node, here: Holder) -> Iterator[tuple[Node, Holder, str, ScalarNode | None, str]]:
+        if isinstance(node, SequenceNode):
+            before = ""
+            for index, item in enumerate(node.value):
+                yield item, here, str(index), None, before
+                before = str(item.value) if isinstance(item, ScalarNode) else ""
+        elif isinstance(node, MappingNode):
+            for key, value in node.value:
+                if not isinstance(key, ScalarNode):
+                    continue
+                name = str(key.value)
+                if name == "<<" and isinstance(value, (MappingNode, SequenceNode)):
+                    for merged in value.value if isinstance(value, SequenceNode) else [value]:
+                        if isinstance(merged, MappingNode):
+                            yield from self._inside(merged, here)
+                    continue
+                short = isinstance(value, ScalarNode) and len(str(value.value)) <= _SHORT
+                here.texts[name] = str(value.value) if short else ""
+                yield value, here, name, key, ""
+
+    def _scalar(self, node: ScalarNode, holder: Holder, name: str, key: ScalarNode | None, before: str) -> None:
+        text = str(node.value)
+        path = (*holder.path(), name)
+        self.places.setdefault(path, id(node))
+        reference = _REFERENCE.fullmatch(text) if _tag(node).endswith("ref") else _INTERPOLATION.fullmatch(text)
+        if reference is not None:
+            self.readers.append((tuple(reference[1].split(".")), holder, name))
+        elif WORD.search(text) or WORD.search(name):
+            known = self.found.get(id(node))
+            if known is not None:
+                known.others.append((holder, name))
+                return
+            lines = text_lines(self.document, self.yaml, node)
+            extent = lines[0] if lines is not None and len(lines) == 1 and node.style != "|" else None
+            key_at = None if key is None else self._key(key)
+            whole = self.yaml.extent(node)
+            self.found[id(node)] = Value(text, name, holder, extent, whole, key_at, before, tuple(lines or ()))
+
+    def _key(self, key: ScalarNode) -> Extent | None:
+        lines = text_lines(self.document, self.yaml, key)
+        return lines[0] if lines is not None and len(lines) == 1 else None
+
+    def finished(self) -> list[Value]:
+        for path, holder, name in self.readers:
+            value = self.found.get(self.places.get(path, 0))
+            if value is not None:
+                value.others.append((holder, name))
+        return sorted(self.found.values(), key=lambda value: value.whole)
+
+
+def _is_inside(node: Node, holder: Holder | None) -> bool:
+    while holder is not None:
+        if isinstance(holder, _Node) and holder.node is node:
+            return True
+        holder = holder.above
+    return False
+
+
+def _tag(node: Node) -> str:
+    """`new:pkg.Class` of `!new:pkg.Class`; empty for a node without a tag of its own."""
+    tag = str(node.tag or "")
+    return "" if tag.startswith("tag:yaml.org,2002:") and "python/" not in tag else tag.lstrip("!")
