@@ -148,6 +148,7 @@ SCRIPTS = (
         settings=(
             ("net = SimpleDLA()", "net = LeNet()"),
             ("start_epoch+200", "start_epoch+2"),
+            ("batch_size=128", "batch_size=8"),
             ("num_workers=2", "num_workers=0"),
         ),
         same=True,
@@ -169,7 +170,11 @@ SCRIPTS = (
         even=True,
     ),
     _tutorial(
-        "classification", "02-intermediate/deep_residual_network", ("num_epochs = 80", "num_epochs = 2"), even=True
+        "classification",
+        "02-intermediate/deep_residual_network",
+        ("num_epochs = 80", "num_epochs = 2"),
+        ("batch_size = 100", "batch_size = 8"),
+        even=True,
     ),
     _tutorial(
         "time series",

@@ -40,12 +40,13 @@ from transplt.prove.command import for_output  # noqa: E402
 from transplt.prove.projects import Project, find_project  # noqa: E402
 from transplt.prove.proof import between  # noqa: E402
 from transplt.prove.runs import Replay, Run, Runner  # noqa: E402
+from transplt.prove.text import part_as_json  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 from transplt.run.tree import migrate_tree  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "proof.md"
 EMULATOR = HERE.parent / "transplt" / "emulator"
-SECONDS = 240.0
+SECONDS = 900.0
 STEPS = 8
 
 
@@ -152,7 +153,7 @@ def prove(script: Script, name: str, corpus: Path, place: Path, kept: Path, keep
         **told,
         "verdict": verdict.word.value,
         "sentence": verdict.sentence,
-        "comparisons": [_short(part.as_json()) for part in proof.parts],
+        "comparisons": [_short(part_as_json(part)) for part in proof.parts],
         "seconds": round(time.perf_counter() - begun, 1),
         "torch": torch,
     }

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.executed_table import counts  # noqa: E402
+from transplt.rules.errors import foretells  # noqa: E402
 from transplt.rules.pages import all_codes, load  # noqa: E402
 
 _PAGE = re.compile(r"\]\(\.\./rules/diagnostics/(NPU\d{3})\.md\)")
@@ -34,7 +35,9 @@ GROUPS = {
 def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each code, their list, and the schema of rule files."""
     for code in all_codes():
-        files.append(File.generated(config, f"diagnostics/{code}.md", content=load(code).text()))
+        links = "([diagnose](../diagnose.md), [all errors](../errors.md))"
+        section = foretells(code).replace("(`transplt diagnose LOG`)", links)
+        files.append(File.generated(config, f"diagnostics/{code}.md", content=f"{load(code).text()}\n{section}"))
     files.append(File.generated(config, "diagnostics/index.md", content=index()))
     files.append(File.generated(config, "schema.json", content=(ROOT / "rules" / "schema.json").read_text("utf-8")))
     return files

@@ -185,6 +185,81 @@ def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
     }
 
 
+def built(path: str, name: str, *sources: str) -> Finding:
+    """The remark on an extension that a build names."""
+    message = f"the extension {name} is built from {', '.join(sources) or 'files that the build looks for'}"
+    return at(path, 1, "NPU860", name, message, level=Level.INFO)
+
+
+def sources_of(*paths: str) -> list[Finding]:
+    return [line_of(path, 3, "NPU806", "cuda.h") for path in paths]
+
+
+def test_all_sources_of_an_extension_are_one_action_with_its_build_and_its_imports() -> None:
+    found = sources_of("csrc/scan/fwd.cu", "csrc/scan/bwd.cu", "csrc/scan/scan.cpp", "csrc/scan/scan.h")
+    found += [
+        built("setup.py", "scan_cuda", "csrc/scan/scan.cpp", "csrc/scan/fwd.cu", "csrc/scan/bwd.cu"),
+        at("setup.py", 9, "NPU550", "torch.utils.cpp_extension.CUDAExtension"),
+        at("pk/ops.py", 4, "NPU553", "scan_cuda"),
+    ]
+    (action,) = actions_of(found)
+    assert action.title == "Replace the CUDA kernels of scan_cuda (csrc/scan), or rewrite them for the NPU"
+    assert (action.blocks, action.count) == ("import", 6)
+    assert action.hours > 16, "two kernels"
+
+
+def test_a_build_that_looks_for_its_sources_has_those_of_its_package() -> None:
+    found = sources_of("pk/layers/csrc/nms/nms.cu", "pk/layers/csrc/roi/roi.cu", "tools/deploy/main.cpp")
+    found += sources_of("extra/csrc/swap.cu")
+    found += [
+        built("setup.py", "pk._C"),
+        at("setup.py", 9, "NPU550", "torch.utils.cpp_extension.CUDAExtension"),
+        at("pk/layers/nms.py", 4, "NPU553", "pk._C"),
+        built("extra/setup.py", "extra._C"),
+        at("extra/pk/swap.py", 4, "NPU553", "_C"),
+    ]
+    assert Counter({action.title: action.count for action in actions_of(found)}) == {
+        "Replace the CUDA kernels of pk._C, or rewrite them for the NPU": 4,
+        "Replace the CUDA kernel swap (extra), or rewrite it for the NPU": 2,
+        "Port the C++ code in tools/deploy": 1,
+    }
+
+
+def test_extensions_of_one_build_are_told_apart_and_their_build_is_one_more() -> None:
+    found = sources_of("ops/a/src/a.cpp", "ops/a/src/a_kernel.cu", "ops/b/src/b_kernel.cu", "ops/a/src/a_cpu.cpp")
+    found += [
+        built("setup.py", "ops.a.a_ext", "src/a.cpp", "src/a_kernel.cu"),
+        built("setup.py", "ops.a.a_cpu", "src/a_cpu.cpp"),
+        built("setup.py", "ops.b.b_ext", "src/b_kernel.cu"),
+        at("setup.py", 9, "NPU550", "torch.utils.cpp_extension.CUDAExtension"),
+    ]
+    assert Counter({action.title: action.count for action in actions_of(found)}) == {
+        "Replace the CUDA kernel a (ops/a), or rewrite it for the NPU": 3,
+        "Replace the CUDA kernel b (ops/b), or rewrite it for the NPU": 1,
+        "Take the CUDA build out of setup.py": 1,
+    }
+
+
+def test_extensions_in_one_folder_are_told_apart_by_their_names() -> None:
+    found = sources_of("ops/bias_act.cu", "ops/bias_act.cpp", "ops/upfirdn2d.cu", "ops/upfirdn2d.h")
+    found += [built("ops/bias_act.py", "bias_act_plugin"), built("ops/upfirdn2d.py", "upfirdn2d_plugin")]
+    assert [action.count for action in actions_of(found)] == [2, 2]
+    assert len(actions_of(found[:4])) == 1, "nothing says that they are two"
+
+
+def test_cmake_and_make_belong_to_the_sources_that_they_build() -> None:
+    found = sources_of("demo/cpp/net.cpp") + [line_of("demo/cpp/CMakeLists.txt", 4, "NPU806", "find_package(CUDA")]
+    found += [line_of("demo/cpp/Makefile", 2, "NPU806", "nvcc")]
+    assert [(action.title, action.count) for action in actions_of(found)] == [("Port the C++ code in demo/cpp", 3)]
+
+
+def test_an_extension_says_what_it_binds_and_what_takes_its_place() -> None:
+    said = "this source binds the module TORCH_EXTENSION_NAME to Python: nms, roi_align"
+    bound = at("ops/nms.cpp", 1, "NPU557", message=said, level=Level.INFO, help="nms: instead torchvision.ops.nms; same")
+    (action,) = actions_of([*sources_of("ops/nms.cpp", "ops/nms_kernel.cu"), bound])
+    assert action.how.endswith("it binds nms, roi_align to Python; nms: instead torchvision.ops.nms")
+
+
 @pytest.mark.parametrize(
     ("name", "plain"),
     [("deform_conv_cuda_kernel", "deform_conv"), ("ROIAlign_cuda", "ROIAlign"), ("corr", "corr"), ("cuda", "cuda"),

@@ -15,6 +15,7 @@ from scripts.build_packages import package_rules
 from scripts.table_decisions import EXTRA
 from transplt.finding import Level
 from transplt.rules.pages import all_codes
+from transplt.rules.releases import release_of
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_file import problems
 from transplt.rules.rule_set import compile_rules, parse_rules
@@ -244,7 +245,9 @@ def test_versions_table() -> None:
     for minor, row in table["torch"].items():
         assert row["torch"].startswith(f"{minor}.")
         assert row["torch_npu"].startswith(row["torch"])
-        assert row["python"]
+        assert row["python"] and row["torchvision"] and row["torchaudio"]
+        assert row["x86_64"] in ("", f"{row['torch']}+cpu")
+        assert release_of(minor).pythons
     assert tuple(table["verdicts"]) == TORCH_VERSIONS
     for row in table["verdicts"].values():
         assert (row["kind"] == "not published yet") == (not row["source"]) == (not row["date"])
@@ -275,6 +278,7 @@ def test_the_table_of_packages() -> None:
     for each in (names, distributions, imports):
         assert sorted(set(each)) == sorted(each)
     keys = {"name", "pip", "import", "status", "quiet", "since", "first", "replacement", "note", "source", "confidence"}
+    keys |= {"part_of"}
     for row in rows:
         assert set(row) <= keys, row["name"]
         assert row["status"] in table["_meta"]["status"], row["name"]

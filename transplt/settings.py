@@ -51,11 +51,10 @@ class Settings:
     as they are spelled (all that train when there are none), `refusal` says why that program is left as it is. `amp`
     is native, apex or off; `loss_scale` is `dynamic` or a number; `tune` holds (name, value) of the tunings. With
     `show` edits are shown and not made, as by `check`; `in_place` says that the file stays where it is, so that
-    comments which ignore nothing may go. `texts`: text for people is edited
-    too. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written stopped or
-    differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
-    `only_lines` maps paths to the lines (first, last) that are looked at, None
-    for all.
+    comments which ignore nothing may go. `texts`: text for people is edited too; `docs`: so are commands and code in
+    documents. `taken_back`: (theme, path, proof) of what was asked for and left out, because what it had written
+    stopped or differed. `pins`: packages with the versions that the project asks for (`==4.46.0`).
+    `only_lines` maps paths to the lines (first, last) that are looked at, None for all.
     """
 
     torch_version: str = DEFAULT_TORCH_VERSION
@@ -64,6 +63,7 @@ class Settings:
     unsafe_fixes: bool = False
     annotate: bool = False
     texts: bool = False
+    docs: bool = False
     style: str = "npu"  # one of STYLES
     torch_npu_import: str = "auto"  # one of IMPORTS
     user_rules: tuple[tuple[str, str], ...] = ()

@@ -10,8 +10,9 @@ from tests.harness import check_noop
 @pytest.mark.parametrize(
     ("source", "codes"),
     [
-        ("setup(install_requires=['torch', 'xformers>=0.0.20'])", ["NPU290"]),
-        ("setup(install_requires=['torch==1.4.0'])", ["NPU291"]),
+        ("setup(install_requires=['torch', 'xformers>=0.0.20'])", ["NPU290", "NPU844"]),
+        ("setup(install_requires=['torch==1.4.0'])", ["NPU291", "NPU844"]),
+        ("setup(install_requires=['numpy', 'torch>=2'])", ["NPU844"]),
         ("setup(extras_require={'gpu': ['gsplat'], 'old': ('transformers<4.20',)})", ["NPU290", "NPU291"]),
         ("needs = ['apex'] + ['numpy']\nsetup(install_requires=needs)", ["NPU290"]),
         ("setup(install_requires=['cupy-cuda12x'])", ["NPU290"]),
@@ -25,7 +26,7 @@ def test_reported(source: str, codes: list[str]) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "setup(install_requires=['torch', 'numpy>=1.2', 'kornia'])",
+        "setup(install_requires=['torch', 'torch_npu', 'numpy>=1.2', 'kornia'])",
         "setup(install_requires=['transformers>=4.40'])",
         "setup(install_requires=open('requirements.txt').read().split())",
         "setup(extras_require={'apex': ['numpy']})",

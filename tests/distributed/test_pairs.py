@@ -461,6 +461,47 @@ def test_what_a_function_behind_the_training_loads_is_there() -> None:
     assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
 
 
+@pytest.mark.parametrize(
+    ("tail", "waits"),
+    [
+        (
+            'if os.path.isfile("best.pt"):\n            model.load_state_dict(torch.load("best.pt"))',
+            '    dist.barrier()  # rank 0 has written it\n    if os.path.isfile("best.pt"):\n        model.module.load',
+        ),
+        (
+            'if os.path.isfile("best.pt"):\n            print(evaluate(model))',
+            '    dist.barrier()  # rank 0 has written it\n    if os.path.isfile("best.pt"):\n',
+        ),
+        (
+            'if epoch < 0:\n            pass\n        elif os.path.isfile("best.pt"):\n'
+            '            model.load_state_dict(torch.load("best.pt"))',
+            "    dist.barrier()  # rank 0 has written it\n    if epoch < 0:\n",
+        ),
+        (
+            'if not os.path.isfile("best.pt"):\n            return\n'
+            '        model.load_state_dict(torch.load("best.pt"))',
+            '    dist.barrier()  # rank 0 has written it\n    if not os.path.isfile("best.pt"):\n        return\n',
+        ),
+        (
+            'model.freeze()\n        model.load_state_dict(torch.load("best.pt"))',
+            "    model.module.freeze()\n    dist.barrier()  # rank 0 has written it\n    model.module.load",
+        ),
+    ],
+)
+def test_who_asks_whether_a_file_is_there_waits_first(tail: str, waits: str) -> None:
+    """A rank that asks before rank 0 has written goes past the barrier that the others wait in."""
+    found = output(SHARED_FILE.format("", tail))
+    assert waits in found
+    assert found.count("barrier") == 1
+
+
+def test_a_resume_is_not_waited_for_by_what_follows_training() -> None:
+    resumed = 'if os.path.isfile("best.pt"):\n            evaluate(model)'
+    found = output(SHARED_FILE.format(resumed, "print(evaluate(model))"))
+    assert found.index("    for epoch in range(3):") < found.index("dist.barrier()") < found.index("value = evaluate")
+    assert found.count("barrier") == 1
+
+
 def test_what_an_epoch_loads_that_it_has_saved() -> None:
     found = output(SHARED_FILE.format("", "    evaluate(model)"))
     assert "def evaluate(model):\n    dist.barrier()  # rank 0 has written it\n    model.load_state_dict(" in found
@@ -492,6 +533,17 @@ def test_a_file_is_asked_for_by_all_ranks_before_one_writes_it() -> None:
         "    else:\n        dist.barrier()  # all ranks have asked\n        if dist.get_rank() == 0:\n"
         '            torch.save(optimizer.state_dict(), "start.pt")\n'
     ) in output(SHARED_FILE.format(ask, ""))
+
+
+def test_a_file_that_is_asked_for_again_is_waited_for_by_all_who_ask() -> None:
+    ask = """    if os.path.exists("start.pt"):
+                model.load_state_dict(torch.load("start.pt"))
+            else:
+                torch.save(optimizer.state_dict(), "start.pt")"""
+    found = output(SHARED_FILE.format("", ask))
+    assert '    dist.barrier()  # rank 0 has written it\n        if os.path.exists("start.pt"):\n' in found
+    assert "        else:\n            dist.barrier()  # all ranks have asked\n" in found
+    assert found.count("barrier") == 2
 
 
 def test_a_file_that_is_only_taken_away_needs_no_waiting() -> None:
@@ -896,6 +948,18 @@ def test_seeds() -> None:
     split = script(head="train, test = torch.utils.data.random_split(dataset, [8, 2])")
     assert "torch.manual_seed(shared_seed.item())" in output(split)
     assert "shared_seed" not in output(split.replace("[8, 2]", "[8, 2], generator=net.generator"))
+
+
+def test_the_shared_seed_is_that_which_one_process_has() -> None:
+    split = "train, test = torch.utils.data.random_split(dataset, [8, 2])"
+    found = output(script(head=split))
+    assert 'shared_seed = torch.tensor(torch.initial_seed(), device="npu")\ndist.broadcast(shared_seed, 0)\n' in found
+    assert "torch.manual_seed(shared_seed.item())\n" in found
+    drawn = f"import numpy as np\n{split}\nnoise = np.random.rand(3)"
+    assert "np.random.seed(shared_seed.item() % 2**32)\n" in output(script(head=drawn))
+    found = output(script(head=f"torch.manual_seed(0)\n{drawn}"))
+    assert 'shared_seed = torch.tensor(torch.initial_seed() % 2**32, device="npu")\n' in found
+    assert "np.random.seed(shared_seed.item())\n" in found
 
 
 def test_names_that_are_taken() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from transplt.emulator.runner import ScriptRun
-from transplt.prove.printed import compared, other_results, unrepeated
+from transplt.prove.printed import compared, of_parameters, other_results, unrepeated
 
 
 def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
@@ -75,3 +75,8 @@ def test_a_time_in_the_name_of_a_file_is_no_difference(one: str, other: str) -> 
 @pytest.mark.parametrize(("one", "other"), [("epoch_1.pt", "epoch_2.pt"), ("net-10.pt", "net-20.pt")])
 def test_another_file_is_one(one: str, other: str) -> None:
     assert other_results(_run(path=one, w=1.0), _run(path=other, w=1.0), 1e-3) != []
+
+
+def test_parameters_that_are_rounding_are_known_under_whatever_they_are_saved() -> None:
+    saved = _run(**{"layer1.0.bias": 1.0, "model.layer1.0.bias": 1.0, "layer1.0.weight": 1.0, "xlayer1.0.bias": 1.0})
+    assert of_parameters(saved, {"layer1.0.bias"}) == {"a.pt#0: layer1.0.bias", "a.pt#0: model.layer1.0.bias"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.prove.trainings import Told, trained
-from transplt.prove.steps import curve, first_difference
+from tests.prove.trainings import Told, figures, trained
+from transplt.prove.steps import curve, first_difference, rounding
 from transplt.prove.tolerance import PLAIN, REORDERED
 
 #: Arguments of `Told.step`; arguments of the making.
@@ -101,3 +101,20 @@ def test_the_curve_has_losses_and_the_distance() -> None:
     assert [row[:2] for row in rows] == [(2.0, 2.0), (1.0, 1.5), (0.5, math.inf)]
     assert rows[0][2] == 0.0 and rows[2][2] is None
     assert rows[1][2] is not None and 0.1 < rows[1][2] < 0.3
+
+
+def test_parameters_whose_gradients_are_rounding() -> None:
+    told = Told().made(start=[1.0, 1.0, 1.0])
+    for gradients in ([1.0, 1e-9, 1e-9], [1.0, 1e-9, 0.5]):
+        told.tell("grads", o=0, k=told.steps, g=[[each, each, 0.0] for each in gradients])
+        told.tell("step", 14, o=0, k=told.steps, p=[figures(1.0)] * 3, b={})
+        told.steps += 1
+    assert rounding(told.training()) == {"1"}
+
+
+def test_none_where_another_parameter_may_be_saved_under_the_name() -> None:
+    told = Told().made(start=[1.0, 1.0])
+    told.events[-1]["names"] = ["Net.bias", "Net.head.bias"]
+    told.tell("grads", o=0, k=0, g=[[1e-9, 1e-9, 0.0], [1.0, 1.0, 0.0]])
+    told.tell("step", 14, o=0, k=0, p=[figures(1.0)] * 2, b={})
+    assert rounding(told.training()) == set()

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from transplt.prove.precision import MIXED
-from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
+from tests.prove.trainings import trained
+from transplt.prove.precision import MIXED, tolerance_of
+from transplt.prove.tolerance import FUSED, PLAIN, REORDERED, Tolerance
 
 ROOM = Tolerance(loss=0.1, gradient=0.1, movement=0.1, roundings=4)
 
@@ -83,3 +84,16 @@ def test_a_tolerance_in_words() -> None:
     )
     assert str(REORDERED).startswith("losses within 0.0001, gradients within 0.002 of")
     assert str(MIXED).startswith("losses within 0.05, gradients within 0.2 of")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "exact", "bound"),
+    [
+        ("Adam", "Adam", PLAIN, PLAIN),
+        ("Adam", "NpuFusedAdam", PLAIN, FUSED),
+        ("FusedAdam", "NpuFusedAdam", PLAIN, PLAIN),
+        ("Adam", "NpuFusedAdam", REORDERED, REORDERED),
+    ],
+)
+def test_a_fused_optimizer_rounds_otherwise(before: str, after: str, exact: Tolerance, bound: Tolerance) -> None:
+    assert tolerance_of(trained({}, kind=before), trained({}, kind=after), exact) is bound

@@ -129,7 +129,7 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
     findings = tuple(finding for finding, _ in draft.findings)
     places = _places(draft, kernels)
     effort = _effort(draft)
-    things = len({group.name for _, group in draft.findings})
+    things = sum({group.name: group.parts for _, group in draft.findings}.values())
     further = len({place.path for place in places}) - 1
     each = _SUBSTITUTED if draft.group.kind in _MECHANICAL else _FURTHER[effort]
     hours = round(_FIRST[effort] * things + each * max(further - things + 1, 0), 2)

@@ -23,6 +23,10 @@ _EXTENSIONS = ("NPU551", _TOOLKIT, _GATE)
 _IMPORTED = "NPU553"
 #: Codes of kernels that stop the import of a file, where the finding says that it fails: imported, or compiled there.
 _STOPPING = (_IMPORTED, "NPU554")
+_KERNEL_HOW = (
+    "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
+    "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
+)
 #: What `transplt.codemods.packages` says of an import in a try statement.
 _GOES_ON = "goes on where it cannot be imported"
 #: What a finding says without which the file cannot be imported, whatever its code blocks otherwise.
@@ -45,7 +49,8 @@ class Group:
     """What makes one action of findings: their groups are equal.
 
     `kind` is a code or a word, `name` tells groups of one kind apart. `blocks` is what this finding keeps the program
-    from, `how` what to do and `effort` what the first place costs where the finding itself does not say it.
+    from, `how` what to do and `effort` what the first place costs where the finding itself does not say it;
+    `parts` is how many such places it is.
     """
 
     title: str
@@ -54,6 +59,7 @@ class Group:
     blocks: str = field(default="later", compare=False)
     how: str = field(default="", compare=False)
     effort: Effort | None = field(default=None, compare=False)
+    parts: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,8 @@ class Groups:
             finding = gate  # the other half of a test that stays
         if finding.code == _NATIVE and finding.path.lower().endswith(SOURCE_SUFFIXES):
             return self._source(finding)
+        if finding.code == _NATIVE and (unit := self._kernels.beside(finding.path)) is not None:
+            return self._kernel(unit)
         if (same := _substitution(finding)) is not None:
             return same
         if finding.code.startswith(_OTHER_FILES):
@@ -104,7 +112,7 @@ class Groups:
         build = self._kernels.build_above(unit)
         if build is not None:
             return _build(build)
-        return _kernel(unit)
+        return self._kernel(unit)
 
     def _by_page(self, finding: Finding) -> Group:
         page = _page(_under(finding))
@@ -123,15 +131,27 @@ class Groups:
             return self._source(finding)
         if kernels.is_build(finding.path):
             unit = kernels.beside(finding.path)
-            return _kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
-        unit = kernels.named(finding.api) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
+            return self._kernel(unit) if unit is not None else _build(posixpath.dirname(finding.path))
+        unit = kernels.named(finding.api, finding.path) if code not in (*_EXTENSIONS, _BUILD) and finding.api else None
         unit = unit or (kernels.called(finding.message) if code == _GATE else kernels.beside(finding.path))
         if unit is not None:
-            return _kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
+            return self._kernel(unit, stops=code in _STOPPING and _blocks(finding, page) == "import")
         if page.by != "extension":
             return None
         name = finding.api if code == _IMPORTED and finding.api else finding.path
         return Group(page.action.replace("{name}", name), code, name, _blocks(finding, page))
+
+    def _kernel(self, unit: Unit, stops: bool = False) -> Group:
+        """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
+        if not unit.kernel:
+            how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
+            return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
+        what, them = ("kernel", "it") if unit.parts == 1 else ("kernels of", "them")
+        title = f"Replace the CUDA {what} {unit}, or rewrite {them} for the NPU"
+        binds = self._kernels.binds(unit)
+        blocks = "import" if stops else "first step"
+        how = f"{_KERNEL_HOW}; {binds}" if binds else _KERNEL_HOW
+        return Group(title, "kernel", str(unit), blocks, how, Effort.HIGH, unit.parts)
 
 
 def _substitution(finding: Finding) -> Group | None:
@@ -154,19 +174,6 @@ def _other_file(finding: Finding) -> Group:
         return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
     page = _page(finding.code)
     return Group(page.action, finding.code, "", page.blocks)
-
-
-def _kernel(unit: Unit, stops: bool = False) -> Group:
-    """A kernel is missing when it is called; where `stops`, the program imports it and does not start."""
-    if not unit.kernel:
-        how = "torch::kCUDA becomes torch::kPrivateUse1 with torch_npu's C++ library; a demo may stay on the CPU"
-        return Group(f"Port the C++ code in {unit}", "sources", str(unit), "later", how, Effort.MEDIUM)
-    title = f"Replace the CUDA kernel {unit}, or rewrite it for the NPU"
-    how = (
-        "look first for an operator of torch, torch_npu, torchvision or mx_driving that does the same; else write it "
-        "in Ascend C or triton-ascend and build it by torch_npu.utils.cpp_extension.NpuExtension; then move the import"
-    )
-    return Group(title, "kernel", str(unit), "import" if stops else "first step", how, Effort.HIGH)
 
 
 def _build(folder: str) -> Group:

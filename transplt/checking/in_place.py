@@ -11,7 +11,7 @@ from transplt.disk.git_index import find_repository
 from transplt.disk.replace import remove_unfinished, replace_file
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.checked import ChangedFile
-from transplt.text.regular_file import SOURCE, read_regular
+from transplt.text.regular_file import NOTEBOOKS, read_regular
 
 
 def refuse_uncommitted(changes: Iterable[ChangedFile]) -> None:
@@ -53,7 +53,7 @@ def write_changes(changes: Sequence[ChangedFile]) -> list[str]:
     notes = [*remove_unfinished(change.file for change in changes)]
     for change in changes:
         try:
-            if read_regular(change.file, SOURCE) != change.before:
+            if read_regular(change.file, NOTEBOOKS) != change.before:
                 raise CannotFinish(f"{shown(change.path)} was changed by somebody else; it is left as it is")
             replace_file(change.file, change.data)
         except OSError as error:

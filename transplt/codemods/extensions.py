@@ -18,7 +18,7 @@ from transplt.rules.kernels import kernel_called, kernel_in_module, kernels_amon
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.syntax.asks import last_name
 from transplt.syntax.modules import import_base
-from transplt.syntax.names import IMPORT_CALLS
+from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.values.callees import FOREIGN
 from transplt.values.cuda_code import BUILDERS, KERNEL_TEXT, builds_for_cuda
@@ -28,6 +28,9 @@ fixer = Fixer(__name__, code="NPU553", rank=130)
 _REGISTRARS = frozenset({"impl", "register_kernel", "custom_op", "fallthrough_kernel", "define"})
 _COMPILED = "{} looks like an extension compiled for CUDA"
 _WHEN_IMPORTED = "CUDA sources are compiled when the file is imported: without nvcc the import fails"
+_EXTENSIONS = frozenset({"CUDAExtension", "CppExtension"})
+_NATIVE = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx)\Z")
+_FOUND_LATER = "files that the build looks for"
 _REPLACE = "replace it by torch operators, or build its kernels for the NPU (triton-ascend, Ascend C, NpuExtension)"
 
 
@@ -54,6 +57,49 @@ def holds_known_operators(work: Work, call: ast.Call) -> Finds:
         message = f"this extension holds operators that have something in their place on NPU: {names}"
         help_text = "; ".join(replacement(row) for row in rows)
         yield work.note(call.func, "NPU292", message, level=Level.INFO, api=names, help=help_text)
+
+
+@fixer.on(ast.Module)
+def extensions_of_a_build(work: Work, tree: ast.Module) -> Finds:
+    """Remark the names of extensions and their sources: what else is said of them is one thing to do."""
+    if any(word in work.source.utf8 for word in (b"Extension", b"cpp_extension", b"extra_cuda_cflags")):
+        for call in work.scan.calls:
+            yield from _declared(work, call)
+
+
+def _declared(work: Work, call: ast.Call) -> Finds:
+    name = _declared_name(work, call)
+    if name:
+        inner = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
+        words = [value for value in inner if isinstance(value, str)]
+        sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
+        message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
+        stems = [source.rpartition("/")[2].partition(".")[0] for source in sources]
+        help_text = "; ".join(replacement(row) for row in kernels_among([*name.split("."), *stems]))
+        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name, help=help_text)
+
+
+def _declared_name(work: Work, call: ast.Call) -> str:
+    """The full name of the extension that a call builds; empty for other calls."""
+    keywords = {each.arg: each.value for each in call.keywords}
+    last = last_name(call.func)
+    builds = last in _EXTENSIONS or work.names.qualified(call.func) in BUILDERS
+    if not builds and isinstance(call.func, ast.Name):
+        found = work.names.lookup(call.func.id, work.scan.scope_of(call))
+        bindings = found[1] if found is not None else []
+        builds = any(last_name(value) in _EXTENSIONS for each in bindings if (value := assigned_value(each.node)))
+    if not builds and ("sources" not in keywords or not ("extra_cuda_cflags" in keywords or _is_setup(work))):
+        return ""
+    value = keywords.get("name", call.args[0] if call.args else None)
+    name = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+    package = keywords.get("module")
+    if name and isinstance(package, ast.Constant) and isinstance(package.value, str):
+        return f"{package.value}.{name}"
+    return name
+
+
+def _is_setup(work: Work) -> bool:
+    return work.scan.path.rpartition("/")[2] == "setup.py"
 
 
 @fixer.on(ast.Constant)

@@ -1,4 +1,4 @@
-"""What a setup.py asks for: packages bound to CUDA, and pins that are too old for NPUs.
+"""What a setup.py asks for: packages bound to CUDA, pins that are too old for NPUs, and torch without torch-npu.
 
 Read are the lists that `setup(...)` gets as install_requires and its like, in place or through a name of the module.
 Other dependency files are read by transplt/files/dependency_files.py. Facts: rules/support/third_party.json.
@@ -13,9 +13,12 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.rules.packages import BOUND, advice_on_requirement
-from transplt.text.requirement import requirement_in
+from transplt.rules.releases import release_of
+from transplt.text.requirement import normalised, requirement_in
 
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
+#: The code of torch-npu that nothing asks for, as in transplt/files/dependencies/said.py.
+ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
 
 fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
 
@@ -24,6 +27,7 @@ fixer = Fixer(__name__, code=BOUND, rank=100, needs=(b"setup",), words=_LISTS)
 def asks_for_packages(work: Work, call: ast.Call) -> Finds:
     """One finding for each package of the call that needs something else on Ascend."""
     said: set[tuple[str, str]] = set()
+    yield from _without_torch_npu(work, call)
     for node in _strings(work, call):
         asked = requirement_in(str(node.value).strip())
         advice = advice_on_requirement(asked.name, asked.versions) if asked is not None else None
@@ -32,6 +36,19 @@ def asks_for_packages(work: Work, call: ast.Call) -> Finds:
         said.add((advice.code, asked.name.lower()))
         if work.take(node):
             yield work.note(node, advice.code, advice.message, api=advice.package or asked.name, help=advice.help)
+
+
+def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
+    """One finding where the package needs torch and does not ask for torch-npu."""
+    asked = [(node, requirement_in(str(node.value).strip())) for node in _strings(work, call)]
+    names = [normalised(each.name) for _, each in asked if each is not None]
+    release = release_of(work.settings.torch_version)
+    if TORCH_NPU in names or "torch" not in names or not release.torch_npu:
+        return
+    node = next(node for node, each in asked if each is not None and normalised(each.name) == "torch")
+    help_text = f'add "torch-npu=={release.torch_npu}" to the list; it goes with torch {release.torch}'
+    message = "the package asks for torch, and not for torch-npu"
+    yield work.note(node, ASKED_NOWHERE, message, api=TORCH_NPU, help=help_text)
 
 
 def _strings(work: Work, call: ast.Call) -> Iterator[ast.Constant]:

@@ -26,6 +26,7 @@ _STDIN = "-"
 @click.option("--unsafe-fixes", is_flag=True, default=None, help="Also edits that may change what the program does.")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="Edits for NPUs alone, or for CUDA too.")
 @click.option("--texts", is_flag=True, default=None, help="Messages and help texts follow the code too.")
+@click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too.")
 @click.option(
     "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")), help="Where `import torch_npu` goes."
 )

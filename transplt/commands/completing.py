@@ -60,10 +60,11 @@ class KnownName(StringParamType):
         """The codes that begin so; where there are none, the names."""
         from click.shell_completion import CompletionItem
 
+        from transplt.rules.errors import errors_by_code
         from transplt.rules.pages import all_codes
         from transplt.rules.reasons import reasons
 
-        codes = [code for code in all_codes() if code.startswith(incomplete.upper())]
+        codes = [code for code in (*all_codes(), *errors_by_code()) if code.startswith(incomplete.upper())]
         if codes:
             return [CompletionItem(code) for code in codes]
         from transplt.analysis.known import known_names

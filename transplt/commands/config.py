@@ -44,6 +44,9 @@ def project_around(path: Path, isolated: bool) -> CheckedProject:
     return open_project(full if full.is_dir() else full.parent, Options(isolated=isolated))
 
 
+_BY_NAME = ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "texts", "docs")
+
+
 def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, Any, str]]:
     """(name, value, where it comes from) of every setting of the project around `path`."""
     found, settings = project.config, project.settings
@@ -57,7 +60,7 @@ def settings_in_force(project: CheckedProject, path: Path) -> list[tuple[str, An
         ("torch-version", settings.torch_version, file if found.torch_version is not None else project.torch.why),
         *(
             (name.replace("_", "-"), getattr(settings, name), source(getattr(found, name) is not None))
-            for name in ("style", "torch_npu_import", "specify_device", "similar", "unsafe_fixes", "annotate", "texts")
+            for name in _BY_NAME
         ),
         ("copy-all", bool(found.copy_all), source(found.copy_all is not None)),
         ("rules", [shown(os.path.relpath(rule, project.root)) for rule in found.rules], source(bool(found.rules))),

@@ -16,6 +16,7 @@ import click
 from transplt.commands.command import DONE, Command
 from transplt.commands.completing import KnownName
 from transplt.errors import UsageError, shown
+from transplt.rules.errors import KnownError, error_called, family_of, foretells, foretold_by, is_error_code
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.reasons import reasons
 from transplt.rules.versions import spans
@@ -31,15 +32,24 @@ _MOST_CHARACTERS = 80
 @click.argument("name", type=KnownName(), metavar="NAME")
 @click.option("--json", "as_json", is_flag=True, help="JSON: one object.")
 def explain(name: str, as_json: bool) -> int:
-    """Print the page of a code such as NPU201 or of a reason such as own-name, or what is known of an API, an
-    environment variable or a package.
+    """Print the page of a code such as NPU201, of a reason such as own-name, or of an error of torch_npu and CANN such
+    as ERR00100, EZ9999 or 507015; or what is known of an API, an environment variable or a package.
     """
+    if is_error_code(name):
+        error = error_called(name)
+        if error is None:
+            said, begin = family_of(name), name[:2].upper()
+            what = f"codes that begin with {begin} are said by {said}" if said else "it is no number of acl"
+            raise UsageError(f"nothing is known of {name.upper()}; {what}: read the text behind it")
+        _print(json.dumps(_error_table(error), indent=1) if as_json else error.text(), as_json)
+        return DONE
     if _CODE.fullmatch(name):
         try:
             page = load(name)
         except DiagnosticError as error:
             raise UsageError(str(error)) from error
-        _print(json.dumps(_page_table(page), indent=1) if as_json else page.text(), as_json)
+        text = page.text() + (f"\n{section}" if (section := foretells(page.code)) else "")
+        _print(json.dumps(_page_table(page), indent=1) if as_json else text, as_json)
         return DONE
     if (reason := reasons().get(name)) is not None:
         table = {"reason": name, "words": reason.words, "doubt": reason.doubt.name.lower(), "check": reason.check}
@@ -65,7 +75,15 @@ def explain(name: str, as_json: bool) -> int:
 def _page_table(page: Diagnostic) -> dict[str, object]:
     effort = page.effort.value if page.effort else None
     facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
-    return {**facts, "sections": page.sections}
+    foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in foretold_by(page.code)]
+    return {**facts, "sections": page.sections, "errors": foretold}
+
+
+def _error_table(error: KnownError) -> dict[str, object]:
+    facts = {"name": error.name, "code": error.code, "title": error.title, "kind": error.kind.name.lower()}
+    text = {"means": error.means, "cause": error.cause, "do": [*error.do], "asynchronous": error.asynchronous}
+    seen = [{"text": text, "where": where} for text, where, _ in error.seen]
+    return {**facts, **text, "foretold_by": [*error.predicted_by], "seen": seen, "source": error.source}
 
 
 def _document(name: str, facts: list[Fact]) -> Iterator[str]:

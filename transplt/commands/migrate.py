@@ -53,6 +53,7 @@ _EDITS = (
     click.option(
         "--texts", is_flag=True, default=None, help="Messages and help texts follow the code (nothing edits them else)."
     ),
+    click.option("--docs", is_flag=True, default=None, help="Commands and code in documents (.md, .rst) follow too."),
     click.option(
         "--torch-npu-import",
         type=click.Choice(("auto", "each-file", "entry")),

@@ -43,6 +43,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             "unsafe_fixes": settings.unsafe_fixes,
             "annotate": settings.annotate,
             "texts": settings.texts,
+            "docs": settings.docs,
         },
         "files": {
             record.path: {"sha256": record.sha256, "edited_lines": list(record.edited_lines)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
 from transplt.disk.records import LeftOut
 from transplt.errors import UsageError, reason, shown
-from transplt.text.regular_file import SOURCE, too_large
+from transplt.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
 
 #: Folders that hold what a tool made or fetched, never what a person wrote.
 SKIPPED_FOLDERS = frozenset(
@@ -32,6 +32,15 @@ _SOURCE_SUFFIXES = frozenset(
 )  # fmt: skip
 #: Files over this many bytes that no rule reads stay where they are, unless asked for.
 LARGE_FILE_BYTES = 10 * 1024 * 1024
+#: What a system starts without a suffix is a program that was compiled, above this.
+SMALL_SCRIPT_BYTES = 1024 * 1024
+
+
+def _large(name: str) -> int:
+    """The size from which on a file of this name is large: what transplt edits is read up to a higher one."""
+    if name.endswith((".py", ".pyw")):
+        return SOURCE.size
+    return NOTEBOOKS.size if name.endswith(".ipynb") else LARGE_FILE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,21 @@ class Entry:
 
     @property
     def is_python(self) -> bool:
-        return self.path.endswith(".py")
+        return self.path.endswith((".py", ".pyw"))
+
+    @property
+    def tells(self) -> bool:
+        """True for a file that may say something to its project: Python, a notebook, what a system starts without a
+        suffix. A stub (.pyi) says nothing: the module beside it does.
+        """
+        return self.path.endswith((".py", ".pyw", ".ipynb")) or bool(
+            self.mode & 0o111 and self.size < SMALL_SCRIPT_BYTES and "." not in self.path.rpartition("/")[2]
+        )
+
+    @property
+    def limit(self) -> Limit:
+        """Up to which size the file is read whole."""
+        return SOURCE if self.is_python else NOTEBOOKS if self.path.endswith(".ipynb") else OTHER
 
 
 @dataclass(slots=True)
@@ -167,11 +190,11 @@ class _Walker:
         info = entry.stat(follow_symlinks=False)
         if git is not None and os.path.splitext(entry.name)[1].lower() not in _SOURCE_SUFFIXES and git.drops(path):
             self._leave_out(path, "ignored by git and not tracked", info.st_size)
-        elif entry.name.endswith(".py") and info.st_size > SOURCE.size:
+        elif entry.name.endswith((".py", ".pyw")) and info.st_size > SOURCE.size:
             why = too_large(info.st_size, SOURCE)
             self.found.unreadable.append((path, why))
             self.found.large.append(LeftOut(path, why, info.st_size))
-        elif info.st_size > LARGE_FILE_BYTES and not entry.name.endswith(".py") and not self.copy_all:
+        elif info.st_size > _large(entry.name) and not self.copy_all:
             self.found.large.append(LeftOut(path, "larger than 10 MB and read by no rule", info.st_size))
         else:
             self.found.files.append(Entry(path, info.st_size, stat.S_IMODE(info.st_mode)))

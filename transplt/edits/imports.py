@@ -46,6 +46,8 @@ def stands_here(work: Work, text: str) -> bool:
     then stands where a program begins, so that it holds with that switched off, and where the name is used. Before, and
     where the settings ask for it, it stands in each file that needs it.
     """
+    if work.scan.path.endswith(".pyi"):
+        return False  # a stub is read, not run
     wanted = work.settings.torch_npu_import
     if wanted == "each-file" or (wanted == "auto" and version_key(work.settings.torch_version) < (2, 5)):
         return True

@@ -48,8 +48,9 @@ def _compose(recipe: Recipe, pair: Pair) -> Finds:
         yield _asks(recipe, pair, "runtime: nvidia")
     elif pair.name == "gpus" and isinstance(value, (ScalarNode, SequenceNode)):
         yield _asks(recipe, pair, "gpus")
-    elif pair.name == "devices" and isinstance(value, SequenceNode) and any(_asks_for_gpu(each) for each in value.value):
-        yield _asks(recipe, pair, "devices of NVIDIA")
+    elif pair.name == "devices" and isinstance(value, SequenceNode):
+        if any(_asks_for_gpu(each) for each in value.value):
+            yield _asks(recipe, pair, "devices of NVIDIA")
     elif pair.name == "args" and pair.above[-1:] == ("build",):
         yield from recipe.environment(value)
 
@@ -105,10 +106,9 @@ def _resources(recipe: Recipe, resources: Node) -> Finds:
 def _node_choice(recipe: Recipe, pair: Pair) -> Finds:
     start, end = recipe.from_to(pair.key, pair.value)
     text = recipe.document.utf8[start:end].decode()
-    if pair.name != "nodeAffinity" or "nodeSelectorTerms" in text:
-        if _GPU.search(text.partition(":")[2]):
-            message = f"the nodes with GPUs are chosen: {pair.name}"
-            yield recipe.devices((start, end), message, pair.name, container_text("node"))
+    if _GPU.search(text.partition(":")[2]):
+        message = f"the nodes with GPUs are chosen: {pair.name}"
+        yield recipe.devices((start, end), message, pair.name, container_text("node"))
 
 
 # --- devcontainer ----------------------------------------------------------------------------------------------------

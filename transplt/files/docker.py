@@ -47,9 +47,8 @@ def _changes(document: Document) -> Finds:
             yield from _variables(document, each)
         elif each.keyword in ("COPY", "ADD"):
             yield from _copied(document, each, stages)
-        elif each.keyword in _COMMANDS:
-            if shell and each.escape == b"\\":
-                yield from _commands(document, each)
+        elif each.keyword in _COMMANDS and shell and each.escape == b"\\":
+            yield from _commands(document, each)
 
 
 def _bytes(document: Document, extent: Extent) -> bytes:
@@ -127,8 +126,9 @@ def _copied(document: Document, instruction: Instruction, stages: set[bytes]) ->
 def _variables(document: Document, instruction: Instruction) -> Finds:
     given = list(words(document.utf8, instruction))
     if given and b"=" not in given[0].text:  # ENV NAME the rest of the line
-        value = b" ".join(word.value for word in given[1:])
-        yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
+        if len(given) > 1:
+            value = b" ".join(word.value for word in given[1:])
+            yield from _set(document, given[0].text, given[0].start, value, given[-1].end)
         return
     for word in given:
         yield from _variable(document, word)

@@ -13,7 +13,10 @@ from transplt.text.source import Source, line_starts
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a file, with what its editors may ask. Places are byte offsets into `source.utf8` (no BOM)."""
+    """The text of a file, with what its editors may ask. Places are byte offsets into `source.utf8` (no BOM).
+
+    `host` is the kind of the file of which the document is a piece, None for a whole file.
+    """
 
     source: Source
     path: str
@@ -21,6 +24,7 @@ class Document:
     settings: Settings
     target: TorchTarget
     project: ProjectFacts
+    host: FileKind | None = None
 
     @property
     def utf8(self) -> bytes:

@@ -48,12 +48,14 @@ EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
     _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (*WORDS, b"multi_gpu")),
     _Entry("transplt.files.notebook.editor", frozenset({FileKind.NOTEBOOK}), (b"",)),  # a rule may be about any word
+    _Entry("transplt.files.documents.editor", frozenset({FileKind.PROSE}), (*WORDS, b"torch", b"--gpus")),
 )
 
 
 def editors_of(document: Document) -> Iterator[Editor]:
-    """The editors that have work in a document."""
-    fitting = [entry for entry in EDITORS if document.kind in entry.kinds]
+    """The editors that have work in a document. Of a piece those are left out that read the whole file as well."""
+    host = None if document.host is document.kind else document.host
+    fitting = [entry for entry in EDITORS if document.kind in entry.kinds and host not in entry.kinds]
     lowered = document.utf8.lower() if fitting else b""
     for entry in fitting:
         if any(word in lowered for word in entry.words):

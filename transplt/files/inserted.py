@@ -67,6 +67,8 @@ def hide(document: Document, pattern: re.Pattern[bytes]) -> Inserted:
 
 
 def _expansion(text: bytes) -> bytes:
+    if text == b"$$":
+        return b"X$"  # the dollar that make hands on
     if len(text) < 4:
         return b"$1" + b" " * (len(text) - 2) if len(text) > 1 else text
     return b"${" + _LETTER.sub(b"X", text[2:-1]) + b"}"

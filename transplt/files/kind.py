@@ -16,7 +16,7 @@ class FileKind(str, Enum):
     REQUIREMENTS = "requirements"
     DOCKER = "docker"
     NATIVE = "native"  # C, C++, CUDA and what builds them
-    SCRIPT = "script"  # Python that no .py file holds
+    SCRIPT = "script"  # Python in no .py file: stubs, templates, what a system starts by its first line
     PROSE = "prose"  # text that nothing runs
     BINARY = "binary"
 
@@ -42,6 +42,8 @@ _REQUIREMENTS = re.compile(
     r"|(conda|env|environment)([-_.].*)?\.ya?ml|(poetry|uv|pdm|pipfile|conda)\.lock|pixi\.(toml|lock)"
     r"|pylock([-_.].*)?\.toml|conda-lock\.ya?ml"
 )
+#: What a tool makes a .py file of.
+_TEMPLATE = re.compile(r".+\.py\.(in|j2|jinja2?|tmpl|tpl|template|mako)")
 _DOCKER = re.compile(r"(.*[-_.])?(docker|container)file([-_.].*)?|(docker-)?compose([-_.].*)?\.ya?ml")
 _SHELL_LINE = re.compile(rb"#!.*\b(ba|z|k|da|a|c)?sh\b")
 _PYTHON_LINE = re.compile(rb"#!.*\bpython")
@@ -58,6 +60,8 @@ def kind_of(path: str, data: bytes) -> FileKind:
         return FileKind.DOCKER
     if _REQUIREMENTS.fullmatch(name) or (name.endswith((".txt", ".in")) and folder.endswith("requirements")):
         return FileKind.REQUIREMENTS
+    if _TEMPLATE.fullmatch(name):
+        return FileKind.SCRIPT
     if name in _NAMES:
         return _NAMES[name]
     suffix = name[name.rfind(".") :] if "." in name else ""

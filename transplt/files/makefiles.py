@@ -19,11 +19,12 @@ _NAMES = ("makefile", "gnumakefile")
 #: What is longer is generated.
 _LONGEST = 500_000
 #: $(X), ${X}, $(X:.c=.o), $@, $<, and those of functions up to the first bracket inside.
-_EXPANSION = re.compile(rb"(?<!\$)\$(?:\([^()\r\n$]*\)|\{[^{}\r\n$]*\}|[@<^*?%+|])")
+_EXPANSION = re.compile(rb"\$\$|\$(?:\([^()\r\n$]*\)|\{[^{}\r\n$]*\}|[@<^*?%+|])")
 _LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\Z)")
 _PREFIX = re.compile(rb"[ \t]*[@+-]*[ \t]*")
 _ASSIGNS = re.compile(
-    rb"(?:[^\t#=:][^#=:]*:(?!:?=)[ \t]*)?(?:(?:export|override|private)[ \t]+)*([A-Z][A-Z0-9_]+)[ \t]*(?:\?|:{1,3}|\+|!)?=[ \t]*([^#\r\n]*?)[ \t]*(?:#|\Z)"
+    rb"(?:[^\t#=:][^#=:]*:(?!:?=)[ \t]*)?(?:(?:export|override|private)[ \t]+)*([A-Z][A-Z0-9_]+)[ \t]*"
+    rb"(?:\?|:{1,3}|\+|!)?=[ \t]*([^#\r\n]*?)[ \t]*(?:#|\Z)"
 )
 _EXPORTS = re.compile(rb"(?:un)?export[ \t]+((?:[A-Za-z_]\w*[ \t]*)+)\Z")
 

@@ -9,6 +9,7 @@ from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.ignore_lines import ignore_line_findings
 from transplt.files.kind import FileKind
 from transplt.files.npu_twin import has_npu_twin
+from transplt.files.python_in import whole_python
 from transplt.files.requirements import with_requirements
 from transplt.files.rewrite import Rewritten, rewritten
 from transplt.files.tokens import Known, scan_other_file
@@ -31,6 +32,8 @@ def migrate_other(
 
     A file with a twin for the NPU is not edited, as none is that is not UTF-8.
     """
+    if (whole := whole_python(data, path, kind, settings, project)) is not None:
+        return whole, 0
     off = settings.ignored_codes(path)
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
@@ -41,8 +44,8 @@ def migrate_other(
     known = _known(text, done)
     other = scan_other_file(text, path, kind, target, off, lambda: has_twin, known)
     found = other.findings
-    # What a notebook asks for is found in its cells, where they could be read.
-    if (kind is not FileKind.NOTEBOOK or not done.kept) and (words := _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known)):
+    read = kind is FileKind.NOTEBOOK and done.kept  # what it asks for was found in its cells
+    if words := [] if read else _unsaid(gpu_word_findings(text, path, kind, settings.pins, off), known):
         found = tuple(beside_tokens(found, words))
     found = with_requirements(found, text, path, kind, off, known)
     if settings.analysis and kind is FileKind.NATIVE:

@@ -32,15 +32,28 @@ def in_lines(document: Document, extents: Sequence[Extent], kind: FileKind) -> F
     Further lines of an edit get the indentation of the line in which it begins. An edit that reaches over what parts
     two ranges is left out, with all of its group, and one of further lines behind something else than indentation.
     """
-    utf8 = b"".join(document.utf8[start:end] for start, end in extents)
-    piece = replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind)
-    found = list(_found(piece))
+    found = list(_found(_piece(document, extents, kind)))
     places = _Places(extents)
     moved = [(each, _moved(document, each, places, len(extents) > 1)) for each in found]
     lost = {_group(each) for each, new in moved if new is None}
     for each, new in moved:
         if new is not None and _group(each) not in lost:
             yield new
+
+
+def reads(document: Document, extents: Sequence[Extent], kind: FileKind) -> bool:
+    """True for a piece that its language's grammar reads without an error."""
+    if kind is not FileKind.SHELL:
+        return True
+    from transplt.files.shell.script import errors
+
+    return errors(_piece(document, extents, kind)) == 0
+
+
+def _piece(document: Document, extents: Sequence[Extent], kind: FileKind) -> Document:
+    utf8 = b"".join(document.utf8[start:end] for start, end in extents)
+    host = document.host or document.kind
+    return replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind, host=host)
 
 
 def _found(piece: Document) -> Finds:

@@ -64,13 +64,13 @@ class Recipe:
             if self.document.utf8[at[0] : at[1]] == name.encode():
                 yield from self._set(name, at, value, (start, end))
             return
-        named, value = below(item, "name"), below(item, "value")
-        if isinstance(named, ScalarNode) and isinstance(value, ScalarNode):
+        named, given = below(item, "name"), below(item, "value")
+        if isinstance(named, ScalarNode) and isinstance(given, ScalarNode):
             start, end = self.extent(named)
             quoted = 1 if named.style in ("'", '"') else 0
             at = (start + quoted, end - quoted)
-            whole = min(start, self.extent(value)[0]), max(end, self.extent(value)[1])
-            yield from self._variable(named, at, str(value.value), whole)
+            whole = min(start, self.extent(given)[0]), max(end, self.extent(given)[1])
+            yield from self._variable(named, at, str(given.value), whole)
 
     def _variable(self, key: ScalarNode, at: Extent, value: str, whole: Extent) -> Finds:
         name = str(key.value)

@@ -13,7 +13,8 @@ from transplt.rules.packages import BOUND, PackageAdvice, advice_on_requirement
 from transplt.text.ignore_comments import ignore_comments
 from transplt.text.requirement import Requirement
 
-_LARGEST = 2_000_000
+#: Bytes of a file that is read for requirements.
+LARGEST = 2_000_000
 _MOST_SHOWN = 8
 
 
@@ -56,7 +57,7 @@ def _both(finding: Finding, requirement: Finding | None) -> Finding:
 
 def requirement_findings(data: bytes, path: str, kind: FileKind) -> list[Finding]:
     """One finding for each package of a file that needs something else on Ascend; one for a whole lock file."""
-    if len(data) > _LARGEST or (kind not in INSTALLING and kind is not FileKind.REQUIREMENTS):
+    if len(data) > LARGEST or (kind not in INSTALLING and kind is not FileKind.REQUIREMENTS):
         return []
     text = data.decode("utf-8", "surrogateescape")
     found: dict[str, tuple[Requirement, PackageAdvice]] = {}

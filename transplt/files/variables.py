@@ -1,4 +1,4 @@
-"""Environment variables of CUDA, NCCL and NVIDIA that a recipe sets: renamed where the value carries over, else said."""
+"""Environment variables of CUDA and NVIDIA that a recipe sets: renamed where the value carries over, else said."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _ASKS_FOR_CARDS = frozenset({"NVIDIA_VISIBLE_DEVICES"})
 _CUDA_FOLDER = re.compile(r"/usr/local/(?:cuda|nvidia)|/cuda(?:-\d[\d.]*)?/(?:bin|lib|include)|/opt/nvidia/")
 #: What stands for another value: $X, ${X}, $(X), ${{ x }}.
 _EXPANSION = re.compile(r"\$")
+_ALLOCATOR, _OF_ALL_DEVICES = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
 _COMMENT = re.compile(rb"(?:^|[ \t])#")
 
 
@@ -53,6 +54,8 @@ def _with_counterpart(
     fact = variables()[name]
     computed = value is None or _EXPANSION.search(value) is not None
     reason = objection(fact, document.target.version, value or "", computed)
+    if not reason and name == _ALLOCATOR and _reads_both(document):
+        reason = "torch_npu refuses both, and PYTORCH_ALLOC_CONF is set too: leave one of them out"
     if not reason and fixed:
         reason = "who gives it its value names it too"
     if reason:
@@ -60,6 +63,12 @@ def _with_counterpart(
     elif document.settings.style != "portable":
         message = f"environment variable {name} -> {fact.npu}"
         yield Edit(at, RENAMED, message, fact.npu, api=name, help=fact.note)
+
+
+def _reads_both(document: Document) -> bool:
+    """True where the file sets the allocator's options by the name of all devices as well, and torch_npu reads that."""
+    read = document.target.version in variables()[_OF_ALL_DEVICES].versions
+    return read and re.search(rb"\b%s\b" % _OF_ALL_DEVICES.encode(), document.utf8) is not None
 
 
 def _other_value(name: str, whole: Extent, reason: str, value: str = "") -> Note:

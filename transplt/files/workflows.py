@@ -30,7 +30,7 @@ _GPUS = re.compile(r"--gpus\b|--runtime[= ]nvidia|nvidia\.com/gpu")
 _RUNNER = re.compile(r"gpu|nvidia|cuda", re.IGNORECASE)
 _RUNNERS = frozenset({"runs-on", "resource_class", "tags", "pool", "agents", "machine"})
 _IMAGES = ("image", "container")
-_TITLES = frozenset({"description", "title", "displayName"})
+_TITLES = frozenset({"name", "id", "description", "title", "displayName"})
 _TOOLKIT = re.compile(r"(?i)cuda-toolkit|/[\w-]*cuda[\w-]*@")
 _ENVIRONMENT = re.compile(rb"\benv\.(\w+)")
 PACKAGES = "NPU855"
@@ -79,9 +79,7 @@ def _own_words(recipe: Recipe, pair: Pair) -> Finds:
     """Keys are names of the workflow and of the service, and titles are for people."""
     if mentions_cuda(pair.name.lower().encode()) and not _is_variable(pair.name):
         yield Kept(recipe.extent(pair.key), "key")
-    if pair.name in _TITLES and isinstance(pair.value, ScalarNode) and "steps" not in pair.above[-1:]:
-        yield Kept(recipe.extent(pair.value), "words")
-    elif pair.name in ("name", "id") and isinstance(pair.value, ScalarNode):
+    if pair.name in _TITLES and isinstance(pair.value, ScalarNode):
         yield Kept(recipe.extent(pair.value), "words")
 
 

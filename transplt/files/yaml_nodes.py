@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -84,12 +85,14 @@ def read_yaml(document: Document) -> Yaml | None:
     """The tree of a document; None for one that is no YAML, or too long to be a configuration."""
     if len(document.utf8) > LONGEST:
         return None
-    text = document.utf8.decode()
+    text = read = document.utf8.decode()
     if document.name.endswith((".json", ".jsonc")):
-        text = _JSON.sub(_without_comments, text)
+        read = _JSON.sub(_without_comments, text)
     parser = YAML(typ="rt", pure=True)
     try:
-        roots = [node for node in parser.compose_all(text) if node is not None]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an anchor that is used again
+            roots = [node for node in parser.compose_all(read) if node is not None]
     except (YAMLError, ValueError, RecursionError, AssertionError, AttributeError, IndexError, KeyError, TypeError):
         return None  # the parser breaks in many ways over what is no YAML
     return Yaml(text, roots)

@@ -19,18 +19,32 @@ _SUMS = ("all_reduce", "reduce")
 def other_average(one: ScriptRun, several: ScriptRun, rank: Training, world: int, root: Path) -> Difference | None:
     """A figure that one process prints, and W with the same batches W times as large, or a W-th of it.
 
-    Any other distance is none: a rank may print the figure of its own share.
+    Any other distance is none: a rank may print the figure of its own share. So may a share of few samples (`_counted`)
+    be half that of all by chance: that is one only where another figure is so, too.
     """
     theirs = printed_results(several)
+    suspects: dict[float, dict[float, Difference]] = {}
     for place, (words, value) in enumerate(printed_results(one)):
         if place >= len(theirs) or theirs[place][0] != words or not value:
-            return None
+            break
         ratio = theirs[place][1] / value
         for factor, said in ((world, "summed over the ranks and not divided"), (1 / world, "divided twice")):
             if math.isclose(ratio, factor, rel_tol=1e-3):
                 what = f"one process prints {value:g} in {words!r}, {world} print {theirs[place][1]:g}: {said}"
-                return Difference(what, _line(rank, root, divided=ratio < 1))
-    return None
+                found = Difference(what, _line(rank, root, divided=ratio < 1))
+                suspects.setdefault(factor, {}).setdefault(value, found)
+    sure = (alike for alike in suspects.values() if len(alike) > 1 or not all(map(_counted, alike)))
+    return next((next(iter(alike.values())) for alike in sure), None)
+
+
+def _counted(value: float) -> bool:
+    """Whether a figure may be a share, or a percentage, of a few counted samples."""
+    return any(
+        math.isclose(share * samples, round(share * samples), abs_tol=5e-4)
+        for share in (value, value / 100)
+        for samples in range(1, 65)
+        if 0 <= share <= 1
+    )
 
 
 def _line(rank: Training, root: Path, *, divided: bool) -> Place | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.prove.found import Difference
 from transplt.prove.steps import mixed_difference, pairs
-from transplt.prove.tolerance import Tolerance
+from transplt.prove.tolerance import FUSED, PLAIN, Tolerance
 from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
 
@@ -24,11 +24,16 @@ _HALF = ("float16", "bfloat16")
 
 
 def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
-    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider."""
+    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider, and in the same
+    order of sums."""
     if not is_mixed(other) and not is_mixed(one):
-        return exact
+        return FUSED if exact is PLAIN and _fused(other) and not _fused(one) else exact
     coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
     return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
+
+
+def _fused(training: Training) -> bool:
+    return any("Fused" in made.kind for made in training.optimizers.values())
 
 
 def is_mixed(training: Training) -> bool:

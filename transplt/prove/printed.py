@@ -32,6 +32,12 @@ def unrepeated(one: ScriptRun, again: ScriptRun, bound: float) -> set[str]:
     return {name for kind in (_printed, _saved) for pair in both for name, _ in kind(*pair, bound)}
 
 
+def of_parameters(one: ScriptRun, names: Collection[str]) -> set[str]:
+    """The saved tensors that are parameters of these names, whatever they are saved under."""
+    every = ((key[0], name) for key, tensors in saved_tensors(one).items() for name in tensors)
+    return {f"{file}: {name}" for file, name in every if any(f".{name}".endswith(f".{each}") for each in names)}
+
+
 def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     """How many printed results and saved tensors there are to compare."""
     files = {key[0]: tensors for key, tensors in saved_tensors(one).items() if key[0] not in but}

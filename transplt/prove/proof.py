@@ -22,23 +22,27 @@ from transplt.report.cell import many
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison: what with what, and its verdict."""
+    """One comparison: what with what, and its verdict. `left` says why nothing was compared in one that is `equal`,
+    since the two rightly compute something else."""
 
     title: str
     verdict: Verdict
     findings: Findings
+    left: str = ""
 
 
 @dataclass
 class Proof:
-    """All comparisons of two programs. The verdict is the gravest of theirs."""
+    """All comparisons of two programs. The verdict is the gravest of theirs, and says what was not compared."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def verdict(self) -> Verdict:
-        return gravest([part.verdict for part in self.parts])
+        worst = gravest([part.verdict for part in self.parts])
+        left = dict.fromkeys(part.left for part in self.parts if part.left)
+        return replace(worst, sentence="; ".join([worst.sentence, *left])) if worst.word is Word.EQUAL else worst
 
 
 @dataclass
@@ -98,8 +102,9 @@ class Prover:
             found.differences += precision.precision_faults(one, other)
             found.reasons += precision.never_stepped(other)
         numeric = precision.first_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
-        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement)
         unrepeated: set[str] = set()
+        noise = printed.of_parameters(reference.outcome, steps.rounding(one))
+        results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement, noise)
         if (numeric is not None or results) and not found.differences:
             unsteady, unrepeated = self._repeats(reference, tolerance)
             if unsteady is not None and (
@@ -108,7 +113,8 @@ class Prover:
                 found.reasons.append(f"the original does not repeat itself: {unsteady.what}")
                 numeric, results = None, []
             elif unrepeated and results:
-                results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, unrepeated)
+                but = unrepeated | noise
+                results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, but)
                 what = f"{len(unrepeated)} results left out, which the original does not repeat"
                 found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
         if numeric is not None or results:
@@ -126,7 +132,10 @@ class Prover:
         if found.reasons:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
         if not mixed:
-            found.printed, found.saved = printed.compared(reference.outcome, unrepeated)
+            found.printed, found.saved = printed.compared(reference.outcome, unrepeated | noise)
+            if noise:
+                what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
+                found.reasons.append(what)
         if one.cut:
             found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
         return Part(title, _equal(found, mixed), found)
@@ -232,8 +241,9 @@ class Prover:
         starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
         single = starter.run(replay=Replay(replay, left_out=precision.left_out(rank)))
         one = single.first
-        if one is None:
-            found.reasons.append("one process did not train")
+        if one is None or (single.stop is not None and not one.steps):
+            stop = f": {single.stop}" if single.stop is not None else ""
+            found.reasons.append(f"one process does not train with the batches of all ranks{stop}")
             return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
         mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
         found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
@@ -243,16 +253,19 @@ class Prover:
             first = precision.first_difference(one, rank)
         else:
             first = ranks.first_difference(one, several.trainings, tolerance)
-        why = _incomparable(several.trainings, replay)
-        if first is None and not mixed and not why:
+        why = _incomparable(several.trainings)
+        lacks = "" if replay else "the data come from no loader with a sampler, so one process cannot be given the same"
+        if first is None and not mixed and not why and not lacks:
             root = self.migrated.project.root
             first = averages.other_average(single.outcome, several.outcome, rank, world, root)
         if first is None:
             return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
-        if why:
-            found.reasons.append(why)
-            found.tolerance = None
-            return Part(title, Verdict(Word.EQUAL, f"the ranks agree; one process was not compared: {why}"), found)
+        if why or lacks:
+            found.reasons.append(why or lacks)
+            found.tolerance, found.steps, left = None, 0, f"one process and {world} are not compared: {why or lacks}"
+            if not why:
+                return Part(title, Verdict(Word.RUNS, f"the ranks agree; {left}"), found)
+            return Part(title, Verdict(Word.EQUAL, f"the ranks agree; {left}"), found, left)
         found.differences.append(ranks.with_cause(first, one, several.trainings, world))
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
 
@@ -345,7 +358,7 @@ def _of_saved(first: Difference, other: Training) -> Difference:
     return replace(first, place=saves[-1].place if saves else None, cause="")
 
 
-def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]]) -> str:
+def _incomparable(trainings: list[Training]) -> str:
     """Why one process may rightly compute something else; empty where it may not."""
     first = trainings[0]
     names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
@@ -357,6 +370,4 @@ def _incomparable(trainings: list[Training], replay: dict[str, list[list[int]]])
     draws = first.of("draw")
     if draws:
         return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
-    if not replay:
-        return "the data come from no loader with a sampler, so one process cannot be given the same"
     return ""

@@ -56,6 +56,20 @@ def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Differe
     return None
 
 
+def rounding(training: Training) -> set[str]:
+    """The parameters whose gradient is rounding at every step, such as a bias in front of a norm, by the names that
+    they have in a state; none whose name there may be that of a parameter that trains."""
+    noisy: set[str] = set()
+    trains: set[str] = set()
+    for step in training.steps:
+        total = math.sqrt(sum(each[0] ** 2 for each in step.gradients if each is not None))
+        made = training.optimizers.get(step.optimizer)
+        for place, each in enumerate(step.gradients if made is not None else ()):
+            name = _name(made, place).partition(".")[2] if made is not None else ""
+            (noisy if each is not None and each[0] <= _NOISE * total else trains).add(name)
+    return {name for name in noisy if name and not any(f".{each}".endswith(f".{name}") for each in trains)}
+
+
 def mixed_difference(
     left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
 ) -> Difference | None:

@@ -62,12 +62,13 @@ def as_json(proof: Proof, command: list[str], torch: str, version: str) -> dict[
         "command": command,
         "torch": torch,
         "target_torch_version": version,
-        "comparisons": [_part(part) for part in proof.parts],
+        "comparisons": [part_as_json(part) for part in proof.parts],
         "seconds_of_runs": round(proof.seconds, 1),
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def part_as_json(part: Part) -> dict[str, Any]:
+    """One comparison, as it stands in `comparisons`."""
     found = part.findings
     return {
         "title": part.title,

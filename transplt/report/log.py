@@ -23,7 +23,7 @@ def _lines(result: RunResult) -> Iterator[str]:
     yield from (f"changed in {change}" for change in target.changes)
     yield (
         f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "
-        f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate} texts={settings.texts}"
+        f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate} texts={settings.texts} docs={settings.docs}"
     )
     if settings.tune:
         yield f"tunings: {', '.join(f'{name}={value}' if value else name for name, value in settings.tune)}"

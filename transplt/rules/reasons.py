@@ -9,7 +9,6 @@ from functools import cache
 from transplt.finding import Cause
 from transplt.rules.tables import read_table
 
-
 #: The reason of words in comments of code, which are counted apart.
 CODE_COMMENT = "code-comment"
 

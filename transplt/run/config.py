@@ -30,6 +30,7 @@ class Config:
     unsafe_fixes: bool | None = None
     annotate: bool | None = None
     texts: bool | None = None
+    docs: bool | None = None
     copy_all: bool | None = None
     rules: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ class Config:
         return inner.relative_to(self.folder).as_posix() + "/"
 
 
-_BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "copy-all")
+_BOOLEANS = ("specify-device", "similar", "unsafe-fixes", "annotate", "texts", "docs", "copy-all")
 _KEYS = ("torch-version", "style", "torch-npu-import", *_BOOLEANS, "rules", "exclude", "per-file-ignores")
 #: Options of the command line alone.
 _ASKED_FOR = ("amp", "amp-dtype", "opt-level", "loss-scale", "combine-ddp", "amp-flag", "tune")

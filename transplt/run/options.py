@@ -43,6 +43,7 @@ class Options:
     unsafe_fixes: bool | None = None
     annotate: bool | None = None
     texts: bool | None = None
+    docs: bool | None = None
     copy_all: bool | None = None
     force: bool = False
     discard_edits: bool = False
@@ -136,6 +137,8 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
     tune = parse_tunings(options.tune or "", version)
     if portable and settings.texts:
         raise UsageError("--texts writes for NPUs alone, and the style is portable; give --style npu")
+    if portable and settings.docs:
+        raise UsageError("--docs writes for NPUs alone, and the style is portable; give --style npu")
     if portable and (settings.amp != "off" or tune):
         raise UsageError("--amp and --tune write for NPUs alone, and the style is portable; give --style npu")
     return replace(

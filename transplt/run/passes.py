@@ -19,7 +19,7 @@ _Record = TypeVar("_Record")
 
 def steps(progress: Progress, told: Iterable[Entry], wanted: Sequence[Entry]) -> Callable[[], None]:
     """A `step` of `work_through`, which tells `progress` how far the work on all these files is."""
-    total = len(wanted) + sum(entry.is_python for entry in told)
+    total = len(wanted) + sum(entry.tells for entry in told)
     done = count(1)
     return lambda: progress(next(done), total)
 
@@ -29,7 +29,7 @@ def work_through(
 ) -> tuple[list[_Record], list[Finding]]:
     """What `worker` keeps of the `wanted` files, in no order, and findings for those that cannot be opened.
 
-    The Python files among `told` say first what they hold; with none the project is not known. `step` is called once
+    The Python among `told` says first what it holds; with none the project is not known. `step` is called once
     for each of these and for each wanted file.
     """
     lost: dict[str, str] = {}
@@ -40,7 +40,7 @@ def work_through(
     with Pool(worker, jobs) as pool:
         if told:
             facts: list[ModuleFacts] = []
-            for entry, fact in pool.run("index", [[entry for entry in share if entry.is_python] for share in shares]):
+            for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
                 step()
                 if isinstance(fact, Died):
                     lost[entry.path] = fact.why

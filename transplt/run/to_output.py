@@ -51,7 +51,7 @@ def to_output(
         edited_lines=edited_lines(result.findings),
         prose=file.prose,
         support=result.support,
-        patch=unified_diff(entry.path, file.data, result.data, result.findings) if patches and python else b"",
+        patch=unified_diff(entry.path, file.data, result.data, result.findings) if patches else b"",
         token_lines=_doubtful_lines(file.data, result) if patches else (),
         data=result.data if keep_data and python and result.changed else b"",
         lines=_lines_around(file.data, result) if patches and file.kind is not FileKind.BINARY else (),

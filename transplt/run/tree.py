@@ -17,6 +17,7 @@ from transplt.disk.walk import Entry, Inventory, walk
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.finding import Finding
 from transplt.report import write_reports
+from transplt.run.asked_for import with_what_asks
 from transplt.run.kept_back import kept_back
 from transplt.run.main_file import check_main_file
 from transplt.run.options import Plan
@@ -170,6 +171,8 @@ def _worked_through(
         from transplt.run.whole import whole_or_left
 
         records = whole_or_left(worker, found.files, records, jobs, out)
+    if not plan.single and not survey:
+        records = with_what_asks(records, plan.source, plan.torch)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].help}")

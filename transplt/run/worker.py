@@ -11,12 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from transplt.apply import engine
 from transplt.apply.prefilter import worth_a_look
-from transplt.disk.walk import LARGE_FILE_BYTES, Entry
+from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.python_in import other_facts
 from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
 from transplt.settings import Settings, TorchTarget
-from transplt.text.regular_file import OTHER, SOURCE, read_regular
+from transplt.text.regular_file import read_regular
 from transplt.text.token_rows import ledger_of
 from transplt.trees.lazy import import_now
 
@@ -77,15 +78,18 @@ class FileWorker(Generic[_Record]):
 
     def read(self, entry: Entry) -> bytes:
         """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
-        limit = SOURCE if entry.is_python else OTHER
-        return read_regular(f"{self.root}/{entry.path}", limit, follow=self.follow)
+        return read_regular(f"{self.root}/{entry.path}", entry.limit, follow=self.follow)
 
     def index(self, entry: Entry) -> Any:
-        """What a Python file says to its project; None when it cannot be read."""
+        """What the Python of a file says to its project; None when there is none, or it cannot be read."""
         try:
-            data = self.known[entry.path] = self.read(entry)
+            data = self.read(entry)
+            if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
+                self.known[entry.path] = data
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                if not entry.is_python:
+                    return other_facts(data, entry.path, self.settings)
                 return engine.index_source(data, entry.path, self.settings)
         except Exception:
             # Whatever is wrong with the file is said when it is migrated.
@@ -110,7 +114,7 @@ class FileWorker(Generic[_Record]):
 
 def read_and_migrate(worker: FileWorker[Any], entry: Entry) -> MigratedFile:
     """One file of the tree, read and migrated. OSError when it cannot be read."""
-    if not entry.is_python and entry.size > OTHER.size:
+    if not entry.is_python and entry.size > entry.limit.size:
         return MigratedFile(entry, FileKind.BINARY, b"", FileResult(entry.path, b""), large=True)
     data = worker.known.pop(entry.path, None)
     if data is None:
@@ -134,7 +138,9 @@ def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
 def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> MigratedFile:
     """What is made of a file that is not Python; a finding says so when it fails."""
     path = entry.path
-    kind = FileKind.BINARY if len(data) > LARGE_FILE_BYTES else kind_of(path, data)
+    kind = kind_of(path, data)
+    if len(data) > LARGE_FILE_BYTES and kind is not FileKind.NOTEBOOK:
+        kind = FileKind.BINARY
     from transplt.files.other_file import migrate_other
 
     try:

@@ -7,8 +7,14 @@ from collections.abc import Iterable
 
 
 def module_name(path: str) -> str:
-    """Dotted name of the module at a path relative to the project (`a/b/__init__.py` is `a.b`)."""
-    stem = path[:-3] if path.endswith(".py") else path
+    """Dotted name of the module at a path relative to the project (`a/b/__init__.py` is `a.b`; so is its stub).
+
+    A script without a suffix and a notebook have a name that no import can say (`a.<demo_ipynb>`).
+    """
+    stem, dot, suffix = path.rpartition(".")
+    if f"{dot}{suffix}" not in (".py", ".pyi", ".pyw"):
+        folder, slash, name = path.rpartition("/")
+        stem = f"{folder}{slash}<{name.replace('.', '_')}>"
     dotted = stem.replace("/", ".")
     if dotted.endswith(".__init__"):
         return dotted[: -len(".__init__")]

@@ -36,6 +36,7 @@ GIT_FILES = Limit("git's own small files are read", _MB)
 GIT_INDEX = Limit("the index of git is read", 256 * _MB)
 RULES = Limit("rule files are read", 64 * _MB)
 SOURCE = Limit("Python files are read", 32 * _MB)
+NOTEBOOKS = Limit("notebooks are read", 64 * _MB)
 #: Larger files that are not Python are copied in pieces, so that memory stays small.
 OTHER = Limit("files that are not Python are read whole", 16 * _MB)
 RECORDS = Limit("what transplt wrote is read", 256 * _MB)

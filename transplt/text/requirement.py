@@ -68,14 +68,13 @@ def requirement_in(text: str, offset: int = 0) -> Requirement | None:
 def _found(text: str, offset: int) -> Requirement | None:
     wheel = _WHEEL.match(text)
     if wheel is not None:
-        at = (offset + wheel.start(1), offset + wheel.end(1))
-        return Requirement(wheel[1], f"=={wheel[2]}", *at, address=True)
+        return Requirement(wheel[1], f"=={wheel[2]}", offset + wheel.start(1), offset + wheel.end(1), address=True)
     address = _ADDRESS.match(text)
     if address is not None:
         group = 2 if address[2] else 1
         name = address[group].removesuffix(".git")
-        at = (offset + address.start(group), offset + address.start(group) + len(name))
-        return Requirement(name, "", *at, address=True)
+        start = offset + address.start(group)
+        return Requirement(name, "", start, start + len(name), address=True)
     match = _REQUIREMENT.match(text)
     if match is None or text.startswith(("://", "/"), match.end(1)):
         return None

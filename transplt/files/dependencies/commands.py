@@ -24,6 +24,7 @@ from transplt.files.dependencies.versions import (
 from transplt.files.document import Document
 from transplt.files.install_commands import InstallCommand, install_commands
 from transplt.files.kind import FileKind
+from transplt.files.requirements import LARGEST
 from transplt.finding import Effort, Level
 from transplt.rules.releases import CPU_INDEX
 from transplt.text.requirement import Requirement, normalised
@@ -38,7 +39,7 @@ _NIGHTLY = re.compile(r"--pre\b|/nightly/|/whl/(?:test|rocm|xpu)")
 
 def changes(document: Document) -> Finds:
     """The changes of all commands of a document."""
-    if not is_for_others(document.path):
+    if len(document.utf8) <= LARGEST and not is_for_others(document.path):
         yield from install_line_changes(document, 0, len(document.utf8))
 
 

@@ -35,7 +35,7 @@ from transplt.files.dependencies.versions import (
 )
 from transplt.files.dependency_files import BUILD, CONDA, LOCK_FILES, PIP, requirements_of
 from transplt.files.document import Document
-from transplt.files.requirements import advice_on_lock
+from transplt.files.requirements import LARGEST, advice_on_lock
 from transplt.finding import Effort, Level
 from transplt.rules.releases import CPU_INDEX
 from transplt.text.requirement import Requirement, normalised
@@ -55,6 +55,8 @@ _ELSEWHERE = re.compile(r"(?:sys_platform|platform_system|os_name)\s*==\s*\\?[\"
 
 def changes(document: Document) -> Finds:
     """The edits of a dependency file, and what is to say of it."""
+    if len(document.utf8) > LARGEST:
+        return
     releases = Releases.of(document)
     text = document.utf8.decode()
     if LOCK_FILES.fullmatch(document.name) is not None:
@@ -126,10 +128,11 @@ def _changes(document: Document, text: str, releases: Releases) -> Finds:
 
 def _moves(asked: list[Requirement], text: str, releases: Releases) -> Finds:
     """Pins of torch's family, and what is a part of CUDA."""
+    going = {each.whole[1] for each in asked if is_part_of_cuda(each.name)}
     for each in asked:
         name = normalised(each.name)
         if name not in TORCH and is_part_of_cuda(name):
-            gone = without_element(text, each) if is_element(text, each) else None
+            gone = without_element(text, each, going) if is_element(text, each) else None
             if gone is None and not is_element(text, each):
                 gone = without_row(text, each) if _is_row(each) else without_line(text, each)
             alone = each.section == PIP and all(is_part_of_cuda(other.name) for other in asked if other.section == PIP)
@@ -244,10 +247,8 @@ def _beside(torch: Requirement, text: str, releases: Releases) -> list[Change] |
             return None
         return beside_element(text, torch, f"{TORCH_NPU}{_clause(torch, text, version)}{_condition(torch, text)}")
     if _is_row(torch):
-        row = text[torch.end : torch.whole[1]].lstrip("\"' \t=")
-        if row.startswith("{") and re.search(r"\b(?:optional|markers|python|platform|sys_platform)\b", row):
-            return None
-        if not row.startswith(("{", '"', "'")) or "\n" in row:
+        row = re.fullmatch(r"[\"']?[ \t]*=[ \t]*([\"'{].*)", text[torch.end : torch.whole[1]])
+        if row is None or re.search(r"\b(?:optional|markers|python|platform|sys_platform)\b", row[1]):
             return None
         return beside_row(text, torch, TORCH_NPU, f"=={version}")
     return beside_line(text, torch, f"{TORCH_NPU}{_clause(torch, text, version)}{_condition(torch, text)}")

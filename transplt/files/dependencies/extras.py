@@ -8,6 +8,7 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.files.dependencies.places import newline_of
 from transplt.files.dependencies.said import ADDED, NOT_ADDED, added_help
 from transplt.files.dependencies.versions import TORCH, TORCH_NPU, Releases
+from transplt.files.dependency_files import BUILD
 from transplt.files.document import Document
 from transplt.finding import Effort, Level
 from transplt.text.requirement import Requirement, normalised
@@ -20,7 +21,8 @@ _POETRY = "[tool.poetry.group.npu]{n}optional = true{n}{n}[tool.poetry.group.npu
 
 def changes(document: Document, text: str, asked: list[Requirement], releases: Releases) -> Finds:
     """An extra `npu` of a pyproject.toml that asks for torch; of other files what to write beside them."""
-    torch = next((each for each in asked if normalised(each.name) in TORCH), None)
+    building = ".".join(BUILD)
+    torch = next((each for each in asked if normalised(each.name) in TORCH and each.section != building), None)
     if torch is None or any(normalised(each.name) == TORCH_NPU for each in asked):
         return
     pin = f"{TORCH_NPU}=={releases.torch_npu}"

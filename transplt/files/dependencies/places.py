@@ -6,6 +6,7 @@ Characters count from 0. Nothing but the lines, or the elements, of the requirem
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from transplt.text.requirement import Requirement
 
@@ -84,8 +85,8 @@ def without_lines(text: str, start: int, end: int) -> Change:
     return (before.start() if before else start), end, ""
 
 
-def without_element(text: str, asked: Requirement) -> Change | None:
-    """An element with its comma; its line where it has one."""
+def without_element(text: str, asked: Requirement, going: Collection[int]) -> Change:
+    """An element with its comma; its line where it has one. `going` are the ends of all that go."""
     quote = text[asked.whole[0] - 1]
     start, end = asked.whole[0] - 1, text.index(quote, asked.whole[1]) + 1
     first, last = line_of(text, start, end)
@@ -95,7 +96,9 @@ def without_element(text: str, asked: Requirement) -> Change | None:
     if behind is not None:
         return start, behind.end(), ""
     before = re.search(r"[ \t]*,[ \t]*\Z", text[first:start])
-    return (first + before.start() if before else start), end, ""
+    if before is None or first + before.start() - 1 in going:
+        return start, end, ""
+    return first + before.start(), end, ""
 
 
 def without_row(text: str, asked: Requirement) -> Change | None:

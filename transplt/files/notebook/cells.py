@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from transplt.finding import Finding
-from transplt.text.json_text import Decoded, values
+from transplt.text.json_text import Decoded, Path, values
 
 _BLANK = rb"[ \t\r\n]*"
 _GAP = re.compile(_BLANK + rb"," + _BLANK)
@@ -90,7 +90,7 @@ def read_notebook(utf8: bytes) -> Notebook:
         data = json.loads(utf8.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise UnreadableNotebook(_why(error)) from None
-    place: tuple[str | int, ...] = ("cells",)
+    place: Path = ("cells",)
     if isinstance(data, dict) and isinstance(data.get("worksheets"), list) and data["worksheets"]:
         place, told = ("worksheets", 0, "cells"), data["worksheets"][0]
     else:
@@ -126,9 +126,7 @@ def _language(data: dict[str, Any]) -> str:
     return "python"
 
 
-def _cell(
-    utf8: bytes, spans: dict[tuple[str | int, ...], tuple[int, int]], path: tuple[str | int, ...], data: Any, number: int
-) -> Cell | None:
+def _cell(utf8: bytes, spans: dict[Path, tuple[int, int]], path: Path, data: Any, number: int) -> Cell | None:
     """One cell; None for one whose text is none, or not the one that JSON gives for it (a key twice)."""
     key = "source" if "source" in data else "input"
     told, source = data.get(key), spans.get((*path, key))
@@ -136,7 +134,8 @@ def _cell(
         return None
     lines: tuple[tuple[int, int], ...] | None = None
     if isinstance(told, list):
-        lines = tuple(spans[*path, key, index] for index in range(len(told)) if (*path, key, index) in spans)
+        places = ((*path, key, index) for index in range(len(told)))
+        lines = tuple(spans[place] for place in places if place in spans)
     text = Decoded()
     try:
         for start, end in [source] if lines is None else lines:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,15 +14,16 @@ from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.gpu_words import gpu_word_findings
 from transplt.files.kind import FileKind
-from transplt.files.notebook.cells import Cell, UnreadableNotebook
-from transplt.files.notebook.layout import Layout, layout_of
-from transplt.files.notebook.program import Part, Program, alone
+from transplt.files.notebook.cells import UnreadableNotebook
+from transplt.files.notebook.layout import Layout, Piece, layout_of
+from transplt.files.notebook.program import Program, alone
 from transplt.files.tokens import scan_other_file
 from transplt.finding import Cause, Effort, Finding, Level, Verdict
 from transplt.text.cuda_words import WORD
 from transplt.text.source import Source, line_starts, splice
 
 UNREAD = "NPU830"
+_MASKS = re.compile(rb"_+|# +")
 _SAID = Cause(Verdict.MANUAL)
 
 
@@ -30,6 +32,8 @@ def changes(document: Document) -> Finds:
     try:
         layout = layout_of(document.utf8)
     except UnreadableNotebook as error:
+        if not document.utf8.strip():
+            return
         yield _unread((0, 0), f"the notebook could not be read: {error}")
         return
     if layout is None:
@@ -37,14 +41,17 @@ def changes(document: Document) -> Finds:
     for cell, why in layout.unread:
         if WORD.search(cell.utf8.lower()):
             yield _unread(cell.source, f"the cell is no Python: {why}")
-    if layout.program.parts:
-        yield from _in_file(document, layout, layout.program, FileKind.PYTHON)
-    for program, kind in layout.pieces:
-        yield from _in_file(document, layout, program, kind)
+    pieces = [Piece(layout.program, FileKind.PYTHON)] if layout.program.parts else []
+    said = [(each.program, _found(_piece(document, each))) for each in (*pieces, *layout.pieces)]
+    edits = _edits(document, layout, said)
+    yield from edits or ()
+    for program, found in said:
+        if edits is None:
+            found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
+        yield from _moved(program, found)
     for part in layout.left:
         program = alone(part)
-        for each in _moved(program, _said(_piece(document, program, FileKind.NOTEBOOK), [])):
-            yield each
+        yield from _moved(program, _said(_piece(document, Piece(program, FileKind.NOTEBOOK)), []))
     yield from _around(document, layout)
 
 
@@ -66,49 +73,63 @@ def _without_texts(data: Any) -> Any:
     return data
 
 
-def _piece(document: Document, program: Program, kind: FileKind) -> Document:
-    """A program as a document of its own. Lines are those of the file: what belongs to them is decided there."""
+def _piece(document: Document, piece: Piece) -> Document:
+    """A piece as a document of its own. Lines are those of the file: what belongs to them is decided there."""
     settings = replace(document.settings.without_themes(), only_lines=None)
-    source = Source(program.utf8, line_starts=line_starts(program.utf8))
-    return replace(document, source=source, kind=kind, settings=settings)
+    utf8 = piece.program.utf8
+    path = document.path
+    if piece.file:
+        path = f"{path.rpartition('/')[0]}/{piece.file}".lstrip("/")
+    source = Source(utf8, line_starts=line_starts(utf8))
+    return replace(document, source=source, kind=piece.kind, path=path, settings=settings)
 
 
-def _in_file(document: Document, layout: Layout, program: Program, kind: FileKind) -> Finds:
-    """What is said of a program or a piece, at the places of the file."""
-    piece = _piece(document, program, kind)
-    if kind is FileKind.PYTHON:
-        found = list(python_piece.changes(piece))
-    else:
-        found = [each for editor in editors_of(piece) for each in editor.changes(piece)]
-        found += _said(piece, found)
-    edits = [each for each in found if isinstance(each, Edit)]
-    moved = _edits(document, layout, program, edits)
-    if moved is None:
-        found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
-        moved = []
-    yield from moved
-    yield from _moved(program, (each for each in found if not isinstance(each, Edit)))
+def _found(piece: Document) -> list[Found]:
+    """What is said of a program or a piece."""
+    if piece.kind is FileKind.PYTHON:
+        return list(python_piece.changes(piece))
+    editors = list(editors_of(piece))
+    found = [each for editor in editors for each in editor.changes(piece)]
+    edits = sorted(((*_extent(each), str(each.new).encode()) for each in found if isinstance(each, Edit)), key=_place)
+    if edits:
+        utf8 = splice(piece.utf8, edits)
+        changed = replace(piece, source=Source(utf8, line_starts=line_starts(utf8)))
+        if any(broken(piece, changed) for each in editors if (broken := getattr(each, "broken", None))):
+            found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
+    return [*found, *_said(piece, found)]
 
 
-def _edits(document: Document, layout: Layout, program: Program, edits: list[Edit]) -> list[Edit] | None:
-    """The edits in the file; None where the cells would not say then what the program says."""
-    found = []
-    for edit in edits:
-        assert isinstance(edit.where, tuple)
-        place = program.edit(*edit.where, str(edit.new), layout.book.escapes)
-        if place is None:
-            return None
-        found.append(replace(edit, where=place[:2], new=place[2]))
-    if not found:
-        return found
-    wanted = splice(program.utf8, sorted((*_extent(each), str(each.new).encode()) for each in edits))
-    spliced = sorted(((*_extent(each), str(each.new).encode()) for each in found), key=lambda item: item[:2])
+def _place(spliced: tuple[int, int, bytes]) -> Extent:
+    return spliced[:2]
+
+
+def _edits(document: Document, layout: Layout, said: Sequence[tuple[Program, list[Found]]]) -> list[Edit] | None:
+    """The edits in the file; None where the cells would not say then what the programs say."""
+    moved, wanted = [], []
+    for program, found in said:
+        edits = [each for each in found if isinstance(each, Edit)]
+        for edit in edits:
+            place = program.edit(*_extent(edit), str(edit.new), layout.book.escapes)
+            if place is None:
+                return None
+            moved.append(replace(edit, where=place[:2], new=place[2]))
+        spliced = sorted(((*_extent(each), str(each.new).encode()) for each in edits), key=_place)
+        wanted.append(splice(program.utf8, spliced))
+    if not moved:
+        return []
+    spliced = sorted(((*_extent(each), str(each.new).encode()) for each in moved), key=_place)
     try:
         after = layout_of(splice(document.utf8, spliced))
     except UnreadableNotebook:
         return None
-    texts = [] if after is None else [after.program.utf8, *(each.utf8 for each, _ in after.pieces)]
-    return found if wanted in texts else None
+    texts = [] if after is None else [after.program.utf8, *(each.program.utf8 for each in after.pieces)]
+    texts = texts[0 if layout.program.parts else 1 :]
+    return moved if list(map(_alike, wanted)) == list(map(_alike, texts)) else None
+
+
+def _alike(utf8: bytes) -> bytes:
+    """A program without the lengths of what is masked in it: a line for the shell may have grown."""
+    return _MASKS.sub(lambda match: match.group()[:1], utf8)
 
 
 def _extent(found: Found) -> Extent:
@@ -117,7 +138,7 @@ def _extent(found: Found) -> Extent:
     return extent
 
 
-def _moved(program: Program, found: Iterator[Found]) -> Finds:
+def _moved(program: Program, found: Iterable[Found]) -> Finds:
     for each in found:
         if not isinstance(each, Edit):
             yield replace(each, extent=program.extent(*each.extent))
@@ -138,7 +159,8 @@ def _said(piece: Document, found: list[Found]) -> Iterator[Found]:
 
     kind = piece.kind if piece.kind is not FileKind.BINARY else FileKind.NOTEBOOK
     tokens = scan_other_file(piece.utf8, piece.path, kind, piece.target, known=cause).findings
-    yield from map(_note, tokens)
+    for each in tokens:
+        yield _note(replace(each, message=each.message.replace("a shell script names", "a line for the shell names")))
     lines = {each.span.line for each in tokens}
     for each in gpu_word_findings(piece.utf8, piece.path, piece.kind, piece.settings.pins):
         if each.span.line not in lines and cause(each.span.start, each.span.end) is None:

@@ -13,15 +13,24 @@ from transplt.files.notebook.program import Part, Program, alone, program_of, py
 _PYTHON = ("python", "ipython")
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of its own: its kind, and the name of the file that a cell writes it to; empty for others."""
+
+    program: Program
+    kind: FileKind
+    file: str = ""
+
+
 @dataclass(slots=True)
 class Layout:
-    """The parts of a notebook: `program` is its Python; `pieces` are texts of their own with their kinds; `left` parts
-    that nobody reads; `unread` cells of Python that are none, and why; `shown` cells that are there to be read.
+    """The parts of a notebook: `program` is its Python; `pieces` are texts of their own; `left` parts that nobody
+    reads; `unread` cells of Python that are none, and why; `shown` cells that are there to be read.
     """
 
     book: Notebook
     program: Program
-    pieces: list[tuple[Program, FileKind]] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
     left: list[Part] = field(default_factory=list)
     unread: list[tuple[Cell, str]] = field(default_factory=list)
     shown: list[Cell] = field(default_factory=list)
@@ -53,14 +62,14 @@ def _sorted_in(found: Layout, cell: Cell) -> Part | None:
         return _python(found, cell)
     body = Part(cell, magic.body, utf8[magic.body :])
     if magic.what == "shell":
-        found.pieces.append((alone(body), FileKind.SHELL))
+        found.pieces.append(Piece(alone(body), FileKind.SHELL))
     elif magic.what == "program" or magic.file.endswith(".py"):
         if why := refused(body.utf8):
             found.unread.append((cell, why))
         else:
-            found.pieces.append((alone(body), FileKind.PYTHON))
+            found.pieces.append(Piece(alone(body), FileKind.PYTHON, magic.file))
     elif magic.what == "file":
-        found.pieces.append((alone(body), kind_of(magic.file, body.utf8)))
+        found.pieces.append(Piece(alone(body), kind_of(magic.file, body.utf8), magic.file))
     elif magic.what == "text":
         found.shown.append(cell)
     else:
@@ -76,7 +85,7 @@ def _python(found: Layout, cell: Cell) -> Part | None:
         return None
     for start, end in code.hidden:
         inner = [extent for extent in code.shell if start <= extent[0] and extent[1] <= end]
-        found.pieces += [(alone(Part(cell, *_cut(utf8, extent))), FileKind.SHELL) for extent in inner]
+        found.pieces += [Piece(alone(Part(cell, *_cut(utf8, extent))), FileKind.SHELL) for extent in inner]
         if not inner:
             found.left.append(Part(cell, *_cut(utf8, (start, end))))
     return python_part(cell, code)

@@ -31,7 +31,9 @@ _CELL_MAGIC = re.compile(rb"\s*%%(!|[\w.]+)([^\r\n]*)(?:\r?\n|\Z)")
 _LINE = re.compile(rb"([ \t]*)(%{1,2}|!{1,2}|\?{1,2})([^\r\n]*)|([ \t]*)[\w.\[\]*]+\?{1,2}[ \t;]*$", re.M)
 _ASSIGNED = re.compile(rb"[ \t]*[\w., \t\[\]*]+=[ \t]*([!%])(?!=)([^\r\n]*)")
 #: Programs that IPython starts without a sign, by %automagic and aliases.
-_BARE = re.compile(rb"([ \t]*)()((?:pip|conda|cd|ls|ll|mkdir|cat|cp|mv|rm|rmdir|pwd|less|man)(?:[ \t]+[^=(\s,][^\r\n]*)?)$", re.M)
+_BARE = re.compile(
+    rb"([ \t]*)(?:pip|conda|cd|ls|ll|mkdir|cat|cp|mv|rm|rmdir|pwd|less|man)(?:[ \t]+[^=(\s,][^\r\n]*)?$", re.M
+)
 #: Magics of a line: of the shell, those that hold an assignment for it, and those whose rest is a statement.
 _SHELL_MAGIC = re.compile(rb"(?:sx|system|pip|conda|mamba|uv)(?=\s)")
 _ENV_MAGIC = re.compile(rb"(?:set_)?env[ \t]+(?=\w+=)")
@@ -98,7 +100,7 @@ def refused(utf8: bytes) -> str:
     try:
         parse(Source(utf8, line_starts=line_starts(utf8)))
     except UnreadableSource as error:
-        return f"{error.reason} (line {error.line})"
+        return f"line {error.line}: {error.reason}"
     return ""
 
 

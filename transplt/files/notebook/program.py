@@ -70,7 +70,7 @@ class Program:
             first = last = part.fixed
         if last > size:  # the line end that the program has behind the cell
             behind = size + len(self.newline)
-            if first not in range(size + 1) and first != behind or last != behind:
+            if (first not in range(size + 1) and first != behind) or last != behind:
                 return None
             first, last, new = _within(part, first, new, self.newline)
         return _in_literals(part, first, last, new, escapes)

@@ -80,7 +80,7 @@ class Script:
 def read_script(document: Document) -> Script | None:
     """The tree of a shell text; None for a shell of another grammar, and for what is too long for a script."""
     utf8 = document.utf8
-    if len(utf8) > LONGEST or document.name.endswith(_OTHER_NAMES) or _OTHER_SHELL.match(utf8):
+    if len(utf8) > LONGEST or b"\0" in utf8 or document.name.endswith(_OTHER_NAMES) or _OTHER_SHELL.match(utf8):
         return None
     script = Script(document, Parser(_language()).parse(utf8).root_node, lost=len(utf8))
     if script.root.has_error:

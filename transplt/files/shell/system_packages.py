@@ -14,7 +14,7 @@ from transplt.rules.containers import package_text
 from transplt.settings import TorchTarget
 
 PACKAGES = "NPU855"
-_INSTALLERS = frozenset({"apt-get", "apt", "apt-cache", "aptitude", "yum", "dnf", "microdnf", "zypper", "apk", "dpkg", "rpm"})
+_INSTALLERS = frozenset("apt-get apt apt-cache aptitude yum dnf microdnf zypper apk dpkg rpm".split())
 _INSTALL = frozenset({"install", "add", "localinstall", "reinstall", "-i", "remove", "purge", "search"})
 _FROM_NVIDIA = re.compile(r"developer\.download\.nvidia\.com|nvidia\.github\.io|cuda-keyring|cuda_\d[\w.]*_linux")
 _MOST = 6
@@ -23,7 +23,9 @@ _MOST = 6
 def changes(document: Document) -> Finds:
     """One note for each command that installs packages of CUDA, or fetches them."""
     script = read_script(document)
-    for command in script.walk("command") if script is not None else ():
+    if script is None:
+        return
+    for command in script.walk("command"):
         words = unwrapped(words_of(script, command))
         named = _named(words, document.target)
         if named:

@@ -48,17 +48,17 @@ def tool_changes(script: Script, elsewhere: frozenset[int]) -> Iterator[tuple[No
 
 def _tool(script: Script, node: Node, words: Sequence[Word], run: Sequence[Word]) -> Finds:
     called = base(run[0]) if run else ""
-    if called == "nvidia-smi":
+    if words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
+        new = {"nvidia-smi": "npu-smi", "nvcc": "atc"}[asked.value or ""]
+        help_ = f"look for {new}, and see what is done where it is found"
+        message = f"the script asks whether {asked.value} is there"
+        yield Note(asked.extent, TOOLKIT, Level.MANUAL, message, asked.value or "", help_, Effort.LOW)
+    elif called == "nvidia-smi":
         yield _smi(script, node, words, run)
     elif called == "nvcc" and all((word.value or "").lstrip("-") in ("version", "V") for word in run[1:]):
         extent = (run[0].extent[0], run[-1].extent[1])
         help_ = "the version of CANN stands in $ASCEND_HOME_PATH/version.cfg; npu-smi info shows that of the driver"
         yield _note(extent, "nvcc", "nvcc is CUDA's compiler", help_)
-    elif words and base(words[0]) in _LOOKS_FOR and (asked := _asked(words)) is not None:
-        new = {"nvidia-smi": "npu-smi", "nvcc": "atc"}[asked.value or ""]
-        help_ = f"look for {new}, and see what is done where it is found"
-        message = f"the script asks whether {asked.value} is there"
-        yield Note(asked.extent, TOOLKIT, Level.MANUAL, message, asked.value or "", help_, Effort.LOW)
     elif called in ("module", "ml"):
         for word in run[1:]:
             if re.search(r"cuda|cudnn|nccl|nvhpc|nvidia", word.source, re.I):

@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
 from transplt.files.shell.script import Script
-from transplt.files.shell.words import Word, words_of
+from transplt.files.shell.words import WRAPPERS, Word, behind_options, words_of
 from transplt.finding import Effort, Level
 from transplt.rules.environment import (
     Variable,
@@ -79,9 +79,14 @@ def variable_changes(script: Script, elsewhere: frozenset[int]) -> Finds:
 
 def _uses(script: Script, elsewhere: frozenset[int]) -> Iterator[Use]:
     """Every place that names a variable as the shell does, then those that hand one on as a word."""
-    for node in script.walk("variable_name", "command", but=elsewhere):
+    for node in script.walk("variable_name", "command", "unary_expression", but=elsewhere):
         if node.type == "command":
             yield from _handed_on(script, node)
+        elif node.type == "unary_expression":
+            tested = node.named_children[-1] if node.named_children else node
+            if script.text(node).startswith("-v") and _NAME.fullmatch(script.text(tested)):
+                extent = (tested.start_byte, tested.end_byte)
+                yield Use(script.text(tested), extent, "read", script.sound(node))
         elif (name := script.text(node)).isascii():
             yield _use(script, node, name)
 
@@ -159,9 +164,7 @@ def _handed_on(script: Script, command: Node) -> Iterator[Use]:
         name = (word.value or "").rpartition("/")[2]
         before = words[at - 1].value if at else ""
         if name in ("env", "sudo"):
-            for assigned in words[at + 1 :]:
-                if assigned.source.startswith("-"):
-                    continue
+            for assigned in behind_options(words[at + 1 :], WRAPPERS[name]):
                 if not re.match(r"[A-Za-z_]\w*=", assigned.source):
                     break
                 yield from _named(script, assigned, sound)

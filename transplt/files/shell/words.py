@@ -94,9 +94,9 @@ def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
     while words:
         name = base(words[0])
         if len(words) > 1 and (name, words[1].value) in _RUNNERS:
-            words = _behind_options(words[2:], frozenset({"-n", "--name", "-p", "--prefix", "--extra", "--with"}))
+            words = behind_options(words[2:], frozenset({"-n", "--name", "-p", "--prefix", "--extra", "--with"}))
         elif name in WRAPPERS:
-            words = _behind_options(words[1:], WRAPPERS[name])
+            words = behind_options(words[1:], WRAPPERS[name])
             if name in _WITH_OWN_WORD and words:
                 words = words[1:]
         elif _ASSIGNS.match(words[0].source):
@@ -106,7 +106,8 @@ def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
     return words
 
 
-def _behind_options(words: Sequence[Word], with_word: frozenset[str]) -> Sequence[Word]:
+def behind_options(words: Sequence[Word], with_word: frozenset[str]) -> Sequence[Word]:
+    """The words behind the options at the start; `with_word`: options that take a word of their own."""
     at = 0
     while at < len(words) and words[at].source.startswith("-"):
         at += 2 if words[at].value in with_word else 1

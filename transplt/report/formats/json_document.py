@@ -17,6 +17,8 @@ FORMAT = 1
 
 def render_json(result: CheckResult) -> str:
     """One document: the tool, a summary, the findings, and what is to do about them."""
+    # Remarks say what a project builds: open findings belong to the same action by them.
+    known = (*result.findings, *(item.finding for item in result.info))
     table = {
         "tool": "transplt",
         "version": transplt.__version__,
@@ -30,7 +32,7 @@ def render_json(result: CheckResult) -> str:
             "torch": [{"version": each.version, "why": each.why, "gap": each.gap} for each in result.torch],
         },
         "findings": [finding_table(item) for item in (*result.items, *result.info)],
-        "actions": [action_object(action) for action in actions_of(result.findings)],
+        "actions": [action_object(action) for action in actions_of(known)],
     }
     return json.dumps(table, indent=1) + "\n"
 

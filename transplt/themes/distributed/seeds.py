@@ -36,12 +36,16 @@ def shared_seed(bench: Bench) -> list[str]:
     if not wanted:
         return []
     torch, name = bench.torch, bench.new_name("shared_seed")
-    lines = [f'{name} = {torch}.randint(2**31, (1,), device="npu")', f"{bench.dist}.broadcast({name}, 0)"]
+    # That of rank 0 as it is: one process then draws what it would have drawn. NumPy takes 32 bits.
+    whole = "torch" in wanted
+    short = " % 2**32"
+    seed = f"{torch}.initial_seed(){'' if whole else short}"
+    lines = [f'{name} = {torch}.tensor({seed}, device="npu")', f"{bench.dist}.broadcast({name}, 0)"]
     for module in wanted:
         if module == "torch":
             lines.append(f"{torch}.manual_seed({name}.item())")
         elif module == "numpy":
-            lines.append(f"{bench.module('numpy', 'np', 'numpy')}.random.seed({name}.item())")
+            lines.append(f"{bench.module('numpy', 'np', 'numpy')}.random.seed({name}.item(){short if whole else ''})")
         else:
             lines.append(f"{bench.standard('random')}.seed({name}.item())")
     return lines

@@ -40,14 +40,17 @@ def install() -> None:
     for name in ("half", "bfloat16", "float", "double", "to"):
         _tell_some(module, name, "cast", _dtype)
     _tell_some(module, "register_buffer", "unsaved", _unsaved)
-    when_imported("torch_npu", lambda module: _watch_cards())
+    when_imported("torch_npu", lambda module: _watch_card())
     _watch_autocast()
     _watch_wrapping()
     _watch_draws()
 
 
-def _watch_cards() -> None:
-    """The card that this process chooses."""
+def _watch_card() -> None:
+    """The card that this process chooses, and what clips on it."""
+    from torch_npu.optim import NpuFusedOptimizerBase
+
+    _tell(NpuFusedOptimizerBase, "clip_grad_norm_fused_", "clip", _bound)
     npu: Any = torch.npu  # type: ignore[attr-defined]
     chosen = npu.set_device
 

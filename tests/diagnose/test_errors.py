@@ -1,0 +1,81 @@
+"""The data of the errors is in form; each error is recognised in the texts in which it was seen, and in no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.diagnose.diagnoses import diagnosed
+from transplt.rules.errors import (
+    KnownError,
+    error_called,
+    errors_by_code,
+    family_of,
+    foretells,
+    foretold_by,
+    is_error_code,
+    known_errors,
+)  # fmt: skip
+from transplt.rules.pages import all_codes
+
+SEEN = [
+    pytest.param(error, text, others, id=f"{error.name}-{number}")
+    for error in known_errors()
+    for number, (text, _, others) in enumerate(error.seen)
+]
+
+
+def test_there_are_enough() -> None:
+    assert len(known_errors()) >= 150
+    assert sum(len(error.seen) for error in known_errors()) >= 150
+
+
+def test_names_and_codes_are_unique() -> None:
+    assert Counter(error.name for error in known_errors()).most_common(1)[0][1] == 1
+    assert len(errors_by_code()) == sum(bool(error.code) for error in known_errors())
+
+
+@pytest.mark.parametrize("error", known_errors(), ids=lambda error: error.name)
+def test_an_error_says_all(error: KnownError) -> None:
+    assert error.signs or error.code
+    assert error.seen or error.form
+    assert error.means.endswith(".") and error.cause.endswith(".") and error.do and error.title and error.source
+    assert {*error.predicted_by} <= {*all_codes()}
+    assert "## What to do" in error.text()
+
+
+@pytest.mark.parametrize(("error", "text", "others"), SEEN)
+def test_it_is_recognised_where_it_was_seen(error: KnownError, text: str, others: tuple[str, ...]) -> None:
+    """And nothing else is: a pattern that is found in the text of another error has to be named there."""
+    said = diagnosed(text)
+    assert said.first in (error.name, *others)
+    assert said.named == {error.name, *others}
+
+
+@pytest.mark.parametrize("error", [each for each in known_errors() if each.form], ids=lambda error: error.name)
+def test_it_is_recognised_in_its_form(error: KnownError) -> None:
+    assert error.name in diagnosed(error.form).named
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("EZ9999", "cann-ez9999"), ("ei0002", "hccl-ei0002"), ("ERR00100", "err-100"), ("err01002", "err-002"),
+        ("507015", "acl-507015"), ("npu-out-of-memory", "npu-out-of-memory"), ("EI0999", ""), ("999999", ""),
+    ],
+)  # fmt: skip
+def test_an_error_is_found_by_its_code(written: str, name: str) -> None:
+    error = error_called(written)
+    assert (error.name if error else "") == name
+
+
+@pytest.mark.parametrize("text", ["NPU201", "torch.cuda", "E1", "12345", "1234567", "own-name", "ERR"])
+def test_other_names_are_no_codes_of_errors(text: str) -> None:
+    assert not is_error_code(text)
+
+
+def test_families_and_findings() -> None:
+    assert "HCCL" in family_of("EI0999") and family_of("XX") == ""
+    assert "npu-out-of-memory" in {error.name for error in foretold_by("NPU792")}
+    assert "The card ran out of memory" in foretells("NPU792") and foretells("NPU001") == ""

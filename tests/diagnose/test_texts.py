@@ -1,0 +1,93 @@
+"""The texts of the guide's FAQ and whole excerpts of public logs lead to the right error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.diagnose.diagnoses import diagnosed
+
+HERE = Path(__file__).parent
+TEXTS = json.loads((HERE / "texts.json").read_text("utf-8"))["texts"]
+HELD_BACK = json.loads((HERE / "held_back.json").read_text("utf-8"))
+
+#: The entries of the guide's FAQ (pytorch_porting_guide v1.5.0-3.0.rc2), in its order. Where the guide has the text of
+#: a log it is that; where it has a picture it is the title. Left-over processes are seen by doctor, not in a log.
+GUIDE = [
+    ("pip3.7 install pillow==5.3.0安装失败", "pillow-build"),
+    ("RuntimeError: ExchangeDevice:", "exchange-device"),
+    ("Error in atexit._run_exitfuncs:", "npu-shutdown"),
+    ("terminate called after throwing an instance of 'c10::Error' what(): HelpACLExecute:", "help-acl-execute"),
+    ("terminate called after throwing an instance of 'c10::Error' what(): 0 INTERNAL ASSERT", "backward-other-device"),
+    ("ImportError: libhccl.so.", "libhccl-missing"),
+    ("RuntimeError: Initialize.", "initialize-old"),
+    ("TVM/te/cce error.", "cann-python-missing"),
+    (
+        "    RuntimeError: Run:/usr1/workspace/PyTorch_Apex_Daily_c20tr5/CODE/aten/src/ATen/native/npu/utils/"
+        "OpParamMaker.h:280 NPU error,NPU error code is:500002\n"
+        "    [ERROR] RUNTIME(160809)kernel task happen error, retCode=0x28, [aicpu timeout].\n"
+        "    [ERROR] RUNTIME(160809)aicpu kernel execute failed, device_id=0, stream_id=512, task_id=24, fault so_name=, "
+        "fault kernel_name=, extend_info=.\n    Error in atexit._run_exitfuncs:\n    Traceback (most recent call last):\n"
+        '    File "/usr/local/python3.7.5/lib/python3.7/site-packages/torch/__init__.py", line 429, in _npu_shutdown\n'
+        "        torch._C._npu_shutdown()\n",
+        "aicpu-timeout",
+    ),
+    (
+        "    [ERROR] RUNTIME(12731,python3.7):2021-02-02-22:23:56.475.679 [../../../../../../runtime/feature/src/"
+        "npu_driver.cc:1408]12828 MemCopySync:drvMemcpy failed: dst=0x108040288000, destMax=1240, src=0x7fe7649556d0, "
+        "size=1240, kind=1, drvRetCode=17!\n"
+        "    [ERROR] RUNTIME(12731,python3.7):2021-02-02-22:23:56.475.717 [../../../../../../runtime/feature/src/"
+        "api_c.cc:224]12828 rtKernelLaunch:ErrCode=207001, desc=[module new memory error], InnerCode=0x70a0002\n",
+        "drv-memcpy",
+    ),
+    ("RuntimeError: HelpACLExecute.", "help-acl-execute"),
+    ("The number of attrs in op desc and op store does not match. ", "op-attrs-differ"),
+    ("55056 GetInputConstDataOut: ErrorNo: -1(failed)", "const-data-out"),
+    (
+        "RuntimeError: malloc:/..../pytorch/c10/npu/NPUCachingAllocator.cpp:293 NPU error, error code is 500000.",
+        "allocator-malloc",
+    ),
+    ("RuntimeError: Could not run 'aten::trunc.out' with arguments from the 'NPUTensorId' backend.", "could-not-run"),
+    ("MaxPoolGradWithArgmaxV1算子和max算子报错", "aclop-operator"),
+    ("ModuleNotFoundError: No module named 'torch._C'", "torch-own-folder"),
+    ("AttributeError: module 'torch._C' has no attribute '_cuda_synchronize'", "cuda-stream-sync"),
+    ("aicpu_kernels/libpt_kernels.so不存在", "aicpu-kernels"),
+    ("match op inputs failed", "dynamic-shape-op"),
+    (
+        "[ERROR] GE(24836,python3.7):2021-01-27-18:27:51.562.111 [../../../../../../graphengine/ge/engine_manager/"
+        "dnnengine_manager.cc:266]25155 GetDNNEngineName: ErrorNo: 1343242282(assign engine failed) GetDNNEngineName:"
+        "Op type SigmoidCrossEntropyWithLogitsV2 of ops kernel AIcoreEngine is unsupported, reason:Op "
+        "SigmoidCrossEntropyWithLogitsV2 not supported",
+        "op-not-in-store",
+    ),
+    (
+        "Traceback (most recent call last):\n"
+        '  File "tools/train.py", line 227, in <module>\n    main()\n'
+        '  File "/usr/local/python3.7.5/lib/python3.7/site-packages/torch/nn/modules/module.py", line 660, in __call__\n'
+        "    var = next((v for v in var.values() if isinstance(v, torch.Tensor)))\nStopIteration\n",
+        "hook-stop-iteration",
+    ),
+    ("load state_dict error.", "state-dict-prefix"),
+    ("host not found.", "host-not-found"),
+    ("RuntimeError:connect() timed out.", "connect-timed-out"),
+]
+
+
+@pytest.mark.parametrize(("text", "name"), GUIDE, ids=[name for _, name in GUIDE])
+def test_the_faq_of_the_guide(text: str, name: str) -> None:
+    assert diagnosed(text).first == name
+
+
+@pytest.mark.parametrize("row", TEXTS, ids=[f"{row['head']}-{number}" for number, row in enumerate(TEXTS)])
+def test_public_texts(row: dict[str, str]) -> None:
+    said = diagnosed(row["text"])
+    assert said.first == row["head"]
+    assert said.named <= {row["head"], *row["also"]}
+
+
+def test_texts_that_were_held_back() -> None:
+    """The figure of the first run, before anything was changed for them, stands in the file; it may not fall."""
+    right = [row["where"] for row in HELD_BACK["texts"] if diagnosed(row["text"]).first == row["head"]]
+    assert len(right) >= HELD_BACK["recognised_untuned"]

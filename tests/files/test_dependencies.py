@@ -1,0 +1,409 @@
+"""Dependency files ask for the torch that torch_npu is for, with torch-npu, and for no parts of CUDA."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transplt.files.dependency_files import requirements_of
+from transplt.files.kind import FileKind, kind_of
+from transplt.files.other_file import migrate_other
+from transplt.finding import FileResult
+from transplt.settings import Settings, TorchTarget
+from transplt.text.requirement import normalised
+from transplt.text.toml import parse_toml
+from transplt.text.toml_places import toml_values
+
+#: No build that PyPI does not have: torch_npu 2.12 asks for torch 2.12.0. 2.8 asks for 2.8.0+cpu on x86_64.
+NEW = TorchTarget("2.12", "", "2.12.0", "9.1.0", "2.12.0")
+OLD = TorchTarget("2.8", "", "2.8.0.post4", "9.0.0", "2.8.0")
+
+
+def migrate(
+    text: str, path: str = "requirements.txt", target: TorchTarget = NEW, **settings: object
+) -> FileResult:
+    data = text.encode()
+    chosen = Settings(**settings)  # type: ignore[arg-type]
+    result, _ = migrate_other(data, path, kind_of(path, data), chosen, target)
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored
+    made = sorted((each for each in result.findings if each.applied), key=lambda each: (each.span.start, each.span.end))
+    new, at = b"", 0
+    for each in made:
+        assert each.edit is not None
+        new += data[at : each.span.start] + each.edit.after.encode()
+        at = each.span.end
+    assert new + data[at:] == result.data, "the recorded edits give the output"
+    again, _ = migrate_other(result.data, path, kind_of(path, data), chosen, target)
+    assert again.data == result.data, "a second run changes nothing"
+    return result
+
+
+def check(before: str, after: str, path: str = "requirements.txt", **more: object) -> FileResult:
+    result = migrate(before, path, **more)  # type: ignore[arg-type]
+    assert result.data.decode() == after
+    assert not [each for each in result.findings if each.code == "NPU992"]
+    return result
+
+
+def open_codes(result: FileResult) -> list[str]:
+    return sorted({each.code for each in result.findings if each.open})
+
+
+LINES = [
+    ("torch\nnumpy\n", "torch\ntorch-npu==2.12.0\nnumpy\n"),
+    ("torch", "torch\ntorch-npu==2.12.0"),
+    ("torch\r\nnumpy\r\n", "torch\r\ntorch-npu==2.12.0\r\nnumpy\r\n"),
+    ("torch==1.13.1+cu117\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("torch==2.12.0+cu130\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("torch==2.12.1\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("torch == 1.8.0  # old\n", "torch == 2.12.0  # old\ntorch-npu == 2.12.0\n"),
+    ("torch>=1.7,<1.13\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("torch~=1.13.0\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("torch>=2.1\n", "torch>=2.1\ntorch-npu==2.12.0\n"),
+    ("torch>=2.1,!=2.3.0,<3\n", "torch>=2.1,!=2.3.0,<3\ntorch-npu==2.12.0\n"),
+    ("torch==2.12.*\n", "torch==2.12.*\ntorch-npu==2.12.0\n"),
+    (
+        'torch==2.1.0; python_version < "3.11"  # why\n',
+        'torch==2.12.0; python_version < "3.11"  # why\ntorch-npu==2.12.0; python_version < "3.11"\n',
+    ),
+    (
+        'torch ; sys_platform == "darwin"\ntorch ; sys_platform == "linux"\n',
+        'torch ; sys_platform == "darwin"\ntorch ; sys_platform == "linux"\n'
+        'torch-npu==2.12.0 ; sys_platform == "linux"\n',
+    ),
+    ("torch \\\n    >=2.1\nnumpy\n", "torch \\\n    >=2.1\ntorch-npu==2.12.0\nnumpy\n"),
+    ("torch\ntorchvision==0.14.1\ntorchaudio==0.13.1\n",
+     "torch\ntorch-npu==2.12.0\ntorchvision==0.27.0\ntorchaudio==2.11.0\n"),
+    ("torch\ntorchvision>=0.9\n", "torch\ntorch-npu==2.12.0\ntorchvision>=0.9\n"),
+    ("numpy\nnvidia-cublas-cu12==12.1.3.1\nnvidia-cudnn-cu12\ntorch\n", "numpy\ntorch\ntorch-npu==2.12.0\n"),
+    ("numpy\nnvidia-cublas-cu12", "numpy"),
+    (
+        "--extra-index-url https://download.pytorch.org/whl/cu118\ntorch==2.0.1+cu118\n",
+        "--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.12.0\ntorch-npu==2.12.0\n",
+    ),
+    (
+        "-f https://download.pytorch.org/whl/torch_stable.html\ntorch==1.9.0+cu111\n",
+        "--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.12.0\ntorch-npu==2.12.0\n",
+    ),
+    (
+        "--index-url=https://download.pytorch.org/whl/cu118\ntorch\n",
+        "--extra-index-url=https://download.pytorch.org/whl/cpu\ntorch\ntorch-npu==2.12.0\n",
+    ),
+    (
+        "-i https://download.pytorch.org/whl/cu118\n--extra-index-url https://pypi.org/simple\ntorch\n",
+        "-i https://download.pytorch.org/whl/cpu\n--extra-index-url https://pypi.org/simple\ntorch\ntorch-npu==2.12.0\n",
+    ),
+    (
+        "https://download.pytorch.org/whl/cu111/torch-1.8.1%2Bcu111-cp37-cp37m-linux_x86_64.whl\nnumpy\n",
+        "torch==2.12.0\ntorch-npu==2.12.0\nnumpy\n",
+    ),
+    ("torch @ https://x.org/torch-1.8.1-cp37-cp37m-linux_x86_64.whl\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("pytorch==1.4.0\n", "torch==2.12.0\ntorch-npu==2.12.0\n"),
+    ("# Ä\ntorch==1.4 # ß\n", "# Ä\ntorch==2.12.0 # ß\ntorch-npu==2.12.0\n"),
+    ("-r base.txt\n-e .\ntorch\n", "-r base.txt\n-e .\ntorch\ntorch-npu==2.12.0\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), LINES)
+def test_requirements(before: str, after: str) -> None:
+    check(before, after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "numpy\n",
+        "torch\ntorch-npu==2.12.0\n",
+        "torch==2.12.0\ntorch_npu==2.12.0.post3\n",
+        "# torch==1.4.0+cu92\n",
+        "torchvision>=0.9\n",
+        "torchmetrics\ntorch-geometric\ntorchtext==0.6\n",
+        "flash-attn==2.5\ncupy-cuda12x\n",
+        "torch==2.0.1+rocm5.4.2\n",
+        "torch==2.15.0.dev20260812\n",
+        "git+https://github.com/pytorch/vision.git\n",
+        "--extra-index-url https://download.pytorch.org/whl/nightly/cu130\nnumpy\n",
+        "-f https://download.pytorch.org/whl/cu118\nxformers\n",
+        'torch==1.4; sys_platform == "win32"\n'.replace("==1.4", ""),
+        "torch==2.12.0 --hash=sha256:00\n",
+        "#\n# This file is autogenerated by pip-compile with Python 3.10\n#\ntorch==1.13\nnvidia-cublas-cu11==11.10\n",
+        "torch===${TORCH}\ntorch-npu\n",
+    ],
+)
+def test_requirements_that_stay(text: str) -> None:
+    assert not migrate(text).changed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "docs/requirements.txt", "requirements-cpu.txt", "requirements/rocm.txt", "requirements_npu.txt",
+        "lint-requirements.txt", "skills/rocm-kernels/requirements.txt", "README.md", "notes.txt",
+    ],
+)  # fmt: skip
+def test_files_for_others_stay(path: str) -> None:
+    assert not migrate("torch==1.13.1\n", path).changed
+
+
+def test_constraints_get_the_release_and_no_more() -> None:
+    check("torch==1.13.1\n", "torch==2.12.0\n", "constraints.txt")
+
+
+def test_x86_64_needs_an_index() -> None:
+    """setuptools may read a file without options, and refuses them: there it is a finding."""
+    result = check("torch\n", "torch\ntorch-npu==2.8.0.post4\n", target=OLD)
+    assert open_codes(result) == ["NPU843"]
+    index = "--extra-index-url https://download.pytorch.org/whl/cpu"
+    result = check("-r a.txt\ntorch\n", f"-r a.txt\ntorch\ntorch-npu==2.8.0.post4\n{index}\n", target=OLD)
+    assert open_codes(result) == []
+    assert open_codes(check(f"{index}\ntorch\n", f"{index}\ntorch\ntorch-npu==2.8.0.post4\n", target=OLD)) == []
+
+
+TOML = [
+    (
+        '[project]\ndependencies = ["torch>=2.1", "numpy"]\n',
+        '[project]\ndependencies = ["torch>=2.1", "torch-npu==2.12.0", "numpy"]\n',
+    ),
+    ("[project]\ndependencies = ['torch']\n", "[project]\ndependencies = ['torch', 'torch-npu==2.12.0']\n"),
+    (
+        '[project]\ndependencies = [\n  "numpy",\n  "torch==1.13.1"  # old\n]\n',
+        '[project]\ndependencies = [\n  "numpy",\n  "torch==2.12.0",  # old\n  "torch-npu==2.12.0"\n]\n',
+    ),
+    (
+        '[project]\ndependencies = [\n\t"torch", # a\n\t"numpy",\n]\n',
+        '[project]\ndependencies = [\n\t"torch", # a\n\t"torch-npu==2.12.0",\n\t"numpy",\n]\n',
+    ),
+    (
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ntrain = ["torch", "nvidia-nccl-cu12"]\n',
+        '[project]\ndependencies = ["torch", "torch-npu==2.12.0"]\n'
+        '[project.optional-dependencies]\ntrain = ["torch"]\n',
+    ),
+    (
+        '[project.optional-dependencies]\na = ["torch<2"]\ncpu = ["torch"]\n',
+        '[project.optional-dependencies]\na = ["torch==2.12.0", "torch-npu==2.12.0"]\ncpu = ["torch"]\n',
+    ),
+    (
+        '[tool.poetry.dependencies]\npython = "^3.10"\ntorch = "^1.13"\n',
+        '[tool.poetry.dependencies]\npython = "^3.10"\ntorch = "==2.12.0"\ntorch-npu = "==2.12.0"\n',
+    ),
+    (
+        '[tool.poetry.dependencies]\ntorch = { version = "1.13.1", source = "cu" }\n\n'
+        '[[tool.poetry.source]]\nname = "cu"\nurl = "https://download.pytorch.org/whl/cu117"\n',
+        '[tool.poetry.dependencies]\ntorch = { version = "2.12.0", source = "cu" }\ntorch-npu = "==2.12.0"\n\n'
+        '[[tool.poetry.source]]\nname = "cu"\nurl = "https://download.pytorch.org/whl/cpu"\n',
+    ),
+    (
+        '[dependency-groups]\ndev = ["torch"]\n\n[[tool.uv.index]]\nname = "pytorch-cu118"\n'
+        'url = "https://download.pytorch.org/whl/cu118"\nexplicit = true\n',
+        '[dependency-groups]\ndev = ["torch", "torch-npu==2.12.0"]\n\n[[tool.uv.index]]\nname = "pytorch-cu118"\n'
+        'url = "https://download.pytorch.org/whl/cpu"\nexplicit = true\n',
+    ),
+    (
+        '[build-system]\nrequires = ["setuptools", "torch==1.13"]\n',
+        '[build-system]\nrequires = ["setuptools", "torch==2.12.0"]\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TOML)
+def test_pyproject(before: str, after: str) -> None:
+    check(before, after, "pyproject.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ('[project]\nname = "x"\ndependencies = ["numpy"]\n', []),
+        ('[project]\ndependencies = ["torch", "torch_npu"]\n', []),
+        ('[tool.ruff]\nfirst-party = ["torch"]\n', []),
+        ("[project\n", []),
+        ('[tool.poetry.dependencies]\ntorch = { version = ">=2.1", optional = true }\n', ["NPU844"]),
+        ('[tool.poetry.dependencies]\ntorch = [{ version = ">=2.1", platform = "linux" }]\n', ["NPU844"]),
+    ],
+)
+def test_pyproject_that_stays(text: str, codes: list[str]) -> None:
+    result = migrate(text, "pyproject.toml")
+    assert not result.changed and open_codes(result) == codes
+
+
+def test_names_of_extras_and_sources_stay_with_their_reason() -> None:
+    text = (
+        '[project.optional-dependencies]\ncuda = ["numpy"]\n\n[tool.uv.sources]\nnumpy = { index = "my-cuda" }\n'
+        "# torch\n"
+    )
+    result = migrate(text, "pyproject.toml")
+    assert (result.tokens.found, result.tokens.ignored, result.changed) == (2, 2, False)
+
+
+OTHERS = [
+    (
+        "setup.cfg",
+        "[options]\ninstall_requires =\n    torch==1.13\n    nvidia-cublas-cu11\n    numpy\n",
+        "[options]\ninstall_requires =\n    torch==2.12.0\n    torch-npu==2.12.0\n    numpy\n",
+    ),
+    (
+        "Pipfile",
+        '[packages]\ntorch = "==1.13.1"\nnumpy = "*"\n',
+        '[packages]\ntorch = "==2.12.0"\ntorch-npu = "==2.12.0"\nnumpy = "*"\n',
+    ),
+    (
+        "environment.yml",
+        "channels:\n  - pytorch\n  - nvidia\ndependencies:\n  - python=3.10\n  - pytorch=2.0.1\n  - torchvision\n"
+        "  - pytorch-cuda=11.8\n  - numpy\n  - pip:\n    - tqdm\n",
+        "channels:\n  - pytorch\ndependencies:\n  - python=3.10\n  - numpy\n  - pip:\n    - torch==2.12.0\n"
+        "    - torch-npu==2.12.0\n    - torchvision==0.27.0\n    - tqdm\n",
+    ),
+    (
+        "environment.yml",
+        "dependencies:\n- python=3.10\n- pytorch::pytorch >=1.0\n",
+        "dependencies:\n- python=3.10\n- pip\n- pip:\n  - torch==2.12.0\n  - torch-npu==2.12.0\n",
+    ),
+    (
+        "environment.yml",
+        "dependencies:\n  - cudatoolkit=11.3\n  - pip:\n    - torch==1.9.0 # x\n",
+        "dependencies:\n  - pip:\n    - torch==2.12.0 # x\n    - torch-npu==2.12.0\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "before", "after"), OTHERS)
+def test_other_formats(path: str, before: str, after: str) -> None:
+    check(before, after, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "codes"),
+    [
+        ("environment.yml", "dependencies:\n  - pytorch\n  - torchmetrics\n", ["NPU844"]),
+        ("environment.yml", "dependencies:\n  - numpy\n  - pip:\n    - tqdm\n", []),
+        ("environment.yml", "name: torch\nchannels:\n  - nvidia\n", ["NPU804"]),
+        ("environment.yml", "dependencies:\n\t- pytorch: [\n", ["NPU844"]),
+        ("setup.cfg", "[flake8]\nignore =\n    torch\n", []),
+        ("uv.lock", '[[package]]\nname = "torch"\nversion = "1.13"\n\n[[package]]\nname = "cupy"\n', ["NPU290"]),
+    ],
+)
+def test_other_formats_that_stay(path: str, text: str, codes: list[str]) -> None:
+    result = migrate(text, path)
+    assert not result.changed and open_codes(result) == codes
+
+
+def test_a_lock_file_is_one_finding() -> None:
+    text = "".join(f'[[package]]\nname = "nvidia-{name}-cu12"\n\n' for name in ("cublas", "cudnn", "nccl"))
+    result = migrate(text, "uv.lock")
+    assert [each.code for each in result.findings] == ["NPU290"] and result.tokens.manual == result.tokens.found > 3
+
+
+def test_a_python_without_wheels() -> None:
+    old = migrate("dependencies:\n  - python=3.7\n  - numpy # torch\n", "environment.yml")
+    assert [each.code for each in old.findings] == ["NPU845"]
+    for path, text in (
+        ("environment.yml", "dependencies:\n  - python=3.11\n  - numpy # torch\n"),
+        ("environment.yml", "dependencies:\n  - python\n  - numpy # torch\n"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.8"\nname = "torchx"\n'),
+        ("Pipfile", '[requires]\npython_version = "3.10"\n# torch\n'),
+    ):
+        assert open_codes(migrate(text, path)) == []
+    assert open_codes(migrate('[project]\nrequires-python = "<3.9"\nname = "torchx"\n', "pyproject.toml")) == ["NPU845"]
+
+
+def test_portable_gets_an_extra() -> None:
+    check(
+        '[project]\ndependencies = ["torch==1.13.1+cu117"]\n',
+        '[project]\ndependencies = ["torch==1.13.1+cu117"]\n\n[project.optional-dependencies]\n'
+        'npu = ["torch-npu==2.12.0"]\n',
+        "pyproject.toml",
+        style="portable",
+    )
+    check(
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n\n[tool.z]\n',
+        '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n'
+        'npu = ["torch-npu==2.12.0"]\n\n[tool.z]\n',
+        "pyproject.toml",
+        style="portable",
+    )
+    result = migrate("torch==1.13.1\nnvidia-nccl-cu12\n", style="portable")
+    assert not result.changed and "NPU844" in open_codes(result)
+    (said,) = (each for each in result.findings if each.code == "NPU844")
+    assert "requirements-npu.txt" in said.help
+
+
+def test_what_a_comment_switches_off_stays() -> None:
+    assert not migrate("torch==1.13.1 # transplt: ignore[NPU84]\n").changed
+
+
+@pytest.mark.parametrize("data", [b"torch==1.4\xff\n", b"\xff\xfet\x00o\x00r\x00c\x00h\x00", b"torch\n" + b"\0" * 9])
+def test_other_bytes_stay(data: bytes) -> None:
+    result, _ = migrate_other(data, "requirements.txt", kind_of("requirements.txt", data), Settings(), NEW)
+    assert result.data == data
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "torch", "torch==1.13.1+cu117", "torch>=2.1 ; python_version > '3.8'", "torchvision==0.14.1", "numpy",
+            "nvidia-cublas-cu12==12.1", "# torch", "", "-f https://download.pytorch.org/whl/torch_stable.html",
+            "--extra-index-url https://download.pytorch.org/whl/cu118", "-e .", "pytorch", "é", "torch \\", "torch @ x",
+        ]
+    )
+)  # fmt: skip
+
+
+@given(PIECES, st.sampled_from(["\n", "\r\n"]), st.sampled_from([NEW, OLD]))
+def test_any_requirements_keep_what_is_not_of_torch(lines: list[str], end: str, target: TorchTarget) -> None:
+    text = end.join(lines)
+    new = migrate(text, target=target).data.decode()
+    before, after = (
+        [each.name for each in requirements_of(each_text, "requirements.txt", FileKind.REQUIREMENTS)]
+        for each_text in (text, new)
+    )
+    others = [name for name in before if not name.startswith(("torch", "pytorch", "nvidia"))]
+    assert [name for name in after if not name.startswith(("torch", "pytorch", "nvidia"))] == others
+    torch = sum(name in ("torch", "pytorch") for name in before)
+    assert sum(normalised(name) == "torch-npu" for name in after) <= torch
+
+
+@given(
+    st.lists(st.sampled_from(["torch", "torch<2", "numpy", "nvidia-nccl-cu12", "torchaudio==0.12"]), max_size=5),
+    st.sampled_from(["{}", "\n  {}\n", "\n  {},\n", " {} "]),
+    st.sampled_from([", ", ",\n  ", " , # x\n  "]),
+)
+def test_any_list_of_toml_parses(names: list[str], around: str, between: str) -> None:
+    inner = around.format(between.join(f'"{name}"' for name in names)) if names else ""
+    result = migrate(f"[project]\ndependencies = [{inner}]\n", "pyproject.toml")
+    said = parse_toml(result.data.decode())["project"]["dependencies"]
+    assert said.count("numpy") == names.count("numpy") and "nvidia-nccl-cu12" not in said
+    assert ("torch-npu==2.12.0" in said) == any(name.startswith("torch") and "audio" not in name for name in names)
+
+
+def test_places_of_toml() -> None:
+    text = 'a.b = "x" # "y"\n[t]\n"k" = [1, { z = \'w\' }, """q"""]\n[[u]]\nd = 2020-01-01 10:00:00\n'
+    found = [(".".join(each.path), text[each.start : each.end]) for each in toml_values(text)]
+    assert found == [
+        ("a.b", '"x"'),
+        ("t.k", '[1, { z = \'w\' }, """q"""]'),
+        ("t.k.[]", "1"),
+        ("t.k.[]", "{ z = 'w' }"),
+        ("t.k.[].z", "'w'"),
+        ("t.k.[]", '"""q"""'),
+        ("u.d", "2020-01-01 10:00:00"),
+    ]
+    assert toml_values("[a\n") == toml_values("a = [") == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TRANSPLT_EXAMPLES" not in os.environ, reason="TRANSPLT_EXAMPLES names a folder of projects")
+def test_real_files() -> None:
+    """Every dependency file of a folder: edits that are recorded, a second run without any, files that parse."""
+    root = Path(os.environ["TRANSPLT_EXAMPLES"])
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and kind_of(str(path.relative_to(root)), b"") is FileKind.REQUIREMENTS:
+            text = path.read_bytes().decode("utf-8", "replace")
+            result = migrate(text, str(path.relative_to(root)))
+            if not any(each.applied for each in result.findings):
+                assert result.data == text.encode()

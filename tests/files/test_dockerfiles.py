@@ -1,0 +1,188 @@
+"""Dockerfiles: what is edited, what is said with the text to paste, and that nothing else changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.files.recipes import migrated, said
+from transplt.files.dockerfile import instructions, without_flags, words
+from transplt.settings import TorchTarget
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+READ = [
+    ("FROM a AS b\n", [("FROM", ["a", "AS", "b"])]),
+    ("from a\nrun ls\n", [("FROM", ["a"]), ("RUN", ["ls"])]),
+    ("# FROM b\nFROM a", [("FROM", ["a"])]),
+    ("RUN a \\\n  # words \\\n\n  b\n", [("RUN", ["a", "b"])]),
+    ("RUN a \\\r\n  b\r\nENV X=1\r\n", [("RUN", ["a", "b"]), ("ENV", ["X=1"])]),
+    ("# escape=`\nRUN a `\n b\\\nENV X=1\n", [("RUN", ["a", "b\\"]), ("ENV", ["X=1"])]),
+    ('ENV A="x y" B=z\n', [("ENV", ['A="x y"', "B=z"])]),
+    ("RUN <<EOF\nENV A=1\nEOF\nENV B=1\n", [("RUN", ["<<EOF"]), ("ENV", ["B=1"])]),
+    ("COPY <<A <<-B /x\nRUN a\nA\n\tRUN b\n\tB\nRUN c\n", [("COPY", ["<<A", "<<-B", "/x"]), ("RUN", ["c"])]),
+    ("ONBUILD RUN ls\n", [("RUN", ["ls"])]),
+    ("RUN <<EOF\nno end", [("RUN", ["<<EOF"])]),
+    ("", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), READ)
+def test_instructions_and_their_words(text: str, expected: list[tuple[str, list[str]]]) -> None:
+    utf8 = text.encode()
+    found = [(each.keyword, [word.text.decode() for word in words(utf8, each)]) for each in instructions(utf8)]
+    assert found == expected
+
+
+def test_flags_are_no_part_of_a_command() -> None:
+    utf8 = b"RUN --mount=type=cache,target=/x --network=none \\\n  pip install a"
+    (run,) = instructions(utf8)
+    assert b"".join(utf8[start:end] for start, end in without_flags(utf8, run.lines)).strip() == b"pip install a"
+
+
+_LINES = st.lists(
+    st.sampled_from(
+        ["FROM nvidia/cuda:12", "ENV CUDA_VISIBLE_DEVICES=0 \\", "  A=1", "# words", "RUN nvidia-smi \\",
+         "RUN <<EOF", "EOF",
+         "\\", "", "ENV CUDA_HOME /x y", "COPY --from=a b c", "ARG CUDA=1", '"', "`", "é\t'", "# escape=`"]
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+@given(_LINES, st.sampled_from(["\n", "\r\n"]))
+def test_any_lines(lines: list[str], end: str) -> None:
+    text = end.join(lines)
+    utf8 = text.encode()
+    at = 0
+    for each in instructions(utf8):
+        for start, stop in each.lines:
+            assert at <= start <= stop <= len(utf8)
+            at = stop
+        for word in words(utf8, each):
+            assert each.lines[0][0] <= word.start < word.end <= each.lines[-1][1]
+    migrated("Dockerfile", text)
+
+
+# --- what is edited --------------------------------------------------------------------------------------------------
+
+EDITED = [
+    ("ENV CUDA_VISIBLE_DEVICES=0,1\n", "ENV ASCEND_RT_VISIBLE_DEVICES=0,1\n"),
+    ("ENV CUDA_VISIBLE_DEVICES 0\n", "ENV ASCEND_RT_VISIBLE_DEVICES 0\n"),
+    ('ENV A=1 \\\n    CUDA_LAUNCH_BLOCKING="1"\n', 'ENV A=1 \\\n    ASCEND_LAUNCH_BLOCKING="1"\n'),
+    ("ENV NCCL_SOCKET_IFNAME=eth0\r\n", "ENV HCCL_SOCKET_IFNAME=eth0\r\n"),
+    ("RUN CUDA_VISIBLE_DEVICES=0 python a.py\n", "RUN ASCEND_RT_VISIBLE_DEVICES=0 python a.py\n"),
+    ("RUN ls \\\n# words\n && CUDA_VISIBLE_DEVICES=0 python a.py\n",
+     "RUN ls \\\n# words\n && ASCEND_RT_VISIBLE_DEVICES=0 python a.py\n"),
+    ("RUN <<EOF\nexport CUDA_VISIBLE_DEVICES=0\nEOF\n", "RUN <<EOF\nexport ASCEND_RT_VISIBLE_DEVICES=0\nEOF\n"),
+    ("ENV CUDA_VISIBLE_DEVICES=0\nRUN echo $CUDA_VISIBLE_DEVICES\n",
+     "ENV ASCEND_RT_VISIBLE_DEVICES=0\nRUN echo $ASCEND_RT_VISIBLE_DEVICES\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), EDITED)
+def test_what_is_edited(before: str, after: str) -> None:
+    assert migrated("docker/Dockerfile", before).data.decode() == after
+
+
+KEPT = [
+    "FROM python:3.11\nRUN pip install .\nENV A=1\n",
+    "FROM quay.io/ascend/cann:9.0.0-910b-ubuntu22.04-py3.11\nENV ASCEND_RT_VISIBLE_DEVICES=0\n",
+    "# ENV CUDA_VISIBLE_DEVICES=0\n",
+    "FROM nvidia/cuda:12.2.0-runtime-ubuntu20.04\n",
+    "ARG CUDA_VISIBLE_DEVICES=0\n",  # who builds the image gives it under this name
+    "ENV CUDA_VISIBLE_DEVICES=GPU-8932f937\n",
+    "ENV CUDA_VISIBLE_DEVICES=1,0\n",
+    "ENV CUDA_HOME=/usr/local/cuda\n",
+    "ENV PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync\n",
+    "ENV CUDA_VISIBLE_DEVICES=0\nLABEL devices=$CUDA_VISIBLE_DEVICES\n",
+    "ENV CUDA_VISIBLE_DEVICES=0\nENV B=$CUDA_VISIBLE_DEVICES\n",
+    "ENV CUDA_VISIBLE_DEVICES=1,0\nRUN echo $CUDA_VISIBLE_DEVICES\n",
+    'RUN ["CUDA_VISIBLE_DEVICES=0", "python"]\n',
+    'SHELL ["powershell"]\nRUN $env:CUDA_VISIBLE_DEVICES=0\n',
+    "RUN python <<EOF\nCUDA_VISIBLE_DEVICES=0\nEOF\n",
+    "RUN <<EOF\n#!/usr/bin/env python\nCUDA_VISIBLE_DEVICES=0\nEOF\n",
+    "COPY <<EOF /x.sh\nexport CUDA_VISIBLE_DEVICES=0\nEOF\n",
+    "LABEL CUDA_VISIBLE_DEVICES=0\n",
+    "ENV MY_CUDA_VISIBLE_DEVICES=0\n",
+]
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_stays(text: str) -> None:
+    assert not migrated("Dockerfile", text).changed
+
+
+def test_the_portable_style_edits_nothing() -> None:
+    assert not migrated("Dockerfile", "ENV CUDA_VISIBLE_DEVICES=0\n", style="portable").changed
+
+
+@pytest.mark.parametrize(("version", "changed"), [("2.8", True), ("2.10", False)])
+def test_the_allocator_is_set_by_one_name(version: str, changed: bool) -> None:
+    text = "ENV PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True PYTORCH_ALLOC_CONF=expandable_segments:True\n"
+    assert migrated("Dockerfile", text, TorchTarget(version, "")).changed is changed
+
+
+# --- what is said ----------------------------------------------------------------------------------------------------
+
+SAID = [
+    (
+        "FROM nvidia/cuda:12.2.0-devel-ubuntu22.04\n",
+        "NPU850",
+        "FROM quay.io/ascend/cann:9.0.0-910b-ubuntu22.04-py3.11",
+    ),
+    ("FROM --platform=linux/amd64 pytorch/pytorch:2.1.0 AS base\n", "NPU850", "torch==2.8.0 torch-npu==2.8.0.post4"),
+    ("FROM nvcr.io/nvidia/pytorch:24.01-py3\n", "NPU850", "github.com/Ascend/cann-container-image"),
+    ("ARG BASE=nvidia/cuda:12.2.0\nFROM ${BASE}\n", "NPU850", "quay.io/ascend/cann"),
+    ("COPY --from=nvidia/cuda:12.2.0 /a /b\n", "NPU850", "quay.io/ascend/cann"),
+    ('ENV FORCE_CUDA="1"\n', "NPU852", "leave it out"),
+    ("ENV CUDA_HOME=/usr/local/cuda\n", "NPU852", "set_env.sh"),
+    ("ENV PATH /usr/local/nvidia/bin:/usr/local/cuda/bin:${PATH}\n", "NPU852", "set_env.sh"),
+    ("ENV CUDA_VISIBLE_DEVICES=1,0\n", "NPU852", "ascending order"),
+    ("ENV NVIDIA_VISIBLE_DEVICES all\n", "NPU854", "not to fix ASCEND_VISIBLE_DEVICES in an image"),
+    ("RUN apt-get install -y vim cuda-toolkit-12-4 git\n", "NPU855", "quay.io/ascend/cann"),
+    ("RUN sudo yum install -y nvidia-container-toolkit\n", "NPU855", "Ascend Docker Runtime"),
+    ("RUN wget https://developer.download.nvidia.com/compute/cuda/a.deb\n", "NPU855", "leave it out"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "help_"), SAID)
+def test_what_is_said(text: str, code: str, help_: str) -> None:
+    result = migrated("Dockerfile", text)
+    (finding,) = [each for each in result.findings if each.open]
+    assert not result.changed and finding.code == code and help_ in finding.help
+    assert result.tokens.manual == result.tokens.found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FROM python:3.11 AS cuda\nFROM cuda\nCOPY --from=cuda /a /b\n",  # a stage of the file
+        "ENV TORCH_CUDA_ARCH_LIST=8.0\nENV NVIDIA_DRIVER_CAPABILITIES=compute\n",  # nothing reads it: a remark
+        "RUN apt-get install -y git\n",
+        "RUN echo 1\n",
+    ],
+)
+def test_what_needs_nobody(text: str) -> None:
+    assert said(migrated("Dockerfile", text)) == []
+
+
+def test_images_of_the_card_and_of_cann() -> None:
+    text = "FROM nvidia/cuda:12.2.0\n"
+    (finding,) = migrated("Dockerfile", text, hardware="A3").findings
+    assert "cann:9.0.0-a3-ubuntu22.04-py3.11" in finding.help
+    (finding,) = migrated("Dockerfile", text, TorchTarget("2.2", "", "2.2.0.post2", "8.0.RC2", "2.2.0")).findings
+    assert "quay.io/ascend/cann:<CANN>-<chip>-<OS>-py<Python>" in finding.help
+
+
+def test_bad_files_are_left() -> None:
+    assert not migrated("Dockerfile", "ENV CUDA_VISIBLE_DEVICES=0 " + "x" * 1_000_001).changed
+    for text in ("ENV", "ENV =", "FROM", "RUN", "ENV CUDA_VISIBLE_DEVICES", "ARG", "COPY --from=", "\\\n\\\n"):
+        assert not migrated("Dockerfile", text).changed
+
+
+def test_a_long_word_takes_no_square_of_the_time() -> None:
+    utf8 = b"ENV A=" + b"x\\ " * 150_000
+    (env,) = instructions(utf8)
+    assert len(list(words(utf8, env))) == 1

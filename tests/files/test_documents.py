@@ -1,0 +1,164 @@
+"""Documents: what is said of the commands in their blocks, and what `--docs` makes of commands and code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.files.shell_pairs import migrated
+from transplt.files.kind import FileKind
+from transplt.finding import Effort, FileResult, Level
+from transplt.rules.pages import load
+
+
+def document(text: str, path: str = "README.md", **chosen: object) -> FileResult:
+    return migrated(text, path, FileKind.PROSE, **chosen)
+
+
+def said(result: FileResult) -> list[tuple[str, int]]:
+    return [(each.code, each.span.line) for each in result.findings if not each.applied]
+
+
+def edited(text: str, path: str = "README.md") -> str:
+    """With `--docs`; a second run changes nothing."""
+    new = document(text, path, docs=True).data.decode()
+    assert document(new, path, docs=True).data.decode() == new
+    return new
+
+
+RUN = "CUDA_VISIBLE_DEVICES=0 python train.py --device cuda"
+RAN = "ASCEND_RT_VISIBLE_DEVICES=0 python train.py --device npu"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("README.md", "# A\n\n```bash\n@\n```\n"),
+        ("README.md", "```\n@\n```\n"),
+        ("README.md", "~~~~ sh\n@\n~~~~\n"),
+        ("README.md", "```{.bash}\n@\n```\n"),
+        ("README.md", "- item:\n\n  ```shell\n  @\n  ```\n"),
+        ("README.md", "1. ```sh\n   @\n   ```\n"),
+        ("README.md", "> ```bash\n> @\n> ```\n"),
+        ("README.md", "Train:\n\n    @\n"),
+        ("README.md", "Train:\n\n\t@\r\n"),
+        ("README.md", "```console\n$ @\nloss cuda 0.1\n```\n"),
+        ("README.md", "```\n$ @ \\\n>   --lr 1\n```\n"),
+        ("README.md", "```bash\n@ --data <your data> --x [a|b\n```\n"),
+        ("README.md", "```bash\n(see below\n@\n```\n"),
+        ("docs/a.rst", ".. code-block:: bash\n   :linenos:\n\n   @\n\nText.\n"),
+        ("docs/a.rst", "Train::\n\n    @\n\nText.\n"),
+        ("docs/a.rst", ".. code:: console\n\n    $ @\n"),
+    ],
+)
+def test_a_command_is_said_and_edited_with_docs(path: str, text: str) -> None:
+    before = text.replace("@", RUN)
+    result = document(before, path)
+    assert not result.changed and [code for code, _ in said(result)] == ["NPU865"]
+    (found,) = result.findings
+    assert found.level is Level.MANUAL and found.effort is Effort.LOW and "--docs" in found.help
+    assert edited(before, path) == text.replace("@", RAN)
+    assert said(document(before, path, docs=True)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Run `{RUN}` now.\n",
+        "CUDA_VISIBLE_DEVICES=0 chooses a card.\n",
+        "```python\nmodel.cuda()\n```\n",
+        "```\nimport torch\ntorch.cuda.init()\n```\n",
+        "```yaml\ndevice: cuda\n```\n",
+        "```c++\ncudaMalloc(&p, 1);\n```\n",
+        "```bash\n# for cuda\nls\n```\n",
+        "```bash\npython train.py --no-cuda\n```\n",
+        "```bash\nNCCL_IB_DISABLE=1 python train.py\n```\n",
+        "```console\n$ python train.py\nusing cuda:0 with nccl\n```\n",
+        "```\nloss on cuda: 0.1\n```\n",
+        "<!-- cuda -->\n",
+    ],
+)
+def test_what_is_no_command_for_cuda(text: str) -> None:
+    result = document(text)
+    assert said(result) == [] and not result.changed
+    assert result.tokens.manual == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("```python\nimport torch\nmodel.cuda()\n```\n",
+         "```python\nimport torch\nimport torch_npu\nmodel.npu()\n```\n"),
+        ("```\nimport torch\ntorch.cuda.init()\n```\n", "```\nimport torch\nimport torch_npu\ntorch.npu.init()\n```\n"),
+        (".. code:: python\n\n   import torch\n   torch.cuda.init()\n",
+         ".. code:: python\n\n   import torch\n   import torch_npu\n   torch.npu.init()\n"),
+        ("```python\n>>> torch.cuda.init()\n```\n", "```python\n>>> torch.cuda.init()\n```\n"),
+        ("```python\nmodel = ... .cuda(\n```\n", "```python\nmodel = ... .cuda(\n```\n"),
+        ("```python\n%cuda\n```\n", "```python\n%cuda\n```\n"),
+        ("```bash\nnvidia-smi\n```\n", "```bash\nnpu-smi info\n```\n"),
+        ("```bash\npython -c 'import torch; torch.cuda.init()'\n```\n",
+         "```bash\npython -c 'import torch_npu; import torch; torch.npu.init()'\n```\n"),
+    ],
+)  # fmt: skip
+def test_docs_edits_code(before: str, after: str) -> None:
+    path = "a.rst" if before.startswith("..") else "README.md"
+    assert edited(before, path) == after
+
+
+def test_one_finding_for_a_command() -> None:
+    text = f"```bash\n{RUN} \\\n  --dist-backend nccl\n\nnvidia-smi -L | wc -l\nls\n```\n"
+    assert said(document(text)) == [("NPU865", 2), ("NPU865", 5)]
+    assert said(document(text, docs=True)) == [("NPU865", 5)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run --gpus all x",
+        "docker pull nvcr.io/nvidia/pytorch:24.01-py3",
+        "pip install torch==2.1.0+cu118",
+        "conda install pytorch cudatoolkit=11.3 -c pytorch",
+        "export PATH=/usr/local/cuda/bin:$PATH",
+    ],
+)
+def test_what_is_installed_for_cuda(command: str) -> None:
+    assert [code for code, _ in said(document(f"```bash\n{command}\n```\n"))] == ["NPU865"]
+
+
+def test_only_documents() -> None:
+    for path in ("LICENSE", "notes.txt", "CHANGES"):
+        assert said(document(f"```bash\n{RUN}\n```\n", path)) == []
+
+
+def test_the_portable_style_says_and_edits_nothing() -> None:
+    assert said(document(f"```bash\n{RUN}\n```\n", style="portable")) == []
+
+
+def test_the_example_of_the_page() -> None:
+    page = load("NPU865")
+    (example,) = re.findall(r"```sh\n.*?```", page.sections["Example"], re.DOTALL)
+    (found,) = document(example + "\n").findings
+    assert (found.code, found.level, found.effort) == ("NPU865", page.level, page.effort)
+
+
+_LINES = [
+    "```", "```bash", "```python", "~~~", "    ", "> ", "- a", "1. ```sh", RUN, "$ " + RUN, "    $ nvidia-smi", "text",
+    "", ".. code-block:: sh", "   nvidia-smi", "a::", "\t" + RUN, "import torch", "torch.cuda.init()", "é \\",
+    "model.cuda()",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(_LINES), max_size=14).map("\n".join), st.sampled_from(["README.md", "a.rst"]))
+def test_any_text_is_edited_only_where_it_is_said(text: str, path: str) -> None:
+    assert not document(text, path).changed
+    result = document(text, path, docs=True)
+    new = text.encode()
+    for each in sorted(result.findings, key=lambda item: (-item.span.start, -item.span.end)):
+        if each.applied and each.edit is not None:
+            new = new[: each.span.start] + each.edit.after.encode() + new[each.span.end :]
+    assert new == result.data
+    assert document(result.data.decode(), path, docs=True).data == result.data

@@ -1,0 +1,45 @@
+"""Printed means over the ranks: what is divided wrongly, and what a share of few samples gives by chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.prove.trainings import Told
+from transplt.emulator.runner import ScriptRun
+from transplt.prove.averages import other_average
+
+
+def _told(one: list[float], several: list[float]) -> str:
+    runs = [ScriptRun(0, (), 0.0, "".join(f"acc {each} %\n" for each in values)) for values in (one, several)]
+    found = other_average(*runs, Told().made().step().training(), 2, Path("/project"))
+    return found.what if found is not None else ""
+
+
+@pytest.mark.parametrize(
+    ("one", "several"),
+    [
+        ([25.0], [12.5]),  # 4 of 16, and 1 of 8
+        ([66.667], [33.333]),
+        ([25.0, 50.0], [12.5, 37.5]),
+        ([0.4713], [0.4719]),
+        ([0.0], [0.5]),
+        ([0.4713], []),
+    ],
+)
+def test_no_fault(one: list[float], several: list[float]) -> None:
+    assert _told(one, several) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "several", "said"),
+    [
+        ([0.47131], [0.94262], "summed over the ranks and not divided"),
+        ([0.47131], [0.235655], "divided twice"),
+        ([25.0, 50.0], [12.5, 25.0], "divided twice"),
+        ([1.71823, 1.5], [3.43646, 3.0], "summed over the ranks and not divided"),
+    ],
+)
+def test_a_fault(one: list[float], several: list[float], said: str) -> None:
+    assert said in _told(one, several)

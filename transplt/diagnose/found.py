@@ -1,0 +1,141 @@
+"""What was found in logs: lines, the blocks that they form, and errors in the order of cause and effect.
+
+The lines of one failure stand together: the exception, the code of torch_npu, those of CANN. Such a block is one error,
+named by its line that is nearest to the root. Blocks of all ranks and files are put in order by time; what only follows
+from another error comes after all that does not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from transplt.diagnose.lines import Moment
+from transplt.diagnose.stacks import Frame
+from transplt.rules.errors import Kind, KnownError
+
+#: Lines of one failure are no further apart than that, in lines of the log.
+NEAR = 60
+_MOST_WHO, _MOST_LINES, _MOST_UNKNOWN = 64, 12, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that says something: what (None: an error that is not known), where, when, and who wrote it."""
+
+    error: KnownError | None
+    text: str
+    source: str
+    number: int
+    moment: Moment | None
+    who: str
+    around: tuple[str, ...] = ()
+
+    @property
+    def depth(self) -> float:
+        """How near to the root: the smaller explains the larger. What is not known explains what comes at the end.
+
+        Of two alike, words say more than a bare number, and that more than a code of torch_npu.
+        """
+        if self.error is None:
+            return Kind.WRAPPER + 0.5
+        return self.error.kind + (0.25 if self.error.code.isdigit() else 0.4 if self.error.code[:3] == "ERR" else 0.0)
+
+
+@dataclass(slots=True)
+class Block:
+    """The lines of one failure of one process; `frames` is its traceback."""
+
+    lines: list[Line]
+    frames: tuple[Frame, ...] = ()
+    last: int = 0
+
+    def head(self) -> Line:
+        """The line that is nearest to the root."""
+        return min(self.lines, key=lambda line: line.depth)
+
+
+@dataclass(slots=True)
+class Failure:
+    """One error, with all blocks that it is the head of: `first` is the earliest."""
+
+    head: Line
+    first: Block
+    times: int = 0
+    who: set[str] = field(default_factory=set)
+    beside: dict[str, KnownError] = field(default_factory=dict)
+
+    @property
+    def consequence(self) -> bool:
+        """True where it only follows from another error."""
+        return self.head.error is not None and self.head.error.kind in (Kind.CONSEQUENCE, Kind.AFTERMATH)
+
+
+@dataclass(slots=True)
+class Remark:
+    """A line that is no error, and how often it was seen."""
+
+    error: KnownError
+    first: Line
+    times: int = 0
+
+
+class Collected:
+    """Failures and remarks of all logs, of bounded size."""
+
+    def __init__(self) -> None:
+        self._failures: dict[str, Failure] = {}
+        self.remarks: dict[str, Remark] = {}
+        self.unknown_left_out = 0
+        self._year = 0
+
+    def remark(self, line: Line) -> None:
+        """Counts a line that is no error."""
+        assert line.error is not None
+        self.remarks.setdefault(line.error.name, Remark(line.error, line)).times += 1
+
+    def block(self, block: Block) -> None:
+        """Takes a block that is complete."""
+        head = block.head()
+        self._year = self._year or next((line.moment.year for line in block.lines if line.moment), 0)
+        key = head.error.name if head.error else _shape(head.text)
+        failure = self._failures.get(key)
+        if failure is None:
+            unknown = sum(not each.head.error for each in self._failures.values())
+            if head.error is None and unknown >= _MOST_UNKNOWN:
+                self.unknown_left_out += 1
+                return
+            failure = self._failures[key] = Failure(head, block)
+        elif self._place(head) < self._place(failure.head):
+            failure.head, failure.first = head, block
+        failure.times += 1
+        if head.who and len(failure.who) < _MOST_WHO:
+            failure.who.add(head.who)
+        others = [line.error for line in block.lines if line.error and line.error != head.error]
+        failure.beside |= {error.name: error for error in others}
+
+    def failures(self) -> list[Failure]:
+        """What came first, first; what only follows from another error after what does not."""
+        found = sorted(self._failures.values(), key=lambda failure: self._place(failure.head))
+        return sorted(found, key=lambda failure: failure.consequence)
+
+    def untimed(self) -> bool:
+        """True where lines of several logs cannot be put in order because some have no time."""
+        heads = [failure.head for failure in self._failures.values()]
+        return len({head.source for head in heads}) > 1 and any(head.moment is None for head in heads)
+
+    def _place(self, line: Line) -> tuple[bool, int, str, float, str, int]:
+        if line.moment is None:
+            return True, 0, "", line.depth, line.source, line.number
+        return False, line.moment.year or self._year, line.moment.day, line.depth, line.source, line.number
+
+
+def added(block: Block, line: Line) -> None:
+    """Puts a line into a block, which stays small."""
+    if len(block.lines) < _MOST_LINES or line.depth < block.head().depth:
+        block.lines.append(line)
+
+
+def _shape(text: str) -> str:
+    """A text without what differs from time to time: numbers, addresses, times."""
+    return re.sub(r"0x[0-9a-fA-F]+|\d+", "#", text)[:200]

@@ -1,0 +1,85 @@
+"""One line of a log: as text, who wrote it, and when."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: Longer lines are cut around the place that was found.
+MOST_BYTES = 4_000
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+#: `[rank3]:`, `[default3]:`, `[3]:`, `worker-1:`, `(train pid=8464)`, `(VllmWorker rank=1 pid=97934)`, at the start.
+_PREFIX = re.compile(
+    r"\s*(?:\[(?:rank|default|local_rank|Rank )?:? ?(?P<rank>\d{1,5})\]:|(?P<worker>worker-\d{1,5}):|"
+    r"\((?P<actor>[\w.-]+(?: rank=(?P<named>\d{1,5}))? pid=\d{1,9})(?:, ip=[\d.]+)?\)) ?"
+)
+#: vllm and ray put their own format before the text: ERROR 09-03 03:02:37 [multiproc_executor.py:522] ...
+_FORMAT = re.compile(r"^(?:ERROR|WARNING|INFO) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?")
+_RANK_ID = re.compile(r"RankID:(\d{1,5})\b")
+_PID = re.compile(r"(?:\[PID: ?|\(PID:|(?:^|\] )[A-Z_]{2,12}\()(\d{1,9})\b")
+_DATED = re.compile(r"(?<!\d)(20\d\d)-(\d\d)-(\d\d)[- T](\d\d:\d\d:\d\d)(?:[.,](\d{3})(?:\.(\d{3})|(\d{3}))?)?")
+_SHORT = re.compile(
+    r"(?:\b(?:ERROR|WARNING|INFO) (\d\d)-(\d\d) |\b[EWIF](\d\d)(\d\d) )(\d\d:\d\d:\d\d)(?:[.,](\d{3})(\d{3})?)?"
+)
+_IN_NAME = re.compile(r"(?:rank|worker)[_-]?(\d{1,5})(?!\d)", re.IGNORECASE)
+_PLOG_NAME = re.compile(r"plog-(\d{1,9})_")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Moment:
+    """When a line was written: `day` is MM-DD hh:mm:ss and fractions; the year is 0 where the line does not say it."""
+
+    year: int
+    day: str
+
+    def __str__(self) -> str:
+        return f"{self.year}-{self.day}" if self.year else self.day
+
+
+def text_of(raw: bytes) -> str:
+    """The line without escape sequences and null bytes; bytes that are no UTF-8 show as such."""
+    return _ESCAPES.sub("", raw.decode("utf-8", "backslashreplace")).replace("\0", "").strip("\r\n")
+
+
+def parted(text: str) -> tuple[str, str]:
+    """(who, the line without that): the rank or process that a launcher puts before each line, empty for none."""
+    who = ""
+    for _ in range(3):  # an actor may write for another one: (Worker pid=1) (Worker_TP1 pid=1) ...
+        match = _PREFIX.match(text)
+        if match is None:
+            break
+        rank = match["rank"] or match["named"]
+        who = f"rank {rank}" if rank else match["worker"] or match["actor"]
+        text = _FORMAT.sub("", text[match.end() :])
+    return who, text
+
+
+def named_in(text: str) -> str:
+    """Who a line is about by its own words: its RankID, or its process; empty for none."""
+    if match := _RANK_ID.search(text):
+        return f"rank {match[1]}"
+    match = _PID.search(text)
+    return f"process {match[1]}" if match else ""
+
+
+def named_by_file(name: str) -> str:
+    """Whose log a file is by its name: rank_3.log, worker-3.txt, plog-1234_2025.log; empty for others."""
+    if match := _IN_NAME.search(name):
+        return f"rank {match[1]}"
+    match = _PLOG_NAME.search(name)
+    return f"process {match[1]}" if match else ""
+
+
+def moment_of(text: str) -> Moment | None:
+    """The last time that stands in a text."""
+    found = None
+    for match in _DATED.finditer(text):
+        parts = match[5] or "", match[6] or match[7] or ""
+        found = Moment(int(match[1]), f"{match[2]}-{match[3]} {match[4]}" + (f".{''.join(parts)}" if parts[0] else ""))
+    if found is None:
+        for match in _SHORT.finditer(text):
+            month, day = (match[1], match[2]) if match[1] else (match[3], match[4])
+            rest = (match[6] or "") + (match[7] or "")
+            found = Moment(0, f"{month}-{day} {match[5]}" + (f".{rest}" if rest else ""))
+    return found

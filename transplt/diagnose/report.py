@@ -1,0 +1,175 @@
+"""What a diagnosis says, as text and as JSON. What comes from a log is shown with escapes, and cut."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transplt.diagnose.found import Collected, Failure, Line
+from transplt.diagnose.stacks import Frame, Project, own_frame
+from transplt.report.cell import many, visible
+from transplt.rules.errors import LATE, KnownError
+from transplt.rules.pages import load
+
+FORMAT = 1
+_WIDTH, _MARGIN, _MOST_TEXT = 118, 10, 300
+_MOST_WHO, _MOST_SHORT = 8, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A log that was read; `cut_short` are literals that came up so often that they were no longer counted."""
+
+    name: str
+    lines: int
+    cut_short: tuple[str, ...]
+
+
+def diagnosis_json(collected: Collected, sources: Sequence[Source], project: Project | None) -> dict[str, Any]:
+    """One document: failures in their order, remarks, and what was read."""
+    return {
+        "format": FORMAT,
+        "errors": [_failure_table(failure, project) for failure in collected.failures()],
+        "remarks": [
+            {"name": each.error.name, "kind": each.error.kind.name.lower(), "title": each.error.title,
+             "times": each.times, **_place(each.first)}
+            for each in sorted(collected.remarks.values(), key=lambda remark: remark.error.name)
+        ],
+        "unknown_left_out": collected.unknown_left_out,
+        "order_uncertain": collected.untimed(),
+        "sources": [
+            {"name": visible(each.name), "lines": each.lines, "not_counted_to_the_end": [*map(visible, each.cut_short)]}
+            for each in sources
+        ],
+    }  # fmt: skip
+
+
+def diagnosis_text(collected: Collected, sources: Sequence[Source], project: Project | None) -> str:
+    """For people: each failure with what it means and what to do; the first one is where to begin."""
+    failures = collected.failures()
+    read = f"{many(sum(each.lines for each in sources), 'line')} of {many(len(sources), 'log')}"
+    if not failures:
+        return "\n".join([f"transplt diagnose: no error in {read}", *_remarks(collected)]) + "\n"
+    lines = [f"transplt diagnose: {many(len(failures), 'error')} in {read}; begin with the first"]
+    if collected.untimed():
+        lines.append("Some lines have no time: those stand last, and their order among the logs is not known.")
+    for number, failure in enumerate(failures, 1):
+        lines += ["", *_failure(number, failure, project)]
+    if collected.unknown_left_out:
+        lines += ["", f"{many(collected.unknown_left_out, 'more error')} that are not known are left out."]
+    lines += _remarks(collected)
+    if any(each.cut_short for each in sources):
+        lines += ["", "What comes up thousands of times was not counted to the end: numbers are at least so large."]
+    return "\n".join(lines) + "\n"
+
+
+def _failure(number: int, failure: Failure, project: Project | None) -> Iterator[str]:
+    error, head = failure.head.error, failure.head
+    if error is None:
+        yield f"{number}. An error that is not known"
+    else:
+        after = " - it follows from another error" if failure.consequence and number > 1 else ""
+        yield f"{number}. {error.title}  [{error.code or error.name}]{after}"
+    yield from _row("where", _where(failure))
+    yield from _row("says", _short(head.text))
+    if error is None:
+        for text in head.around:
+            yield " " * (_MARGIN + 3) + "| " + visible(text)
+    else:
+        yield from _row("means", error.means)
+        yield from _row("cause", error.cause)
+        for index, step in enumerate(error.do):
+            yield from _row("do" if index == 0 else "", f"- {step}")
+    frame = own_frame(failure.first.frames, project)
+    if frame is not None:
+        yield from _row("source", _shown_frame(frame))
+    if error is not None and error.asynchronous:
+        yield from _row("stack", LATE)
+    if error is not None and error.predicted_by:
+        for index, code in enumerate(error.predicted_by):
+            yield from _row("foretold" if index == 0 else "", f"{code}: {load(code).title}")
+    if failure.beside:
+        beside = ", ".join(each.code or each.name for each in failure.beside.values())
+        yield from _row("with it", f"{beside} (transplt explain says more)")
+
+
+def _row(label: str, text: str) -> list[str]:
+    margin = " " * (_MARGIN + 3)
+    wrapped = textwrap.wrap(text, _WIDTH - len(margin), break_on_hyphens=False) or [""]
+    return [f"   {label:<{_MARGIN}}{wrapped[0]}", *(margin + line for line in wrapped[1:])]
+
+
+def _where(failure: Failure) -> str:
+    head = failure.head
+    parts = [f"{visible(head.source)}:{head.number}"]
+    parts += [head.who] if head.who else []
+    parts += [str(head.moment)] if head.moment else []
+    others = sorted(failure.who - {head.who}, key=lambda who: (len(who), who))
+    more = ""
+    if failure.times > 1:
+        more = f"; {many(failure.times - 1, 'more time')}"
+        shown = ", ".join(visible(who) for who in others[:_MOST_WHO]) + (" ..." if others[_MOST_WHO:] else "")
+        more += f" ({shown})" if others else ""
+    return visible(", ".join(parts)) + more
+
+
+def _short(text: str) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= _MOST_TEXT else f"{shown[: _MOST_TEXT - 3]}..."
+
+
+def _shown_frame(frame: Frame) -> str:
+    function = f" in {frame.function}" if frame.function else ""
+    return visible(f"{frame.path}:{frame.line}{function}" + (f": {frame.source}" if frame.source else ""))
+
+
+def _remarks(collected: Collected) -> list[str]:
+    found = sorted(collected.remarks.values(), key=lambda remark: (remark.error.kind, remark.error.name))
+    if not found:
+        return []
+    lines = ["", "No errors:"]
+    for each in found[:_MOST_SHORT]:
+        times = f", {each.times} times" if each.times > 1 else ""
+        lines += _row("", f"- {each.error.title} ({visible(each.first.source)}:{each.first.number}{times}; "
+                          f"{each.error.kind.name.lower()})")  # fmt: skip
+    return lines
+
+
+def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
+    error, head = failure.head.error, failure.head
+    frame = own_frame(failure.first.frames, project)
+    return {
+        "name": error.name if error else None,
+        "code": error.code if error else "",
+        "kind": error.kind.name.lower() if error else "unknown",
+        "title": error.title if error else "An error that is not known",
+        **_place(head),
+        "text": _short(head.text),
+        "around": [visible(text) for text in head.around],
+        "times": failure.times,
+        "by": sorted(visible(who) for who in failure.who),
+        "means": error.means if error else "",
+        "cause": error.cause if error else "",
+        "do": [*error.do] if error else [],
+        "asynchronous": bool(error and error.asynchronous),
+        "foretold_by": [*error.predicted_by] if error else [],
+        "own_source": None if frame is None else {
+            "path": visible(frame.path), "line": frame.line, "function": visible(frame.function),
+            "text": visible(frame.source),
+        },
+        "with_it": [_named(each) for each in failure.beside.values()],
+        "source": error.source if error else "",
+    }  # fmt: skip
+
+
+def _named(error: KnownError) -> dict[str, str]:
+    return {"name": error.name, "code": error.code, "title": error.title}
+
+
+def _place(line: Line) -> dict[str, Any]:
+    return {
+        "log": visible(line.source), "line": line.number, "who": visible(line.who),
+        "time": str(line.moment) if line.moment else "",
+    }  # fmt: skip

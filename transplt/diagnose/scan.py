@@ -1,0 +1,165 @@
+"""Reads a log of any size in pieces and gives what it finds to `Collected`; memory does not grow with the log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
+from transplt.diagnose.found import NEAR, Block, Collected, Line, added
+from transplt.diagnose.lines import MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
+from transplt.diagnose.recognised import errors_in, unknown_in
+from transplt.diagnose.stacks import FRAME as A_FRAME
+from transplt.diagnose.stacks import Frame
+
+PIECE = 4 * 1024 * 1024
+#: A line longer than that is looked at in pieces that overlap.
+_LONGEST, _OVERLAP = 1024 * 1024, MOST_BYTES
+#: So far back a time is looked for that belongs to a line without one.
+_BACK = 3_000
+_MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
+#: After an error, a traceback that begins so many lines later belongs to another failure.
+_ANOTHER = 6
+
+
+class UnreadableLog(ValueError):
+    """What is given is no text; the message is a clause for the user."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What one process has said lately."""
+
+    frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_MOST_FRAMES))
+    frames_at: int = -NEAR
+    block: Block | None = None
+
+
+class LogScan:
+    """One log. `scan` reads all of it; what is found goes to `collected`."""
+
+    def __init__(self, name: str, collected: Collected) -> None:
+        self.name = name
+        self.lines = 0
+        self.bytes = 0
+        self.cut_short: set[str] = set()
+        self._collected = collected
+        self._who = named_by_file(name)
+        self._anchors = Anchors()
+        self._streams: dict[str, _Stream] = {}
+        self._unknown = 0
+
+    def scan(self, file: BinaryIO) -> None:
+        """Reads the log to its end. UnreadableLog for what is compressed or is no text of single bytes."""
+        for piece in _pieces(file):
+            if self.bytes == 0:
+                _refuse(piece)
+            self._look(piece)
+            self.bytes += len(piece)
+        for stream in self._streams.values():
+            self._close(stream)
+        self.cut_short = {literal.decode("utf-8", "replace") for literal in self._anchors.left_out}
+
+    def _look(self, piece: bytes) -> None:
+        position, counted, number = 0, 0, self.lines + 1
+        while (match := self._anchors.expression.search(piece, position)) is not None:
+            begin = max(piece.rfind(b"\n", 0, match.start()), piece.rfind(b"\r", 0, match.start())) + 1
+            end = _end_of_line(piece, match.start())
+            number += piece.count(b"\n", counted, begin)
+            counted = begin
+            raw = piece[max(begin, match.start() - MOST_BYTES) : min(end, match.start() + MOST_BYTES)]
+            # The rest of a line that is longer is looked at, too.
+            position = min(max(end, match.end()), match.start() + MOST_BYTES)
+            self._line(text_of(raw), number, piece, begin, end)
+            self._anchors.seen(match[0])
+        self.lines += piece.count(b"\n")
+
+    def _line(self, text: str, number: int, piece: bytes, begin: int, end: int) -> None:
+        who, text = parted(text)
+        stream = self._streams.get(who)
+        if stream is None:
+            stream = _Stream()
+            if len(self._streams) < _MOST_STREAMS:
+                self._streams[who] = stream
+        if FRAME in text and (match := A_FRAME.match(text)):
+            source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip()
+            frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
+            stream.frames.append(frame)
+            stream.frames_at = number
+            return
+        if TRACEBACK in text:
+            if stream.block and number - stream.block.last > _ANOTHER:
+                self._close(stream)
+            stream.frames.clear()
+            return
+        errors = errors_in(text)
+        if not errors and (self._unknown >= _MOST_UNKNOWN or not unknown_in(text)):
+            return
+        moment = moment_of(text) or _moment_before(piece, begin)
+        named = who or named_in(text) or self._who
+        # Around a line that is known nothing more needs to be shown.
+        around = () if errors else _around(piece, begin, end)
+        self._unknown += not errors
+        for error in errors or (None,):
+            line = Line(error, text.strip(), self.name, number, moment, named, around)
+            if error is not None and slow_or_harmless(error.kind):
+                self._collected.remark(line)
+            else:
+                self._take(stream, line)
+
+    def _take(self, stream: _Stream, line: Line) -> None:
+        if stream.block and line.number - stream.block.last > NEAR:
+            self._close(stream)
+        if stream.block is None:
+            frames = tuple(stream.frames) if line.number - stream.frames_at <= NEAR else ()
+            stream.block = Block([], frames)
+        elif not stream.block.frames and line.number - stream.frames_at <= NEAR:
+            stream.block.frames = tuple(stream.frames)
+        stream.block.last = line.number
+        added(stream.block, line)
+
+    def _close(self, stream: _Stream) -> None:
+        if stream.block is not None and stream.block.lines:
+            self._collected.block(stream.block)
+        stream.block = None
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """The bytes in pieces that end with a line, or for very long lines overlap a little."""
+    rest = b""
+    while piece := file.read(PIECE):
+        piece = rest + piece
+        cut = piece.rfind(b"\n") + 1
+        if len(piece) - cut > _LONGEST:
+            cut = len(piece) - _OVERLAP
+        yield piece[:cut] if cut else b""
+        rest = piece[cut:]
+    yield rest
+
+
+def _end_of_line(piece: bytes, position: int) -> int:
+    """Where the line ends that holds a position: at a line feed or, as progress bars have them, a carriage return."""
+    end = piece.find(b"\n", position)
+    end = len(piece) if end < 0 else end
+    back = piece.find(b"\r", position, end)
+    return end if back < 0 else back
+
+
+def _moment_before(piece: bytes, begin: int) -> Moment | None:
+    return moment_of(piece[max(0, begin - _BACK) : begin].decode("utf-8", "replace"))
+
+
+def _around(piece: bytes, begin: int, end: int) -> tuple[str, ...]:
+    """The two lines before a line and the two after it."""
+    before = piece[max(0, begin - 600) : begin].splitlines()[-2:]
+    after = piece[end : end + 600].strip(b"\r\n").splitlines()[:2]
+    return tuple(text_of(line)[:200] for line in (*before, b"", *after))
+
+
+def _refuse(piece: bytes) -> None:
+    if piece[:2] == b"\x1f\x8b" or piece[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or piece[:6] == b"\xfd7zXZ\x00":
+        raise UnreadableLog("it is compressed; unpack it first")
+    if piece[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise UnreadableLog("it is UTF-16; save it as UTF-8 first (iconv -f UTF-16 -t UTF-8)")

@@ -1,0 +1,1 @@
+"""Documents (.md, .rst): the commands and the code in their blocks."""

@@ -1,0 +1,123 @@
+"""Commands and code in documents: with `--docs` they are edited as scripts and modules are, else each is reported.
+
+Text outside of blocks is for people, and stays. A block that the shell's grammar does not read as a whole (it holds
+`<your data>`, or two ways to do the same) is read command by command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from transplt.edits.edit import Edit, Extent, Finds, Found, Note
+from transplt.files.document import Document
+from transplt.files.documents.blocks import PYTHON, Block, blocks
+from transplt.files.kind import FileKind
+from transplt.files.pieces import in_lines, reads
+from transplt.finding import Effort, Level
+from transplt.text.cuda_words import mentions_cuda
+
+COMMAND = "NPU865"
+_SUFFIXES = (".md", ".rst", ".markdown", ".rest", ".mdx", ".rmd")
+_GOES_ON = re.compile(rb"\\[ \t]*\r?\n?\Z")
+#: What is installed or started for CUDA: wheels, images, cards of containers. The shell's editor does not speak of it.
+_FOR_CUDA = re.compile(
+    rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
+    rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
+)
+_INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
+
+
+def changes(document: Document) -> Finds:
+    """What becomes of the blocks of a document."""
+    if not document.name.endswith(_SUFFIXES) or document.settings.style != "npu":
+        return
+    for block in blocks(document.utf8, document.name):
+        if not _worth(document, block.lines):
+            continue
+        if block.language == PYTHON:
+            if document.settings.docs:
+                found = in_lines(document, block.lines, FileKind.PYTHON)
+                yield from (_shown(each) for each in found if isinstance(each, Edit))
+        else:
+            yield from _commands(document, block)
+
+
+def _shown(edit: Edit) -> Edit:
+    """The import as a reader needs it, without what tells a linter."""
+    return replace(edit, new=str(edit.new).replace("  # noqa: F401", ""))
+
+
+def _worth(document: Document, lines: Sequence[Extent]) -> bool:
+    text = b"".join(document.utf8[start:end] for start, end in lines)
+    if document.settings.docs and _INSTALLS.search(text):
+        return True
+    return mentions_cuda(text.lower()) or _FOR_CUDA.search(text) is not None
+
+
+def _commands(document: Document, block: Block) -> Finds:
+    commands = list(_logical(document, block.lines))
+    whole = reads(document, block.lines, FileKind.SHELL)
+    parts = [block.lines] if whole else [lines for lines in commands if _worth(document, lines)]
+    found = [each for lines in parts for each in in_lines(document, lines, FileKind.SHELL)]
+    made: list[Extent] = []
+    if document.settings.docs:
+        edits = [each for each in found if isinstance(each, Edit)]
+        yield from edits
+        made = [_extent(each) for each in edits]
+        found = [each for each in found if not isinstance(each, Edit)]
+    for lines in commands:
+        yield from _reported(document, lines, found, made)
+
+
+def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Extent]]:
+    """Lines that go on behind a backslash together."""
+    group: list[Extent] = []
+    for start, end in lines:
+        group.append((start, end))
+        if not _GOES_ON.search(document.utf8[start:end]):
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _reported(
+    document: Document, lines: Sequence[Extent], found: Sequence[Found], made: Sequence[Extent]
+) -> Iterator[Note]:
+    """One finding for a command: what of it means nothing beside an NPU, but for what is edited (`made`)."""
+    names: list[str] = []
+    places: list[int] = []
+    helps: list[str] = []
+    for each in found:
+        if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
+            continue
+        start = _extent(each)[0]
+        if any(a <= start < b for a, b in lines):
+            places.append(start)
+            names.append(each.api or each.message)
+            helps.append(f"{each.api or 'here'}: write {each.new}" if isinstance(each, Edit) else each.message)
+    for a, b in lines:
+        for match in _FOR_CUDA.finditer(document.utf8, a, b):
+            if any(start <= match.start() < end for start, end in made):
+                continue
+            places.append(match.start())
+            names.append(match.group().decode().strip())
+            helps.append("install torch and torch-npu for the NPU, and start from an image of CANN")
+    if not places:
+        return
+    at = min(places)
+    end = next(b for a, b in lines if a <= at < b)
+    word = re.compile(rb"[^\s=]+").match(document.utf8, at, end)
+    extent = (at, word.end() if word is not None else at)
+    shown = ", ".join(dict.fromkeys(names))
+    help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else "; --docs edits what is certain")
+    message = f"a command of this document is for CUDA: {shown}"
+    yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
+
+
+def _extent(found: Edit | Note) -> Extent:
+    extent = found.where if isinstance(found, Edit) else found.extent
+    assert isinstance(extent, tuple), "of a text byte ranges are edited"
+    return extent

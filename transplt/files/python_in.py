@@ -1,0 +1,65 @@
+"""Python in files that are no .py files: what of them the engine reads, and what that says to the project."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transplt.apply.engine import index_source, migrate_source
+from transplt.files.document import text_of
+from transplt.files.kind import FileKind, kind_of
+from transplt.finding import FileResult, Status
+from transplt.project.facts import ModuleFacts, ProjectFacts
+from transplt.settings import Settings
+
+#: Python and C in one language: such a file is migrated where it holds nothing but Python.
+_CYTHON = (".pyx", ".pxd")
+#: Templates; those of other files than .py are no Python, even where it would read them (`device: cuda`).
+_TEMPLATES = (".j2", ".jinja", ".jinja2")
+
+
+def whole_python(
+    data: bytes, path: str, kind: FileKind, settings: Settings, project: ProjectFacts | None
+) -> FileResult | None:
+    """The result of a file that is Python from end to end; None for one that is not, or that Python does not read.
+
+    What themes add stays with .py files: it needs to know how a program is started.
+    """
+    if not _may_be_python(path, kind):
+        return None
+    result = migrate_source(data, path, settings.without_themes(), project)
+    return result if result.status is Status.OK else None
+
+
+def _may_be_python(path: str, kind: FileKind) -> bool:
+    name = path.lower()
+    if kind is FileKind.NATIVE:
+        return name.endswith(_CYTHON)
+    return kind is FileKind.SCRIPT and (not name.endswith(_TEMPLATES) or ".py." in name.rpartition("/")[2])
+
+
+def other_facts(data: bytes, path: str, settings: Settings) -> ModuleFacts | None:
+    """What the Python of such a file tells its project; None for a file that holds none.
+
+    It does not count where files are counted that choose between CUDA and the NPU: a library may have many notebooks.
+    """
+    kind = kind_of(path, data)
+    text: bytes | None = data if kind is FileKind.SCRIPT else None
+    if kind is FileKind.NOTEBOOK:
+        text = _cells(data)
+    if text is None:
+        return None
+    return replace(index_source(text, path, settings.without_themes()), uses_cuda=False, handles_npu=False)
+
+
+def _cells(data: bytes) -> bytes | None:
+    from transplt.files.notebook.cells import UnreadableNotebook
+    from transplt.files.notebook.layout import layout_of
+
+    source = text_of(data)
+    if source is None:
+        return None
+    try:
+        layout = layout_of(source.utf8)
+    except UnreadableNotebook:
+        return None
+    return None if layout is None or not layout.program.parts else layout.program.utf8

@@ -1,0 +1,177 @@
+"""The errors that are known by their text or code, from rules/errors/*.json.
+
+A file has `what` (its area in a sentence), `sources` (short names of documents, with version) and `errors`. An error
+has
+
+- `name`, unique; `title`; `kind`, one of `Kind`;
+- `code` (ERR100, EI0002, 507015) or `signs`: literals, or pairs of a literal and an expression; a line shows the error
+  when it holds the literal and the expression is found in it;
+- `means`, `cause`, `do` (steps), `predicted_by` (codes of findings of a migration that foretell it), `source`;
+- `seen`: texts in which it was seen, each with where and, third, the other errors that the same text rightly shows, the
+  nearest to the root first where that is another one; `form`: a message made after the definition of the vendor, where
+  no text of somebody's log is known;
+- `asynchronous`: the line and stack at which it is reported may come later than the call that failed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+from transplt.rules.pages import load
+from transplt.rules.tables import read_table, rules_dir
+
+
+class Kind(IntEnum):
+    """How near to the root an error is; what sorts first explains the others."""
+
+    CAUSE = 0  # says what is wrong
+    FAULT = 1  # says which part failed
+    CONSEQUENCE = 2  # follows from the error of another process, which it waited for
+    WRAPPER = 3  # says only that something below failed
+    AFTERMATH = 4  # follows when a process has failed: the launcher, the end of Python
+    SLOW = 5  # no error: works, and costs time or steps
+    HARMLESS = 6  # no error
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a line holds that shows the error: a literal, and an expression where that is not enough."""
+
+    literal: str
+    pattern: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """One error; `seen` are (text, where, others). See the module for the rest."""
+
+    name: str
+    title: str
+    kind: Kind
+    code: str
+    signs: tuple[Sign, ...]
+    means: str
+    cause: str
+    do: tuple[str, ...]
+    predicted_by: tuple[str, ...]
+    source: str
+    seen: tuple[tuple[str, str, tuple[str, ...]], ...]
+    form: str
+    asynchronous: bool
+    area: str
+
+    def text(self) -> str:
+        """The page that `transplt explain` prints, Markdown."""
+        parts = [f"# {self.code or self.name}: {self.title} ({_KINDS[self.kind]})", self.means]
+        parts += [f"## Likely cause\n\n{self.cause}"]
+        parts += ["## What to do\n\n" + "\n".join(f"- {step}" for step in self.do)]
+        if self.asynchronous:
+            parts += [f"## The stack\n\n{LATE}"]
+        if self.predicted_by:
+            rows = (f"- {code}: {load(code).title} (`transplt explain {code}`)" for code in self.predicted_by)
+            parts += ["## Findings of a migration that foretell it\n\n" + "\n".join(rows)]
+        shown = [(text, where) for text, where, _ in self.seen]
+        shown += [(self.form, "form of the message")] if self.form else []
+        parts += ["## Seen as\n\n" + "\n\n".join(f"    {indented(text)}\n\n({where})" for text, where in shown)]
+        parts += [f"## Source\n\n{self.source}\n\n`transplt diagnose LOG` finds it in logs."]
+        return "\n\n".join(parts) + "\n"
+
+
+#: Said with errors that show themselves later than they happen.
+LATE = (
+    "The card works behind the program's back: the line and the stack at which this shows may belong to a later, "
+    "innocent call. Run again with ASCEND_LAUNCH_BLOCKING=1 (slow), and the stack names the call that failed."
+)
+_KINDS = {
+    Kind.CAUSE: "a cause", Kind.FAULT: "a fault", Kind.WRAPPER: "says that something below failed",
+    Kind.CONSEQUENCE: "a consequence of what another process did", Kind.AFTERMATH: "a consequence of an earlier error",
+    Kind.SLOW: "no error, but slow", Kind.HARMLESS: "harmless",
+}  # fmt: skip
+
+#: Codes of torch_npu: the modules of the two digits in the middle.
+MODULES = {"00": "PTA, torch_npu itself", "01": "OPS, operators", "02": "DIST, process groups", "03": "GRAPH, graphs",
+           "04": "PROF, the profiler", "99": "UNKNOWN, the program"}  # fmt: skip
+_TORCH_NPU = re.compile(r"ERR(\d\d)?(\d{3})", re.IGNORECASE)
+_CANN = re.compile(r"E[0-9A-Z]\d{4}|\d{6}", re.IGNORECASE)
+
+
+def indented(text: str) -> str:
+    """`text` as it stands in a block of code whose first line is indented already."""
+    return text.replace("\n", "\n    ")
+
+
+@cache
+def known_errors() -> tuple[KnownError, ...]:
+    """All of them, in the order of the files and of their rows."""
+    found = []
+    for path in sorted((rules_dir() / "errors").glob("*.json")):
+        table: dict[str, Any] = read_table(f"errors/{path.name}")
+        found += [_error(row, path.stem, table["sources"]) for row in table["errors"]]
+    return tuple(found)
+
+
+@cache
+def errors_by_code() -> dict[str, KnownError]:
+    """Those that have a code, by it: ERR100 (without the module), EI0002, 507015."""
+    return {error.code: error for error in known_errors() if error.code}
+
+
+@cache
+def families() -> dict[str, str]:
+    """The first two characters of CANN's codes, and the part of CANN that says them."""
+    found: dict[str, str] = read_table("errors/cann.json")["families"]
+    return found
+
+
+def is_error_code(text: str) -> bool:
+    """True for what has the form of a code of torch_npu, CANN or acl, or is the name of a known error."""
+    return bool(_TORCH_NPU.fullmatch(text) or _CANN.fullmatch(text)) or any(e.name == text for e in known_errors())
+
+
+def error_called(text: str) -> KnownError | None:
+    """The error of a code (ERR01002, EI0002, 507015; any case) or name; None where none is known."""
+    if match := _TORCH_NPU.fullmatch(text):
+        return errors_by_code().get(f"ERR{match[2]}")
+    found = errors_by_code().get(text.upper())
+    return found or next((error for error in known_errors() if error.name == text.lower()), None)
+
+
+def family_of(code: str) -> str:
+    """Which part of CANN says a code, empty for one of none."""
+    return families().get(code[:2].upper(), "")
+
+
+@cache
+def foretold_by(finding: str) -> tuple[KnownError, ...]:
+    """The errors that findings with this code (NPU712) foretell."""
+    return tuple(error for error in known_errors() if finding in error.predicted_by)
+
+
+def foretells(finding: str) -> str:
+    """The errors on the card that findings with a code foretell, as a section of its page; empty for none."""
+    rows = [f"- {error.code or error.name}: {error.title}" for error in foretold_by(finding)]
+    if not rows:
+        return ""
+    head = "## Errors on the card\n\nWhat is left of it shows on an NPU as one of these (`transplt diagnose LOG`):\n\n"
+    return head + "\n".join(rows) + "\n"
+
+
+def _error(row: dict[str, Any], area: str, sources: dict[str, str]) -> KnownError:
+    seen = tuple((text, sources.get(where, where), tuple(*others)) for text, where, *others in row.get("seen", ()))
+    return KnownError(
+        row["name"], row["title"], Kind[row["kind"].upper()], row.get("code", ""),
+        tuple(map(_sign, row.get("signs", ()))), row["means"], row["cause"], tuple(row["do"]),
+        tuple(row["predicted_by"]),
+        sources.get(row["source"], row["source"]), seen, row.get("form", ""), row.get("asynchronous", False), area,
+    )  # fmt: skip
+
+
+def _sign(row: str | list[str]) -> Sign:
+    if isinstance(row, str):
+        return Sign(row, None)
+    literal, pattern = row
+    return Sign(literal, re.compile(pattern) if pattern else None)

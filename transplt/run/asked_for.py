@@ -1,0 +1,81 @@
+"""Whether anything of a project asks for torch_npu, which its files import after the migration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from transplt.disk.records import FileRecord
+from transplt.edits.imports import CODE as IMPORTED
+from transplt.files.dependencies.said import ADDED, NOT_ADDED
+from transplt.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
+from transplt.files.kind import FileKind
+from transplt.finding import Effort, Finding, Level
+from transplt.settings import TorchTarget
+from transplt.text.regular_file import REQUIREMENTS, read_regular
+from transplt.text.requirement import normalised
+
+_TORCH_NPU = "torch-npu"
+
+
+def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarget) -> list[FileRecord]:
+    """The records, with a finding at the first import of torch_npu where no file of the tree `root` asks for it.
+
+    It is a remark where the project has no file that asks for packages.
+    """
+    every = sorted(records, key=lambda record: record.path)
+    imports = [each for record in every for each in record.findings if each.code == IMPORTED and each.applied]
+    said = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
+    if not imports or said:
+        return list(records)
+    files = [record for record in every if _may_ask(record)]
+    if any(_asks(record, root) for record in files):
+        return list(records)
+    first = imports[0]
+    dependencies = [each.path for each in files if each.kind == FileKind.REQUIREMENTS.value or _is_setup(each)]
+    beside = f"beside torch in {dependencies[0]}" if dependencies else "to what installs the project"
+    pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
+    finding = replace(
+        first,
+        code=NOT_ADDED,
+        level=Level.MANUAL if dependencies else Level.INFO,
+        message="torch_npu is imported, and no file of the project asks for torch-npu",
+        api=_TORCH_NPU,
+        effort=Effort.LOW if dependencies else None,
+        help=f"add {pin} {beside}; it goes with torch {target.pin}",
+        edit=None,
+        applied=False,
+    )
+    return [_with(record, finding) if record.path == first.path else record for record in records]
+
+
+def _findings(records: Iterable[FileRecord]) -> Iterable[Finding]:
+    return (each for record in records for each in record.findings)
+
+
+def _with(record: FileRecord, finding: Finding) -> FileRecord:
+    return replace(record, findings=tuple(sorted([*record.findings, finding], key=Finding.sort_key)))
+
+
+def _is_setup(record: FileRecord) -> bool:
+    return record.path.rpartition("/")[2] == "setup.py"
+
+
+def _may_ask(record: FileRecord) -> bool:
+    if LOCK_FILES.fullmatch(record.path.rpartition("/")[2].lower()):
+        return False
+    return record.kind in {FileKind.REQUIREMENTS.value, *(kind.value for kind in INSTALLING)} or _is_setup(record)
+
+
+def _asks(record: FileRecord, root: Path) -> bool:
+    """True for a file of the input that asks for torch-npu."""
+    try:
+        text = read_regular(root / record.path, REQUIREMENTS).decode("utf-8", "replace")
+    except OSError:
+        return False
+    if re.search(r"torch[-_.]npu", text, re.IGNORECASE) is None:
+        return False
+    kind = FileKind.PYTHON if _is_setup(record) else FileKind(record.kind)
+    return any(normalised(each.name) == _TORCH_NPU for each in requirements_of(text, record.path, kind))
