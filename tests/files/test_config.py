@@ -180,7 +180,7 @@ def test_the_portable_style_leaves_values() -> None:
 
 JSON = [
     ('{"train": {"device": "cuda"}}', '{"train": {"device": "npu"}}'),
-    ('{\n  // the card: "cuda"\n  "card": "cuda:0", /* x */\n}', '{\n  // the card: "cuda"\n  "card": "npu:0", /* x */\n}'),
+    ('{\n  // "cuda"\n  "card": "cuda:0", /* x */\n}', '{\n  // "cuda"\n  "card": "npu:0", /* x */\n}'),
     ('{"configurations": [{"args": ["--device", "cuda"], "env": {"CUDA_VISIBLE_DEVICES": "0"}}]}',
      '{"configurations": [{"args": ["--device", "npu"], "env": {"ASCEND_RT_VISIBLE_DEVICES": "0"}}]}'),
     ('{"optimizer": {"params": {"cuda_aware": false, "comm_backend_name": "nccl"}}, "train_batch_size": 8}',
