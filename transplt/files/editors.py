@@ -44,7 +44,7 @@ EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),
     _Entry("transplt.files.makefiles", frozenset({FileKind.NATIVE}), _RECIPES),
     _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
-    _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (b"cuda", b"nccl", b"multi_gpu")),
+    _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (*WORDS, b"multi_gpu")),
     _Entry("transplt.files.notebook.editor", frozenset({FileKind.NOTEBOOK}), (b"",)),  # a rule may be about any word
     _Entry("transplt.files.documents.editor", frozenset({FileKind.PROSE}), (*WORDS, b"torch", b"--gpus")),
 )
