@@ -22,6 +22,7 @@ from tests.fuzz.held import (
     compiles,
     hold_findings,
     hold_message,
+    hold_notebook,
     hold_other,
     hold_python,
     photograph,
@@ -151,6 +152,7 @@ def _surrogates(data: bytes) -> bool:
 @target("notebooks", st.one_of(mutated(seeds.NOTEBOOKS), mutated_json(seeds.NOTEBOOK_VALUES)))
 def notebooks(data: bytes) -> None:
     hold_other(data, "train.ipynb")
+    hold_notebook(data)
 
 
 @target("yaml", mutated(seeds.YAML))
