@@ -24,19 +24,27 @@ _FAILED = (Word.DIFFERS, Word.STOPS)
 
 
 class Proving:
-    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`.
+    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`; `stubs` and `data`
+    are those of `transplt prove`. Data that are not in the output are those of the input.
 
     Raises UsageError where nothing can be run: no command, no torch, no such script.
     """
 
-    def __init__(self, options: Options, command: str, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        command: str,
+        say: Callable[[str], None],
+        stubs: tuple[str, ...] = (),
+        data: tuple[str, ...] = (),
+    ) -> None:
         words = shlex.split(command)
         if not words or not words[0].endswith(".py"):
             raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
-        self.options, self.say = options, say
+        self.options, self.say, self.data = options, say, data
         arguments = tuple(words[1:])
         self.run = RunOptions(
-            words[0], arguments, sys.executable, random="cpu", timeout=600.0, trace=Trace(), threads=1
+            words[0], arguments, sys.executable, random="cpu", stubs=stubs, timeout=600.0, trace=Trace(), threads=1
         )
         self._proof(make_plan(options).source, None, ())  # says at once what is missing
 
@@ -79,10 +87,11 @@ class Proving:
     def _proof(self, source: Path, target: Path | None, worlds: tuple[int, ...]) -> Proof | None:
         try:
             options, _ = for_output(self.run, target or source)
-            original = find_project(source if source.is_dir() else source.parent, options.script, ())
+            original = find_project(source if source.is_dir() else source.parent, options.script, self.data)
             if target is None:
                 return None
-            return between(original, find_project(target, options.script, ()), options, self.say).prove(worlds)
+            migrated = replace(find_project(target, options.script, self.data), elsewhere=original.root)
+            return between(original, migrated, options, self.say).prove(worlds)
         except CannotRun as error:
             raise UsageError(f"--prove: {error}") from error
 
