@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, pattern
+from tests.harness import check_noop, migrate, pattern
+from transplt.finding import Level
 
 
 @pattern("T26", "P58")
@@ -34,7 +35,8 @@ from tests.harness import check_noop, pattern
     ],
 )
 def test_reported_with_an_effort(source: str, code: str) -> None:
-    result = check_noop(source, path="pkg/ops.py", open_codes=[code])
+    remark = ["NPU860"] if "cpp_extension" in source and "e = " in source else []
+    result = check_noop(source, path="pkg/ops.py", open_codes=[code, *remark])
     assert all(finding.effort for finding in result.findings if finding.code == code)
     assert result.tokens.unknown == 0
 
@@ -74,15 +76,34 @@ def test_names_of_the_project_stay_silent(source: str) -> None:
 )
 def test_an_extension_with_known_operators_names_what_replaces_them(source: str, says: str) -> None:
     text = f"from torch.utils.cpp_extension import CUDAExtension\n{source}\n"
-    result = check_noop(text, open_codes=["NPU292", "NPU550"])
+    result = check_noop(text, open_codes=["NPU292", "NPU550", "NPU860"])
     (found,) = [finding for finding in result.findings if finding.code == "NPU292"]
     assert says in found.help
 
 
 def test_an_extension_that_nobody_knows() -> None:
     source = "from torch.utils.cpp_extension import CUDAExtension\ne = CUDAExtension('ops', ['a/ops.cu', 'main.cpp'])\n"
-    result = check_noop(source, open_codes=["NPU550"])
+    result = check_noop(source, open_codes=["NPU550", "NPU860"])
     assert not [finding for finding in result.findings if finding.code == "NPU292"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("CUDAExtension('a.b', ['src/x.cpp', 'src/x.cu'])", "a.b is built from src/x.cpp, src/x.cu"),
+        ("CUDAExtension('a._C', found)", "a._C is built from files that the build looks for"),
+        ("make('b', sources=['x.cu'], module='pk.ops')", "pk.ops.b is built from x.cu"),
+        ("make('b', sources=['x.pyx'])", ""),
+        ("make('b', ['x.cu'])", ""),
+        ("CUDAExtension(name, ['x.cu'])", ""),
+        ("chosen = CUDAExtension\nchosen('c', ['x.cu'])", "c is built from x.cu"),
+    ],
+)
+def test_what_a_build_names_is_remarked(source: str, said: str) -> None:
+    text = f"from torch.utils.cpp_extension import CUDAExtension\n{source}\n"
+    found = [each for each in migrate(text, path="setup.py").findings if each.code == "NPU860"]
+    assert [each.message for each in found] == ([f"the extension {said}"] if said else [])
+    assert all(each.level is Level.INFO for each in found)
 
 
 def test_an_extension_that_is_imported_names_what_replaces_it() -> None:
@@ -106,5 +127,5 @@ def test_an_extension_that_is_imported_names_what_replaces_it() -> None:
     ],
 )
 def test_sources_that_are_compiled_when_the_file_is_imported(source: str, fails: bool) -> None:
-    result = check_noop(f"from torch.utils.cpp_extension import load\n{source}", open_codes=["NPU554"])
+    result = check_noop(f"from torch.utils.cpp_extension import load\n{source}", open_codes=["NPU554", "NPU860"])
     assert any("the import fails" in finding.message for finding in result.findings) is fails

@@ -179,7 +179,8 @@ def test_what_the_service_puts_in_is_shown_as_it_stands() -> None:
     [
         "jobs:\n  test_cuda:\n    name: CUDA\n    runs-on: ubuntu-latest\n",
         "on:\n  workflow_call:\n    inputs:\n      cuda-version:\n        description: the version of cuda\n",
-        "jobs:\n  a:\n    strategy:\n      matrix:\n        cuda: [12]\n    steps: [{run: echo ${{ matrix.cuda }}}]\n",
+        "jobs:\n  a:\n    strategy:\n      matrix:\n        cuda: [12]\n"
+        "    steps:\n      - run: echo ${{ matrix.cuda }}\n",
     ],
 )
 def test_names_and_titles_of_a_workflow_need_nobody(text: str) -> None:

@@ -161,6 +161,13 @@ def yaml(data: bytes) -> None:
         hold_other(data, path)
 
 
+@target("configurations", mutated(seeds.CONFIGURATIONS))
+def configurations(data: bytes) -> None:
+    """Every format, whatever its bytes are: what is edited still reads, with the same keys."""
+    for path in ("a.yaml", "a.json", "a.toml", "a.ini", "a.properties", ".env"):
+        hold_other(data, path)
+
+
 @target("shell", mutated(seeds.SHELL))
 def shell(data: bytes) -> None:
     for path in ("run.sh", "run", "Dockerfile", "Makefile", ".env"):

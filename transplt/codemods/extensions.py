@@ -73,17 +73,17 @@ def _declared(work: Work, call: ast.Call) -> Finds:
         inner = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant)]
         words = [value for value in inner if isinstance(value, str)]
         sources = list(dict.fromkeys(word.replace("\\", "/") for word in words if _NATIVE.search(word)))
+        if not sources and any(word.endswith(".pyx") for word in words):
+            return
         message = f"the extension {name} is built from {', '.join(sources) or _FOUND_LATER}"
-        stems = [source.rpartition("/")[2].partition(".")[0] for source in sources]
-        help_text = "; ".join(replacement(row) for row in kernels_among([*name.split("."), *stems]))
-        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name, help=help_text)
+        yield work.note(call.func, "NPU860", message, level=Level.INFO, api=name)
 
 
 def _declared_name(work: Work, call: ast.Call) -> str:
     """The full name of the extension that a call builds; empty for other calls."""
     keywords = {each.arg: each.value for each in call.keywords}
     last = last_name(call.func)
-    builds = last in _EXTENSIONS or work.names.qualified(call.func) in BUILDERS
+    builds = last in _EXTENSIONS or (work.names.qualified(call.func) in BUILDERS and builds_for_cuda(call))
     if not builds and isinstance(call.func, ast.Name):
         found = work.names.lookup(call.func.id, work.scan.scope_of(call))
         bindings = found[1] if found is not None else []
