@@ -51,7 +51,7 @@ def decide(document: Document, value: Value) -> Finds:
     edits = document.settings.style != "portable"
     if value.in_environment and value.key is not None:
         whole = (value.key[0], value.whole[1])
-        yield from variable_set(document, value.name, value.key, value.text, whole, read=False)
+        yield from variable_set(document, value.name, value.key, value.text, whole)
     elif value.key is not None and WORD.search(value.name) and value.name in document.project.reads.names:
         yield Kept(value.key, "key")
     if not WORD.search(value.text):
