@@ -97,7 +97,6 @@ KEPT = [
         STEP[0],
         "jobs:\n  a:\n    steps:\n      - uses: x\n        with:\n          run: CUDA_VISIBLE_DEVICES=0 python a.py\n",
     ),
-    ("conf/jobs.yaml", "run: CUDA_VISIBLE_DEVICES=0 python a.py\n"),  # no recipe: the project's own configuration
 ]
 
 

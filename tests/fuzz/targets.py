@@ -167,7 +167,8 @@ def shell(data: bytes) -> None:
 
 @target("recipes", mutated(seeds.RECIPES))
 def recipes(data: bytes) -> None:
-    for path in ("Dockerfile", "compose.yml", ".github/workflows/a.yml", "k8s/pod.yaml", "Makefile", "devcontainer.json"):
+    names = ("Dockerfile", "compose.yml", ".github/workflows/a.yml", "k8s/pod.yaml", "Makefile", "devcontainer.json")
+    for path in names:
         hold_other(data, path)
 
 
