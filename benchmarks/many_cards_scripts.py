@@ -148,7 +148,7 @@ SCRIPTS = (
         settings=(
             ("net = SimpleDLA()", "net = LeNet()"),
             ("start_epoch+200", "start_epoch+2"),
-            ("batch_size=128", "batch_size=8"),
+            ("batch_size=128", "batch_size=16"),
             ("num_workers=2", "num_workers=0"),
         ),
         same=True,
@@ -173,7 +173,7 @@ SCRIPTS = (
         "classification",
         "02-intermediate/deep_residual_network",
         ("num_epochs = 80", "num_epochs = 2"),
-        ("batch_size = 100", "batch_size = 8"),
+        ("batch_size = 100", "batch_size = 16"),
         even=True,
     ),
     _tutorial(

@@ -60,7 +60,7 @@ def test_a_migration_says_what_it_did_on_stderr(
 def test_what_is_left_makes_exit_code_1(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (project / "run.sh").write_text("CUDA_VISIBLE_DEVICES=0 python a.py\n")
+    (project / "run.sh").write_text("NCCL_DEBUG=INFO python a.py\n")
     code, _, err = call(monkeypatch, capsys, "-i", project)
     assert code == 1
     assert "left: 1 token and 1 finding to look at (see report.html and unsupported_op.xlsx)" in err

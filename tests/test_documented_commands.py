@@ -61,7 +61,7 @@ def test_the_documents_show_enough_commands() -> None:
 #: Documents that speak of options of other commands, and of scripts.
 SCRIPTS_OPTIONS = (
     "emulator.md", "coverage.md", "architecture.md", "rules.md", "real_projects.md",
-    "quick_start.md", "quick_start_zh.md", "proof.md",
+    "quick_start.md", "quick_start_zh.md", "proof.md", "other_files.md",
 )  # fmt: skip
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import errno
 import io
+import json
 import os
 import re
 import tokenize
@@ -17,13 +19,14 @@ from pathlib import Path
 from transplt.apply.engine import index_source, join_facts, migrate_source, survey_source
 from transplt.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.other_file import migrate_other
 from transplt.files.requirements import with_requirements
 from transplt.files.tokens import scan_other_file
 from transplt.finding import FileResult, Finding, Status
 from transplt.rules.pages import all_codes
 from transplt.settings import Settings, TorchTarget
 from transplt.text.cuda_words import WORDS, find_tokens
-from transplt.text.source import UnreadableSource, read_source
+from transplt.text.source import UnreadableSource, read_source, splice
 
 PATH = "m.py"
 TARGET = TorchTarget("2.8", "the default")
@@ -113,6 +116,26 @@ def hold_other(data: bytes, path: str) -> FileKind:
         lowered = data.lower()
         assert tokens.found + tokens.comments == _words(lowered), tokens
     return kind
+
+
+def hold_notebook(data: bytes) -> None:
+    """Of a notebook nothing changes but the texts of its code cells; the records are its edits; it is done once."""
+    result = migrate_other(data, "train.ipynb", FileKind.NOTEBOOK, Settings(), TARGET)[0]
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    hold_findings(result.findings, len(data) - len(bom))
+    assert result.tokens.found + result.tokens.comments == _words(data.lower()), result.tokens
+    if not result.changed:
+        return
+    text = data[len(bom) :]
+    edits = [(each.span.start, each.span.end, each.edit) for each in result.findings if each.applied and each.edit]
+    assert bom + splice(text, [(start, end, edit.after.encode()) for start, end, edit in edits]) == result.data
+    before, after = (json.loads(each.decode("utf-8-sig")) for each in (data, result.data))
+    for book in (before, after):
+        for cell in (book.get("worksheets") or [book])[0]["cells"]:
+            if cell.get("cell_type") == "code":
+                cell["source" if "source" in cell else "input"] = ""
+    assert before == after
+    assert not migrate_other(result.data, "train.ipynb", FileKind.NOTEBOOK, Settings(), TARGET)[0].changed
 
 
 def hold_findings(findings: Iterable[Finding], length: int) -> None:

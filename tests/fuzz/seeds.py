@@ -104,6 +104,14 @@ YAML = (
     b"services:\n  x:\n    image: nvidia/cuda:12.1\n    runtime: nvidia\n    deploy: {resources: {reservations: {devices: [{driver: nvidia}]}}}\n",
 )
 
+CONFIGURATIONS = (
+    b'{"a": {"device": "cuda", // x\n "l": ["--device", "cuda:0", {"use_cuda": true}]}, "env": {"NCCL_DEBUG": "INFO"},}\n',
+    b'device = "cuda"\n[a.b]\nl = ["--device", "cuda", {x = \'nccl\'}]\nt = """cuda\n"""\n[[u]]\nd = 2020-01-01 10:00:00\n',
+    b"[a]\ndevice = cuda ; x\nb: 'cuda:1'\r\nexport CUDA_VISIBLE_DEVICES=0,1\n",
+    b"a: &a !!str cuda\nb: {<<: {c: *a}, d: '${a}'}\nargs: [--device=cuda, x.y=nccl]\nm: !new:torch.device\n  type: cuda:0\n",
+    b"compute_environment: X\ndistributed_type: MULTI_GPU\nddp_backend: nccl\n",
+)
+
 SHELL = (
     b"#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}\nnvidia-smi | grep cuda  # cuda\npython train.py --backend nccl\n",
     b"FROM nvidia/cuda:12.1-devel\nRUN pip install torch==2.4.0+cu121 --index-url https://x/whl/cu121\nENV NCCL_DEBUG=INFO\n# cuda\n",

@@ -22,6 +22,7 @@ from tests.fuzz.held import (
     compiles,
     hold_findings,
     hold_message,
+    hold_notebook,
     hold_other,
     hold_python,
     photograph,
@@ -151,11 +152,19 @@ def _surrogates(data: bytes) -> bool:
 @target("notebooks", st.one_of(mutated(seeds.NOTEBOOKS), mutated_json(seeds.NOTEBOOK_VALUES)))
 def notebooks(data: bytes) -> None:
     hold_other(data, "train.ipynb")
+    hold_notebook(data)
 
 
 @target("yaml", mutated(seeds.YAML))
 def yaml(data: bytes) -> None:
     for path in ("conf/train.yaml", "environment.yml", "docker-compose.yml"):
+        hold_other(data, path)
+
+
+@target("configurations", mutated(seeds.CONFIGURATIONS))
+def configurations(data: bytes) -> None:
+    """Every format, whatever its bytes are: what is edited still reads, with the same keys."""
+    for path in ("a.yaml", "a.json", "a.toml", "a.ini", "a.properties", ".env"):
         hold_other(data, path)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from transplt.commands.main import main
 from transplt.emulator.verdict import Verdict, Word
 from transplt.errors import UsageError
 from transplt.prove import migration
@@ -108,3 +111,38 @@ def test_a_migration_without_more_is_proven_as_it_is(proving: Any) -> None:
 def test_a_command_without_a_script_is_refused(command: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the script and its arguments"):
         Proving(Options(source=tmp_path), command, lambda text: None)
+
+
+def test_stubs_and_data_go_to_what_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data that the output lacks, since they are large, are those of the input."""
+    source = tmp_path / "project"
+    (source / "images").mkdir(parents=True)
+    (source / "images" / "a.bin").write_bytes(b"0123456789")
+    (source / "train.py").write_text(SCRIPT, encoding="utf-8")
+    seen: list[Any] = []
+
+    class Judge:
+        def prove(self, worlds: tuple[int, ...]) -> Proof:
+            return Proof([Part("all", Verdict(Word.EQUAL, "said so"), Findings())])
+
+    def between(before: Any, after: Any, options: Any, say: Any) -> Judge:
+        shutil.rmtree(after.root / "images")
+        copies = [each.copy_to(tmp_path / f"copy{number}") for number, each in enumerate((before, after))]
+        seen.extend([options.stubs, *((copy / "images").is_symlink() for copy in copies)])
+        seen.append((copies[1] / "images" / "a.bin").read_bytes())
+        return Judge()
+
+    monkeypatch.setattr(migration, "between", between)
+    monkeypatch.setattr(migration, "for_output", lambda options, folder: (options, "2.13.0"))
+    options = Options(source=source, out=tmp_path / "out", jobs=0, page=False)
+    Proving(options, "train.py", lambda text: None, ("torchvision",), ("images",)).migrate(migrate_tree)
+    assert seen == [("torchvision",), True, True, b"0123456789"]
+
+
+@pytest.mark.parametrize("given", [["--stubs", "torchvision"], ["--data", "images"]])
+def test_they_go_with_prove_only(given: list[str], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    done = CliRunner().invoke(main, ["-i", str(tmp_path / "train.py"), "-o", str(tmp_path / "out"), *given])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == "--stubs and --data are for what --prove runs"
+    assert not (tmp_path / "out").exists()

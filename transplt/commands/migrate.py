@@ -71,6 +71,10 @@ _OUTPUT = (
         metavar="COMMAND",
         help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
     ),
+    click.option(
+        "--stubs", multiple=True, metavar="FILE", help="With --prove: run FILE (or torchvision) beside it."
+    ),
+    click.option("--data", multiple=True, metavar="PATH", help="With --prove: data in the project, linked, not copied."),
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
     click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),
@@ -98,7 +102,17 @@ def edit_options(function: _F) -> _F:
     return function
 
 
-def migrate(*, prove: str | None, diff: bool, exit_zero: bool, verbose: int, quiet: bool, **given: Any) -> int:
+def migrate(
+    *,
+    prove: str | None,
+    stubs: tuple[str, ...],
+    data: tuple[str, ...],
+    diff: bool,
+    exit_zero: bool,
+    verbose: int,
+    quiet: bool,
+    **given: Any,
+) -> int:
     """Runs a migration with what `migrate_options` took; returns the exit code."""
     from transplt.run.pool import collect_rarely
 
@@ -112,12 +126,15 @@ def migrate(*, prove: str | None, diff: bool, exit_zero: bool, verbose: int, qui
         raise UsageError("--diff writes nothing, and --report-only writes reports: give one of them")
     if prove is not None and (diff or options.report_only):
         raise UsageError("--prove runs what was written; it goes neither with --diff nor with --report-only")
+    if prove is None and (stubs or data):
+        raise UsageError("--stubs and --data are for what --prove runs")
     proof = None
     with progress_bar(not quiet) as progress:
         if prove is not None:
             from transplt.prove.migration import Proving
 
-            proving = Proving(options, prove, lambda text: None if quiet else say(f"prove: {text} ..."))
+            tell = lambda text: None if quiet else say(f"prove: {text} ...")  # noqa: E731
+            proving = Proving(options, prove, tell, stubs, data)
             result, proof = proving.migrate(lambda plan: migrate_tree(plan, progress))
         else:
             plan = make_plan(options)

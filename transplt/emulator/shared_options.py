@@ -1,4 +1,4 @@
-"""Options that `transplt run` and `transplt prove` have in common."""
+"""Options that `transplt run`, `transplt prove` and `--prove` of a migration have in common."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ STUBS = click.option(
     multiple=True,
     metavar="FILE",
     help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
+)
+DATA = click.option(
+    "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
 )
 TORCH_VERSION = click.option(
     "--torch-version",

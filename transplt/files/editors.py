@@ -33,20 +33,18 @@ class _Entry:
     words: tuple[bytes, ...]
 
 
-#: Kinds with commands that install packages; notebooks hand over their cells one by one.
-_INSTALLING = frozenset({FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG})
 #: What a recipe for containers or a CI service holds, before it is edited or after.
-_RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"pytorch/pytorch", b"ascend", b"hccl", b"npu", b"pip", b"conda")
+_RECIPES = (b"cuda", b"nccl", b"nvidia", b"gpu", b"torch", b"ascend", b"hccl", b"npu", b"pip", b"conda")
 #: In the order in which they are asked; where two edit the same bytes, the first has it.
 EDITORS: tuple[_Entry, ...] = (
     _Entry("transplt.files.dependencies.editor", frozenset({FileKind.REQUIREMENTS}), (b"torch", b"nvidia", b"cuda")),
-    _Entry("transplt.files.dependencies.commands", _INSTALLING, (b"torch", b"nvidia", b"cudatoolkit")),
+    _Entry("transplt.files.dependencies.commands", frozenset({FileKind.SHELL}), (b"torch", b"nvidia", b"cudatoolkit")),
     _Entry("transplt.files.shell.editor", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.shell.system_packages", frozenset({FileKind.SHELL}), WORDS),
     _Entry("transplt.files.docker", frozenset({FileKind.DOCKER}), _RECIPES),
     _Entry("transplt.files.makefiles", frozenset({FileKind.NATIVE}), _RECIPES),
     _Entry("transplt.files.recipes", frozenset({FileKind.DOCKER, FileKind.CONFIG}), _RECIPES),
-    _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (b"cuda", b"nccl", b"multi_gpu")),
+    _Entry("transplt.files.config.editor", frozenset({FileKind.CONFIG}), (*WORDS, b"multi_gpu")),
     _Entry("transplt.files.notebook.editor", frozenset({FileKind.NOTEBOOK}), (b"",)),  # a rule may be about any word
     _Entry("transplt.files.documents.editor", frozenset({FileKind.PROSE}), (*WORDS, b"torch", b"--gpus")),
 )

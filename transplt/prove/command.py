@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from transplt.emulator.options import RunOptions, Trace, UsageError
-from transplt.emulator.shared_options import PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.emulator.shared_options import DATA, PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.errors import reason, shown
 from transplt.settings import DEFAULT_TORCH_VERSION
 
@@ -59,9 +59,7 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
     "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that each process computes with."
 )
 @STUBS
-@click.option(
-    "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
-)
+@DATA
 @TORCH_VERSION
 @click.option(
     "--timeout",

@@ -24,14 +24,22 @@ _FAILED = (Word.DIFFERS, Word.STOPS)
 
 
 class Proving:
-    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`.
+    """Proves what a migration wrote. `command` is the script and its arguments, as behind `python`; `stubs` and `data`
+    are those of `transplt prove`. Data that are not in the output are those of the input.
 
     Raises UsageError where nothing can be run: no command, no torch, no such script.
     """
 
-    def __init__(self, options: Options, command: str, say: Callable[[str], None]) -> None:
-        self.options, self.say = options, say
-        self.run = run_of(command)
+    def __init__(
+        self,
+        options: Options,
+        command: str,
+        say: Callable[[str], None],
+        stubs: tuple[str, ...] = (),
+        data: tuple[str, ...] = (),
+    ) -> None:
+        self.options, self.say, self.data = options, say, data
+        self.run = run_of(command, stubs)
         self._proof(make_plan(options).source, None, ())  # says at once what is missing
 
     def migrate(self, migrate: Callable[[Plan], RunResult]) -> tuple[RunResult, Proof]:
@@ -71,10 +79,10 @@ class Proving:
         return proof
 
     def _proof(self, source: Path, target: Path | None, worlds: tuple[int, ...]) -> Proof | None:
-        return proof_between(source, target, self.run, worlds, self.say)
+        return proof_between(source, target, self.run, worlds, self.say, self.data)
 
 
-def run_of(command: str) -> RunOptions:
+def run_of(command: str, stubs: tuple[str, ...] = ()) -> RunOptions:
     """How the programs of a proof are run: `command` is a script and its arguments. UsageError where it is not."""
     try:
         words = shlex.split(command)
@@ -83,20 +91,29 @@ def run_of(command: str) -> RunOptions:
     if not words or not words[0].endswith(".py"):
         raise UsageError(f"--prove {command!r}: the script and its arguments, such as 'train.py --epochs 1'")
     return RunOptions(
-        words[0], tuple(words[1:]), sys.executable, random="cpu", timeout=600.0, trace=Trace(), threads=1
+        words[0], tuple(words[1:]), sys.executable, random="cpu", stubs=stubs, timeout=600.0, trace=Trace(), threads=1
     )
 
 
 def proof_between(
-    source: Path, target: Path | None, run: RunOptions, worlds: tuple[int, ...], say: Callable[[str], None]
+    source: Path,
+    target: Path | None,
+    run: RunOptions,
+    worlds: tuple[int, ...],
+    say: Callable[[str], None],
+    data: tuple[str, ...] = (),
 ) -> Proof | None:
-    """The proof of what was written to `target`; without one only whether it could be run. UsageError where not."""
+    """The proof of what was written to `target`; without one only whether it could be run. UsageError where not.
+
+    `data` are folders of the project that are linked, not copied.
+    """
     try:
         options, _ = for_output(run, target or source)
-        original = find_project(source if source.is_dir() else source.parent, options.script, ())
+        original = find_project(source if source.is_dir() else source.parent, options.script, data)
         if target is None:
             return None
-        return between(original, find_project(target, options.script, ()), options, say).prove(worlds)
+        migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
+        return between(original, migrated, options, say).prove(worlds)
     except CannotRun as error:
         raise UsageError(f"--prove: {error}") from error
 

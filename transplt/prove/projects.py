@@ -21,11 +21,12 @@ _LEFT = shutil.ignore_patterns(
 @dataclass(frozen=True)
 class Project:
     """A program: its folder, and the script in it that is started. `data` are paths in it that are linked in place of
-    being copied; scripts read them only."""
+    being copied; scripts read them only. What of them is not there is linked from the folder `elsewhere`."""
 
     root: Path
     main: str
     data: tuple[str, ...] = ()
+    elsewhere: Path | None = None
 
     @property
     def distributed(self) -> bool:
@@ -48,9 +49,11 @@ class Project:
             path, _, why = error.args[0][0]
             raise UsageError(f"{shown(path)} cannot be copied: {shown(why)}.") from error
         for name in self.data:
-            if (self.root / name).exists():
-                (target / name).parent.mkdir(parents=True, exist_ok=True)
-                (target / name).symlink_to((self.root / name).resolve())
+            for held in (self.root, self.elsewhere or self.root):
+                if (held / name).exists():
+                    (target / name).parent.mkdir(parents=True, exist_ok=True)
+                    (target / name).symlink_to((held / name).resolve())
+                    break
         return target
 
     def left(self, directory: str, names: list[str]) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.files import read_as
-from transplt.files.config.schemas import Schema, schema_of
+from transplt.files.config.schemas import Schema, library_names, schema_of
 from transplt.files.config.values import WORD, Value, dotted
 from transplt.files.document import Document
 from transplt.files.kind import FileKind
@@ -52,7 +52,7 @@ def decide(document: Document, value: Value) -> Finds:
     if value.in_environment and value.key is not None:
         whole = (value.key[0], value.whole[1])
         yield from variable_set(document, value.name, value.key, value.text, whole)
-    elif value.key is not None and WORD.search(value.name) and value.name in document.project.reads.names:
+    elif value.key is not None and value.name in document.project.reads.names | library_names():
         yield Kept(value.key, "key")
     if not WORD.search(value.text):
         return
@@ -66,12 +66,15 @@ def decide(document: Document, value: Value) -> Finds:
     elif edits and (schema := schema_of(document, value)) is not None and value.text in schema.values:
         if not document.project.portable:
             yield from _edit(value, 0, len(value.text), schema.values[value.text], schema.library, schema.effect)
+            yield Kept((value.key[0] if value.key else value.whole[0], value.whole[1]), "remark")
     elif value.name.lower() in _PROSE:
         yield Kept(value.whole, "text")
     elif _COMMAND.search(value.text) and value.lines:
         yield from in_lines(document, value.lines, FileKind.SHELL)
     elif _OPTIONS.search(value.text):
         yield from _options(document, value, edits)
+    elif " " in value.text.strip():
+        yield Kept(value.whole, "words")
 
 
 def _spelled(value: Value) -> Iterator[_Spelled]:

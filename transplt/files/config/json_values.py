@@ -50,14 +50,17 @@ def values(utf8: bytes) -> list[Value]:
 
 
 class _Reader:
-    """Where the reader is: `here` in which container, `key` behind which key, `colon` behind its colon."""
+    """Where the reader is: `here` in which container, `key` behind which key, `colon` behind its colon.
+
+    `parted`: a comma or the bracket stands before.
+    """
 
     def __init__(self, utf8: bytes) -> None:
         self.utf8 = utf8
         self.found: list[Value] = []
         self.here: Holder | None = None
         self.key: tuple[str, Extent] | None = None
-        self.colon = self.top = False
+        self.colon = self.top = self.parted = False
         self.before, self.index = "", 0
         self.indices: list[int] = []
 
@@ -70,22 +73,28 @@ class _Reader:
             self.here = Holder(name, self.here, mark == b"[")
             self.indices.append(self.index)
             self.key, self.colon, self.index, self.before = None, False, 0, ""
+            self.parted = True
         elif mark in b"}]":
             if self.here is None or self.here.is_list != (mark == b"]") or self.key is not None:
                 raise NotJson
             self.here, self.index, self.before = self.here.above, self.indices.pop() + 1, ""
+            self.parted = False
         elif mark == b":":
             if self.here is None or self.here.is_list or self.key is None or self.colon:
                 raise NotJson
             self.colon = True
         elif self.key is not None or self.here is None:
             raise NotJson
+        else:
+            self.parted = True
 
     def scalar(self, start: int, end: int, quoted: bool) -> None:
         inner = (start + 1, end - 1) if quoted else (start, end)
         raw = self.utf8[inner[0] : inner[1]]
         here = self.here
         if here is not None and not here.is_list and self.key is None:
+            if not self.parted:
+                raise NotJson
             self.key = (raw.decode(), inner)
             return
         self._expect_value()
@@ -100,6 +109,7 @@ class _Reader:
                 lines = () if extent is None else (extent,)
                 self.found.append(Value(text, name, here, extent, (start, end), at, self.before, lines))
         self.key, self.colon, self.index, self.before = None, False, self.index + 1, text
+        self.parted = False
 
     def _expect_value(self) -> None:
         """A value may stand at the top once, in a list, and in a mapping behind a key and its colon."""
@@ -107,7 +117,7 @@ class _Reader:
             if self.top:
                 raise NotJson
             self.top = True
-        elif not self.here.is_list and not (self.key is not None and self.colon):
+        elif not self.parted or (not self.here.is_list and not (self.key is not None and self.colon)):
             raise NotJson
 
     def finished(self) -> list[Value]:

@@ -36,6 +36,12 @@ def schema_of(document: Document, value: Value) -> Schema | None:
     return None
 
 
+@cache
+def library_names() -> frozenset[str]:
+    """Names of keys that speak of CUDA and that a library reads under these names on every device."""
+    return frozenset(row["name"] for row in read_table("support/config_schemas.json")["names"])
+
+
 def _is_one(schema: Schema, document: Document, value: Value) -> bool:
     top: Holder = value.holder
     while top.above is not None:

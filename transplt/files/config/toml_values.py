@@ -10,6 +10,7 @@ from transplt.files.config.values import WORD, Holder, Value
 
 LONGEST = 1_000_000
 _DEEPEST = 50
+_PLAIN = re.compile(rb"[+-]?(?:\d|inf\b|nan\b)|true\b|false\b")
 _SHORT = 200
 _TOKEN = re.compile(
     rb"(?P<space>[ \t\r]+|#[^\n]*)"
@@ -112,6 +113,8 @@ class _Reader:
         if kind == "bare":  # 1.5, 1979-05-27 07:32:00
             while self._kind() == "bare" or self._is(b"."):
                 stop = self._token()[2]
+            if not _PLAIN.match(self.utf8, start, stop):
+                raise NotToml
         raw = self.utf8[start:stop]
         inner = raw if kind == "bare" else raw[3:-3] if kind == "long" else raw[1:-1]
         text = inner.decode()

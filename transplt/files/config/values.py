@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from transplt.edits.edit import Extent
+from transplt.text.cuda_words import WORD as CUDA_WORD
 
 #: What makes a value, or its key, worth a look.
-WORD = re.compile(r"cuda|nccl|multi_gpu", re.I)
+WORD = re.compile(rf"{CUDA_WORD.pattern.decode()}|multi_gpu", re.I)
 #: Keys of mappings whose own keys are variables of the environment.
 _ENVIRONMENT = re.compile(r"(?:\w+[_-])?(?:envs?|env_?var(?:iable)?s?|environment(?:_variables)?|environ)", re.I)
 #: Keys that say in a mapping of which callee its other keys are arguments: Hydra, jsonargparse, torchtune.

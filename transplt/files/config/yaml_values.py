@@ -14,6 +14,7 @@ from transplt.files.yaml_nodes import MappingNode, Node, ScalarNode, SequenceNod
 #: A value that is that of another key: OmegaConf's `${train.device}`, HyperPyYAML's `!ref <device>`.
 _INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
 _REFERENCE = re.compile(r"<([\w.]+)>")
+_PROPERTIES = re.compile(rb"(?:[&!]\S*\s+)+")
 #: Of so many nodes a configuration does not consist, aliases followed.
 _MOST_NODES = 100_000
 _SHORT = 200
@@ -97,15 +98,22 @@ class _Reader:
             if known is not None:
                 known.others.append((holder, name))
                 return
-            lines = text_lines(self.document, self.yaml, node)
-            extent = lines[0] if lines is not None and len(lines) == 1 and node.style != "|" else None
-            key_at = None if key is None else self._key(key)
-            whole = self.yaml.extent(node)
-            self.found[id(node)] = Value(text, name, holder, extent, whole, key_at, before, tuple(lines or ()))
+            whole, extent = self._extents(node)
+            lines = [] if extent is None else [extent]
+            if node.style == "|":
+                lines = text_lines(self.document, self.yaml, node) or []
+            key_at = None if key is None else self._extents(key)[1]
+            self.found[id(node)] = Value(text, name, holder, extent, whole, key_at, before, tuple(lines))
 
-    def _key(self, key: ScalarNode) -> Extent | None:
-        lines = text_lines(self.document, self.yaml, key)
-        return lines[0] if lines is not None and len(lines) == 1 else None
+    def _extents(self, node: ScalarNode) -> tuple[Extent, Extent | None]:
+        """The bytes of a scalar without its anchor and tag, and those of its text: None where they are not its text."""
+        start, end = self.yaml.extent(node)
+        if (match := _PROPERTIES.match(self.document.utf8, start, end)) is not None:
+            start = match.end()
+        quoted = node.style in ("'", '"')
+        inner = (start + 1, end - 1) if quoted else (start, end)
+        same = node.style not in ("|", ">") and self.document.utf8[slice(*inner)].decode() == node.value
+        return (start, end), inner if same else None
 
     def finished(self) -> list[Value]:
         for path, holder, name in self.readers:

@@ -1,6 +1,7 @@
 """Commands that install torch: in the release that torch_npu needs, with torch-npu, and without parts of CUDA.
 
-`pip install`, `conda install` and their like in shell scripts, containers, workflows, and pieces of other documents.
+`pip install`, `conda install` and their like in shell scripts, and in the pieces of shell that containers, workflows
+and notebooks hold.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from transplt.files.dependencies.versions import (
 )
 from transplt.files.document import Document
 from transplt.files.install_commands import InstallCommand, install_commands
-from transplt.files.kind import FileKind
 from transplt.files.requirements import LARGEST
 from transplt.finding import Effort, Level
 from transplt.rules.releases import CPU_INDEX
 from transplt.text.requirement import Requirement, normalised
 
+#: What a CI service runs: mostly on hosts with neither GPU nor NPU.
+_SERVICES = re.compile(r"(?:^|/)(?:\.(?:github|circleci|buildkite)/|(?:\.gitlab-ci|\.travis|azure-pipelines)[^/]*$)")
 _FAMILY = ("torchvision", "torchaudio")
 #: Options of conda that mean nothing to pip, and name no environment.
 _CHANNELS = frozenset({"-c", "--channel"})
@@ -59,7 +61,7 @@ def install_line_changes(document: Document, start: int, end: int) -> Finds:
         return
     text = document.utf8[start:end].decode()
     for command in install_commands(text):
-        if document.kind is not FileKind.CONFIG or _names_cuda(text, command):
+        if not _SERVICES.search(document.path) or _names_cuda(text, command):
             found = _of_conda(text, command, releases) if command.is_conda else _of_pip(text, command, releases)
             yield from shifted(in_bytes(text, found), start)
 
