@@ -52,6 +52,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "for torch 2.6 and older: later ones pin for the accelerator that is there": ("NPU124",),
     "for torch 2.2 and older: later ones take a number as a device of the accelerator": ("NPU247",),
 }  # fmt: skip
+_NO_PYTHON = "NPU8"
 _PACKAGES = ("accelerate", "transformers", "mmcv", "mmengine")
 
 REASONS = {name: reason for reason, names in _NAMES.items() for name in names}
@@ -61,6 +62,8 @@ def reason_of(rule: Rule) -> str:
     """Why a rule is not run; empty where nothing is said against it."""
     if TORCH not in rule.versions:
         return f"for torch {spans(list(rule.versions))} only; the tests run {TORCH}"
+    if rule.name.startswith(_NO_PYTHON):
+        return "it edits files that are not Python: pairs in tests/files"
     package = rule.name.partition(".")[0]
     return REASONS.get(rule.name) or (_not_installed(package) if package in _PACKAGES else "")
 
