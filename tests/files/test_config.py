@@ -85,8 +85,11 @@ YAML = [
     ("args:\n  - --device=cuda:0\n", "args:\n  - --device=npu:0\n"),
     ("args: --lr 1 --device cuda --x\n", "args: --lr 1 --device npu --x\n"),
     ("overrides: [train.device=cuda, lr=1]\n", "overrides: [train.device=npu, lr=1]\n"),
+    ("sweeper:\n  params:\n    train.device: cuda,cpu\n", "sweeper:\n  params:\n    train.device: npu,cpu\n"),
+    ("args: [--train.device, cuda]\n", "args: [--train.device, npu]\n"),
     # variables
     ('env:\n  CUDA_VISIBLE_DEVICES: "0,1"\n', 'env:\n  ASCEND_RT_VISIBLE_DEVICES: "0,1"\n'),
+    ("env_set: {CUDA_VISIBLE_DEVICES: 1}\n", "env_set: {ASCEND_RT_VISIBLE_DEVICES: 1}\n"),
     ("env_vars:\n  MY_DEVICE: cuda\n", "env_vars:\n  MY_DEVICE: npu\n"),
     # libraries
     ("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\n",
@@ -148,7 +151,7 @@ def test_yaml_that_is_left_with_a_finding(text: str, code: str) -> None:
 
 def test_the_finding_names_key_and_value() -> None:
     (finding,) = migrated("a:\n  machine: cuda:0\n", "conf/a.yaml").findings
-    assert finding.message.startswith("a.machine: cuda:0 may be a device: no code of the project is seen to read it")
+    assert finding.message.startswith("a.machine: cuda:0 may be a device: no code of the project is seen to read it as one")
     assert "npu:0" in finding.help and (finding.span.line, finding.span.column) == (2, 12)
 
 
