@@ -100,6 +100,8 @@ def test_a_project_that_chooses_is_left() -> None:
         ("import torch\ndef main(card: str = typer.Option('cuda')):\n    torch.device(card)\n", "--card", "device"),
         ("flags.DEFINE_string('device', 'cuda', 'help')\n", "--device", "device"),
         ("@dataclass\nclass Arguments:\n    device: str = 'cuda'\n", "--device", "device"),
+        ("import torch\nd = cfg.trainer.device\n", "--trainer.device", "device"),
+        ("import torch\nd = cfg.trainer.device\n", "--data.device", "nothing"),
         ("p.add_argument('--name', default='cuda')\n", "--name", "nothing"),
         ("p.add_argument('--model', default='cuda')\n", "--device", "nothing"),
     ],

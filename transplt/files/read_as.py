@@ -45,9 +45,10 @@ def key(project: ProjectFacts, path: Sequence[str]) -> Reading:
     """Of a key in a configuration, by its full path: what reads it under most of the keys above it decides.
 
     `cfg.model.device` reads `model.device` and any `...model.device`, also `device` of a file of its own for the model;
-    `init(**cfg.dist)` reads the parameters of `init` below `dist`. Keys that are numbers (items of lists) are left out.
+    `init(**cfg.dist)` reads the parameters of `init` below `dist`. Keys that are numbers (items of lists) are left out;
+    one with dots in it is as many keys.
     """
-    path = tuple(part for part in path if not part.isdigit())
+    path = tuple(part for each in path for part in each.split(".") if part and not part.isdigit())
     if not path:
         return NOBODY
     found = [(_fit(read, path), read) for read in project.reads.keys.get(path[-1], ())]
@@ -70,6 +71,8 @@ def option(project: ProjectFacts, name: str, script: str = "") -> Reading:
     own = [read for read in found if script and read.root == script]
     if found:
         return _agreed(project, own or found)
+    if "." in written:  # `--trainer.device`: of a configuration, by its keys
+        return key(project, [written.replace("-", "_")])
     fields = project.reads.keys.get(written.replace("-", "_"), ())
     return _agreed(project, [read for read in fields if read.how == "field"])
 

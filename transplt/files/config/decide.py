@@ -175,7 +175,7 @@ def _reading(document: Document, value: Value) -> Reading:
 def _why(reading: Reading, schema: Schema | None) -> str:
     if reading.why:
         return reading.why
-    return "the code reads it as something else" if reading.read else "no code of the project is seen to read it"
+    return "the code reads it as something else" if reading.read else "no code of the project is seen to read it as one"
 
 
 def _unread(value: Value, spelled: _Spelled, why: str, help_: str) -> Note:
