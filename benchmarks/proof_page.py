@@ -101,6 +101,12 @@ def _table(runs: list[Result], by: dict[tuple[str, str], Result]) -> str:
             word = by[each["script"], way]["verdict"] if (each["script"], way) in by else ""
             cells.append("-" if word == "not written" else word if word in ("equal", "") else f"**{word}**")
         lines.append("| " + " | ".join(cells) + " |")
+    for way in ways:
+        untried = [_name(each["script"]) for each in runs if (each["script"], way) not in by]
+        bare = [_name(each["script"]) for each in runs if by.get((each["script"], way), {}).get("bare")]
+        lines += [f"\nNot tried: {WAYS[way]} of {', '.join(untried)}."] if untried else []
+        only = "Only the verdict is kept, not what was compared"
+        lines += [f"\n{only}: {WAYS[way]} of {', '.join(bare)}."] if bare else []
     return "\n".join([*lines, ""])
 
 

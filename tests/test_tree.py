@@ -351,7 +351,7 @@ def test_excluded_paths_are_left_out_and_said(tmp_path: Path) -> None:
 
 
 def test_per_file_ignores_reach_other_files(tmp_path: Path) -> None:
-    source = write(tmp_path / "proj", {"a.sh": "nvidia-smi\n", "docs/b.sh": "nvidia-smi\n"})
+    source = write(tmp_path / "proj", {"a.sh": "nvcc a.cu\n", "docs/b.sh": "nvcc a.cu\n"})
     write(source, {"pyproject.toml": '[tool.transplt.per-file-ignores]\n"docs/*" = ["NPU8"]\n'})
     result = run(source)
     assert [finding.path for finding in result.open_findings] == ["a.sh"]

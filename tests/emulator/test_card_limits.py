@@ -49,9 +49,14 @@ def test_what_a_910b_refuses(program: Any) -> None:
     layers = ["linear", "conv2d", "conv_transpose", "batch_norm", "layer_norm", "group_norm"]
     reductions = ("all_reduce", "reduce", "reduce_scatter_tensor")
     sums = [f"{name} {dtype}" for dtype in ("float64", "uint8") for name in reductions]
+    bits = [f"{name} {op}" for op in ("BAND", "BOR", "BXOR") for name in reductions]
     assert refused(told) == [
-        *products, *(f"{layer} float64" for layer in layers), *sums, "ddp float64", "ddp complex64", "gloo",
+        *products, *(f"{layer} float64" for layer in layers), *sums, *bits, "ddp float64", "ddp complex64", "gloo",
     ]  # fmt: skip
+    assert told["all_reduce BAND"][1] == (
+        "[emulated npu] Cannot use ReduceOp.BAND with HCCL. HCCL has no ReduceOp.BAND: combine what all_gather gives, "
+        "or take MAX or MIN of tensors that are 0 or 1 [NPU791]"
+    )
     assert told["mm float64"][1] == (
         "[emulated npu] call aclnnMm failed, error code is 161002. AclNN_Parameter_Error(EZ1001): Tensor not "
         "implemented for DT_DOUBLE, should be in dtype support list [DT_FLOAT,DT_FLOAT16,DT_BFLOAT16,]. aten::mm takes "
@@ -198,3 +203,8 @@ def test_the_card_is_chosen(transplt_run: Callable[..., Any]) -> None:
     name = "import torch, torch_npu\ntorch.ones(1).npu()\nprint(torch.npu.get_device_name())\n"
     assert "Ascend910B2" in transplt_run(name)[1]["stdout"]
     assert "Ascend950" in transplt_run(name, options=["--card", "950"])[1]["stdout"]
+
+
+def test_the_backend_that_programs_import(program: Any) -> None:
+    told = tell(program)
+    assert (told["options"][0], told["backend"]) == ("", ("", "True"))

@@ -74,7 +74,7 @@ _OUTPUT = (
     click.option(
         "--stubs", multiple=True, metavar="FILE", help="With --prove: run FILE (or torchvision) beside it."
     ),
-    click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that is linked, not copied."),
+    click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied."),
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),
     click.option("--report-only", is_flag=True, help="Write the reports, without the migrated project."),

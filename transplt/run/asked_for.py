@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,18 +22,19 @@ _TORCH_NPU = "torch-npu"
 def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarget) -> list[FileRecord]:
     """The records, with a finding at the first import of torch_npu where no file of the tree `root` asks for it.
 
-    It is a remark where the project has no file that asks for packages.
+    It is a remark where the project has no list of packages that it needs.
     """
     every = sorted(records, key=lambda record: record.path)
     imports = [each for record in every for each in record.findings if each.code == IMPORTED and each.applied]
     said = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
     if not imports or said:
         return list(records)
-    files = [record for record in every if _may_ask(record)]
-    if any(_asks(record, root) for record in files):
+    asked = {record.path: _asked(record, root) for record in every if _may_ask(record)}
+    if any(_TORCH_NPU in names for names in asked.values()):
         return list(records)
     first = imports[0]
-    dependencies = [each.path for each in files if each.kind == FileKind.REQUIREMENTS.value or _is_setup(each)]
+    lists = {each.path for each in every if each.kind == FileKind.REQUIREMENTS.value or _is_setup(each)}
+    dependencies = [path for path, names in asked.items() if names and path in lists]
     beside = f"beside torch in {dependencies[0]}" if dependencies else "to what installs the project"
     pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
     finding = replace(
@@ -69,13 +69,11 @@ def _may_ask(record: FileRecord) -> bool:
     return record.kind in {FileKind.REQUIREMENTS.value, *(kind.value for kind in INSTALLING)} or _is_setup(record)
 
 
-def _asks(record: FileRecord, root: Path) -> bool:
-    """True for a file of the input that asks for torch-npu."""
+def _asked(record: FileRecord, root: Path) -> frozenset[str]:
+    """The packages that a file of the input asks for."""
     try:
         text = read_regular(root / record.path, REQUIREMENTS).decode("utf-8", "replace")
     except OSError:
-        return False
-    if re.search(r"torch[-_.]npu", text, re.IGNORECASE) is None:
-        return False
+        return frozenset()
     kind = FileKind.PYTHON if _is_setup(record) else FileKind(record.kind)
-    return any(normalised(each.name) == _TORCH_NPU for each in requirements_of(text, record.path, kind))
+    return frozenset(normalised(each.name) for each in requirements_of(text, record.path, kind))

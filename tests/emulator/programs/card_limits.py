@@ -127,6 +127,12 @@ for label, dtype in (("float64", F64), ("uint8", torch.uint8), ("int64", I64), (
     say(f"reduce_scatter_tensor {label}", lambda: dist.reduce_scatter_tensor(of(dtype, 2), of(dtype, 2)))
     say(f"broadcast {label}", lambda: dist.broadcast(of(dtype, 2), 0))
     say(f"all_gather {label}", lambda: dist.all_gather([of(dtype, 2)], of(dtype, 2)))
+for name in ("BAND", "BOR", "BXOR", "MAX"):
+    op = getattr(dist.ReduceOp, name)
+    say(f"all_reduce {name}", lambda: dist.all_reduce(of(torch.int32, 2), op))
+    say(f"reduce {name}", lambda: dist.reduce(of(torch.int32, 2), dst=0, op=op))
+    pair = of(torch.int32, 2), of(torch.int32, 2)
+    say(f"reduce_scatter_tensor {name}", lambda: dist.reduce_scatter_tensor(*pair, op=op))
 say("all_reduce complex64", lambda: dist.all_reduce(of(C64, 2)))
 say("broadcast complex64", lambda: dist.broadcast(of(C64, 2), 0))
 wrapped = nn.parallel.DistributedDataParallel(nn.Embedding(2, 2).double().npu())
@@ -140,6 +146,14 @@ class Turn(nn.Module):
 
 
 say("ddp complex64", lambda: nn.parallel.DistributedDataParallel(Turn().npu()))
+from torch_npu._C._distributed_c10d import ProcessGroupHCCL  # noqa: E402
+
+options = ProcessGroupHCCL.Options()
+options.hccl_config = {"hccl_buffer_size": 300}
+other = dist.new_group(backend="hccl", pg_options=options)
+say("options", lambda: dist.all_reduce(of(F32, 2), group=other))
+backend = dist.distributed_c10d._get_default_group()._get_backend(torch.device("npu"))
+told["backend"] = ["", str(isinstance(backend, ProcessGroupHCCL))]
 group = dist.new_group(backend="gloo")
 say("gloo", lambda: dist.all_reduce(of(F32, 2), group=group))
 say("gloo host", lambda: dist.all_reduce(torch.ones(2, dtype=F64), group=group))

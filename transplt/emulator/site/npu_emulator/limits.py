@@ -122,6 +122,12 @@ def collectives() -> dict[str, tuple[Limit, ...]]:
     return _limits("collectives", "", by_kernel=True)
 
 
+@cache
+def reductions() -> dict[str, tuple[Limit, ...]]:
+    """Limits by the name of a reduction that HCCL does not have, as in `ReduceOp.BAND`."""
+    return _limits("reductions", "ReduceOp.", by_kernel=False)
+
+
 def call(name: str) -> Call | None:
     """What is said of `torch.cuda.X` and its kind in the chosen version; None for a name that works."""
     table = _table()

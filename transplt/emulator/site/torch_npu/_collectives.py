@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -156,7 +157,40 @@ def _add_hccl(dist: Any) -> None:
 
     dist.Backend.register_backend("hccl", create, devices=["npu"])
     _patch_barrier(dist)
+    _refuse_reductions(dist)
     dist.is_hccl_available = lambda: True
+
+
+def _over_hccl(dist: Any, group: Any) -> bool:
+    """Whether tensors of the device go through hccl in a group that this process is in."""
+    return group is not dist.GroupMember.NON_GROUP_MEMBER and "hccl" in str(dist.get_backend_config(group))
+
+
+def _refuse_reductions(dist: Any) -> None:
+    """The reductions that HCCL does not have; what reaches the operators does not say which one it is."""
+    if not _limits.ENFORCED:
+        return
+    named = {getattr(dist.ReduceOp, name): found[0] for name, found in limits.reductions().items()}
+
+    def checked(original: Any) -> Any:
+        asked = inspect.signature(original)
+
+        @functools.wraps(original)
+        def reduction(*args: Any, **kwargs: Any) -> Any:
+            given = asked.bind(*args, **kwargs).arguments
+            tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+            host = tensors and all(tensor.device.type == "cpu" for tensor in tensors)
+            limit = next((limit for op, limit in named.items() if given.get("op") == op), None)
+            if limit is not None and not host and _over_hccl(dist, given.get("group") or dist.group.WORLD):
+                _limits.refuse(limit)
+            return original(*args, **kwargs)
+
+        return reduction
+
+    for name in ("all_reduce", "all_reduce_coalesced", "reduce", "reduce_scatter", "reduce_scatter_tensor"):
+        refusing = checked(getattr(dist.distributed_c10d, name))
+        for module in (dist, dist.distributed_c10d):
+            vars(module)[name] = refusing
 
 
 def _patch_barrier(dist: Any) -> None:
@@ -166,7 +200,7 @@ def _patch_barrier(dist: Any) -> None:
     @functools.wraps(original)
     def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
         group = group or dist.group.WORLD
-        if group is dist.GroupMember.NON_GROUP_MEMBER or "hccl" not in str(dist.get_backend_config(group)):
+        if not _over_hccl(dist, group):
             return original(group, async_op, device_ids)
         work = _inner_group(group).barrier()
         if async_op:
