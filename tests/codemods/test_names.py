@@ -265,7 +265,7 @@ class TestReported:
             from torch.utils import cpp_extension
             ext = cpp_extension.CUDAExtension("ops", sources) if CUDA_HOME else cpp_extension.CppExtension("ops", plain)
             """,
-            open_codes=["NPU550", "NPU551"],
+            open_codes=["NPU550", "NPU551", "NPU860"],
         )
 
     @pattern("P53", "P54", "P55", "P56", "P57", "P64")
