@@ -49,8 +49,9 @@ def main() -> int:
         seconds = time.monotonic() - begin
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         found = b"npu-out-of-memory" in done.stdout
+        used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         print(
-            f"{options.kind}: {options.megabytes} MB in {seconds:.1f} s, {memory:.0f} MB of memory, error found: {found}"
+            f"{options.kind}: {options.megabytes} MB in {seconds:.1f} s ({used:.1f} s of CPU), {memory:.0f} MB"
         )
     return 0 if found else 1
 

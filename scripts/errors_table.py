@@ -20,8 +20,8 @@ DOCUMENT = ROOT / "docs" / "errors.md"
 _HEAD = """# Errors that are known
 
 What [`transplt diagnose`](diagnose.md) knows by its text or code: {all} errors, {seen} of them with a text in which
-they were seen, the others with the form that the vendor's definition gives them. `transplt explain NAME` prints all of
-one: what it means, the likely cause, what to do, where it was seen. The last column names the findings of a migration that
+they were seen, the others with the form that the vendor's definition gives them. `transplt explain NAME` prints one:
+what it means, the likely cause, what to do, where it was seen. The last column names the findings of a migration that
 foretell it. This page is made from `rules/errors/` (`python scripts/errors_table.py`).
 
 A *cause* says what is wrong, a *fault* which part failed, a *consequence* follows from what another process did, a

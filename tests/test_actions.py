@@ -248,14 +248,16 @@ def test_extensions_in_one_folder_are_told_apart_by_their_names() -> None:
 
 
 def test_cmake_and_make_belong_to_the_sources_that_they_build() -> None:
-    found = sources_of("demo/cpp/net.cpp") + [line_of("demo/cpp/CMakeLists.txt", 4, "NPU806", "find_package(CUDA")]
+    found = sources_of("demo/cpp/net.cpp")
+    found += [line_of("demo/cpp/CMakeLists.txt", 4, "NPU806", "find_package(CUDA")]
     found += [line_of("demo/cpp/Makefile", 2, "NPU806", "nvcc")]
     assert [(action.title, action.count) for action in actions_of(found)] == [("Port the C++ code in demo/cpp", 3)]
 
 
 def test_an_extension_says_what_it_binds_and_what_takes_its_place() -> None:
     said = "this source binds the module TORCH_EXTENSION_NAME to Python: nms, roi_align"
-    bound = at("ops/nms.cpp", 1, "NPU557", message=said, level=Level.INFO, help="nms: instead torchvision.ops.nms; same")
+    help_ = "nms: instead torchvision.ops.nms; same"
+    bound = at("ops/nms.cpp", 1, "NPU557", message=said, level=Level.INFO, help=help_)
     (action,) = actions_of([*sources_of("ops/nms.cpp", "ops/nms_kernel.cu"), bound])
     assert action.how.endswith("it binds nms, roi_align to Python; nms: instead torchvision.ops.nms")
 

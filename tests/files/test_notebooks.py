@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -24,6 +26,7 @@ from transplt.rules.reasons import words_of
 from transplt.settings import Settings, TorchTarget
 from transplt.text.cuda_words import WORD
 from transplt.text.json_text import values
+from transplt.text.source import splice
 
 TARGET = TorchTarget("2.8", "", "2.8.0", "8.5.0", "2.8.0")
 _OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["device: cuda:0\n", "Ünïcödé \U0001f600\n"]}
@@ -69,9 +72,9 @@ def migrated(data: bytes, project: ProjectFacts | None = None, path: str = "demo
     assert all(words_of(row.cause) for row in result.ledger if row.cause.verdict is Verdict.IGNORED)
     bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
     text = data.removeprefix(bom)
-    for each in sorted((each for each in result.findings if each.applied), key=lambda each: -each.span.start):
-        assert each.edit is not None and text[each.span.start : each.span.end] == each.edit.before.encode()
-        text = text[: each.span.start] + each.edit.after.encode() + text[each.span.end :]
+    edits = [(each.span.start, each.span.end, each.edit) for each in result.findings if each.applied and each.edit]
+    assert all(text[start:end] == edit.before.encode() for start, end, edit in edits)
+    text = splice(text, [(start, end, edit.after.encode()) for start, end, edit in edits])
     assert bom + text == result.data
     if result.changed:
         nbformat.validate(nbformat.reads(text.decode(), as_version=nbformat.NO_CONVERT))
@@ -382,3 +385,16 @@ def test_a_cell_says_what_json_says(text: str) -> None:
         for at in range(len(cell.utf8)):
             if cell.utf8[at] < 0x80 and cell.utf8[at] not in b'\\"\x7f' and cell.utf8[at] >= 0x20:
                 assert data[cell.text.start(at)] == cell.utf8[at] == data[cell.text.end(at + 1) - 1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TRANSPLT_EXAMPLES" not in os.environ, reason="TRANSPLT_EXAMPLES names no folder of projects")
+def test_notebooks_of_others() -> None:
+    for path in sorted(Path(os.environ["TRANSPLT_EXAMPLES"]).rglob("*.ipynb")):
+        data = path.read_bytes()
+        result = migrate_other(data, path.name, FileKind.NOTEBOOK, Settings(), TARGET)[0]
+        assert "NPU99" not in {each.code[:5] for each in result.findings}, path
+        if result.changed:
+            migrated(data)
+        else:
+            assert result.data == data

@@ -97,8 +97,6 @@ KEPT = [
         STEP[0],
         "jobs:\n  a:\n    steps:\n      - uses: x\n        with:\n          run: CUDA_VISIBLE_DEVICES=0 python a.py\n",
     ),
-    ("conf/train.yaml", "image: nvidia/cuda:12.1\n"),  # no recipe: the project's own configuration
-    ("data.json", '{"image": "nvidia/cuda:12.1"}'),
 ]
 
 

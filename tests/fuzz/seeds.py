@@ -119,6 +119,15 @@ SHELL = (
     b"all: x.cu\n\tnvcc -o $@ $< -lcublas -lcudnn # nvtx\nNVCC ?= /usr/local/cuda/bin/nvcc\n",
 )
 
+RECIPES = (
+    b"# escape=`\nFROM nvidia/cuda:12.1 AS b\nENV CUDA_HOME=/usr/local/cuda `\n  CUDA_VISIBLE_DEVICES=0\nRUN <<EOF\nnvidia-smi\nEOF\n",
+    b"services:\n  a:\n    runtime: nvidia\n    environment: [CUDA_VISIBLE_DEVICES=0]\n    devices: [{driver: nvidia}]\n",
+    b"apiVersion: v1\nresources: &r {limits: {nvidia.com/gpu: 1}}\nenv:\n- {name: CUDA_VISIBLE_DEVICES, value: '0'}\n",
+    b"env: {CUDA_VISIBLE_DEVICES: 0}\njobs:\n  a:\n    steps:\n    - run: |\n        nvidia-smi ${{ x }}\n\n        CUDA_VISIBLE_DEVICES=0 a\n",
+    b"CUDA_VISIBLE_DEVICES ?= 0\nexport CUDA_VISIBLE_DEVICES\na:\n\t@nvidia-smi $(X) $$Y \\\n\t  cuda # nccl\n",
+    b'{"runArgs": ["--gpus", "all"], // cuda\n "containerEnv": {"CUDA_VISIBLE_DEVICES": "0"},}\n',
+)
+
 OTHER = (
     b'#include <cuda_runtime.h>\n__global__ void k() {} // cuda\n/* nvcc */ cudaMalloc(&p, 1); "cublas"\n',
     b"# CUDA\nThis needs cuda 11 and nccl.\n",

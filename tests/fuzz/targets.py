@@ -174,6 +174,13 @@ def shell(data: bytes) -> None:
         hold_other(data, path)
 
 
+@target("recipes", mutated(seeds.RECIPES))
+def recipes(data: bytes) -> None:
+    names = ("Dockerfile", "compose.yml", ".github/workflows/a.yml", "k8s/pod.yaml", "Makefile", "devcontainer.json")
+    for path in names:
+        hold_other(data, path)
+
+
 @target("other-files", st.one_of(mutated(seeds.OTHER), st.binary(max_size=300)))
 def other_files(data: bytes) -> None:
     for path in ("op.cu", "README.md", "config.json", "stub.pyi", "x.j2", "a/requirements/gpu.in", "poetry.lock"):

@@ -6,5 +6,5 @@ NPROC=${1:-$(nvidia-smi -L | wc -l)}
 shift || true
 export OMP_NUM_THREADS=4
 export NCCL_DEBUG=WARN
-export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-torchrun --standalone --nproc_per_node="$NPROC" train.py --backend nccl --bf16 --output runs/text "$@"
+export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True
+torchrun --standalone --nproc_per_node="$NPROC" train.py --backend hccl --bf16 --output runs/text "$@"

@@ -8,7 +8,7 @@
 
 module load cuda/12.1
 export NCCL_IB_DISABLE=0
-export NCCL_SOCKET_IFNAME=ib0
+export HCCL_SOCKET_IFNAME=ib0
 export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_PORT=29511
 

@@ -1,0 +1,206 @@
+"""What is wrong with a training host, from what was found on it: missing, not belonging together, left over."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from packaging.version import InvalidVersion, Version
+
+from transplt.diagnose.host import LIBRARIES, MANAGERS, Host
+from transplt.rules.tables import read_table
+
+
+class State(Enum):
+    """How a thing is."""
+
+    FINE = "fine"
+    NOTE = "note"
+    WRONG = "wrong"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: how it is, what was found, and what to do where something is to be done."""
+
+    what: str
+    state: State
+    text: str
+    do: str = ""
+
+
+SOURCE_IT = (
+    "source /usr/local/Ascend/ascend-toolkit/set_env.sh in the shell, service or container that starts the training"
+)
+
+
+def checks_of(host: Host) -> list[Check]:
+    """All that was looked at, in the order of an installation."""
+    found = [_python(host), _torch(host), _torch_npu(host), _cann(host)]
+    found += [_kernels(host)] if host.kernels else []
+    found += [_driver(host), _devices(host)]
+    if host.cann:
+        found.append(_sourced(host))
+        found += [_library(name, place, host) for name, place in host.libraries.items()]
+    found += [*_cards(host), *_processes(host), *_variables(host)]
+    return found
+
+
+def _row(host: Host) -> dict[str, str]:
+    """The row of the table of versions for the installed torch; empty for a torch that the table does not have."""
+    rows: dict[str, dict[str, str]] = read_table("support/versions.json")["torch"]
+    return rows.get(".".join(host.torch.split("+")[0].split(".")[:2]), {})
+
+
+def _python(host: Host) -> Check:
+    span = _row(host).get("python", "")
+    numbers = re.findall(r"3\.(\d+)", span)
+    minor = int(host.python.split(".")[1])
+    if len(numbers) == 2 and not int(numbers[0]) <= minor <= int(numbers[1]):
+        text = f"{host.python}; torch_npu for torch {host.torch} is there for Python {span}"
+        return Check("Python", State.WRONG, text, f"an environment with Python {span}")
+    return Check("Python", State.FINE, host.python)
+
+
+def _torch(host: Host) -> Check:
+    if not host.torch:
+        return Check(
+            "torch", State.MISSING, "not installed in this Python", "pip install torch and torch_npu of one version"
+        )
+    if "+cu" in host.torch or "+rocm" in host.torch:
+        do = "pip install the plain build: torch_npu goes with it, and a CUDA build may look for CUDA"
+        return Check("torch", State.NOTE, f"{host.torch}, a build for GPUs", do)
+    return Check("torch", State.FINE, host.torch)
+
+
+def _torch_npu(host: Host) -> Check:
+    wanted = _row(host).get("torch_npu", "")
+    if not host.torch_npu:
+        do = f"pip install torch_npu=={wanted}" if wanted else "pip install torch_npu of torch's version"
+        return Check("torch_npu", State.MISSING, "not installed in this Python", do)
+    ours, theirs = _parsed(host.torch), _parsed(host.torch_npu)
+    if ours and theirs and ours.release != theirs.release:
+        text = f"{host.torch_npu} does not belong to torch {host.torch}: their first three numbers must be the same"
+        do = f"pip install torch_npu=={wanted}" if wanted else "install the pair of one version"
+        return Check("torch_npu", State.WRONG, text, do)
+    if host.torch and not wanted:
+        return Check("torch_npu", State.NOTE, f"{host.torch_npu}; the table of versions has no torch {host.torch}")
+    return Check("torch_npu", State.FINE, host.torch_npu)
+
+
+def _cann(host: Host) -> Check:
+    row = _row(host)
+    wanted = row.get("cann", "")
+    if not host.cann:
+        text = f"no toolkit found{f' (torch {host.torch} goes with CANN {wanted})' if wanted else ''}"
+        return Check("CANN", State.MISSING, text, f"install the toolkit and the kernels of the card; {SOURCE_IT}")
+    text = f"{host.cann} in {host.cann_home}"
+    older = _older(host.cann, wanted)
+    if older and host.torch_npu and not _older_package(host.torch_npu, row.get("torch_npu", "")):
+        text += f" is older than the CANN {wanted} that torch_npu {host.torch_npu} goes with"
+        return Check("CANN", State.WRONG, text, f"install CANN {wanted}, toolkit and kernels")
+    if older:
+        return Check("CANN", State.NOTE, f"{text}; the newest torch_npu for torch {host.torch} goes with {wanted}")
+    return Check("CANN", State.FINE, text)
+
+
+def _kernels(host: Host) -> Check:
+    # Kernels may count their versions in another way than the toolkit, so that the two are not compared.
+    return Check("kernels", State.FINE, host.kernels)
+
+
+def _driver(host: Host) -> Check:
+    if not host.driver:
+        do = "install driver and firmware; in a container mount /usr/local/Ascend/driver of the host"
+        return Check("driver", State.MISSING, "no driver found", do)
+    return Check("driver", State.FINE, f"{host.driver}, firmware {host.firmware or 'not to be read here'}")
+
+
+def _devices(host: Host) -> Check:
+    if not host.cards:
+        do = "in a container pass the devices: --device /dev/davinci0 --device /dev/davinci_manager ..."
+        return Check("cards", State.MISSING, "no /dev/davinci*", do)
+    numbers = ", ".join(map(str, host.cards))
+    lacking = [name for name in MANAGERS if name not in host.managers]
+    if lacking:
+        text = f"cards {numbers}, but no {', '.join(f'/dev/{name}' for name in lacking)}"
+        return Check("cards", State.WRONG, text, "pass these devices to the container, too")
+    if host.no_access:
+        text = f"cards {numbers}; this user may not use {', '.join(f'/dev/{name}' for name in host.no_access)}"
+        return Check("cards", State.WRONG, text, "usermod -aG HwHiAiUser USER, then log in again")
+    return Check("cards", State.FINE, numbers)
+
+
+def _sourced(host: Host) -> Check:
+    if not host.sourced:
+        return Check(
+            "set_env.sh", State.WRONG, "not sourced: ASCEND_HOME_PATH or ASCEND_OPP_PATH is not set", SOURCE_IT
+        )
+    return Check("set_env.sh", State.FINE, "sourced")
+
+
+def _library(name: str, place: str, host: Host) -> Check:
+    if place:
+        return Check(name, State.FINE, place)
+    do = (
+        SOURCE_IT
+        if LIBRARIES[name] != "driver"
+        else "LD_LIBRARY_PATH must hold /usr/local/Ascend/driver/lib64 and below"
+    )
+    return Check(name, State.MISSING, f"in no folder of LD_LIBRARY_PATH (it belongs to: {LIBRARIES[name]})", do)
+
+
+def _cards(host: Host) -> list[Check]:
+    do = "npu-smi info -t health -i N; restart the card when nobody uses it"
+    return [
+        Check(f"card {card}", State.WRONG, f"its health is {health}", do) for card, health in sorted(host.sick.items())
+    ]
+
+
+def _processes(host: Host) -> list[Check]:
+    return [
+        Check(
+            f"process {each.process}", State.NOTE, f"{each.name} holds {each.memory} MB of card {each.card}",
+            "is it yours and left over? End it by its number; another training may not start on that card before",
+        )
+        for each in host.processes
+    ]  # fmt: skip
+
+
+def _variables(host: Host) -> list[Check]:
+    found = []
+    for name, new in host.cuda_variables.items():
+        text = f"set, and NPUs do not read it{f'; {new} takes its place' if new else ''}"
+        found.append(Check(name, State.NOTE, text, f"transplt explain {name}"))
+    if host.variables.get("ASCEND_LAUNCH_BLOCKING") == "1":
+        text = "1: each operator is waited for; right stacks, and slow"
+        found.append(Check("ASCEND_LAUNCH_BLOCKING", State.NOTE, text, "unset it when the error is found"))
+    return found
+
+
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _older_package(mine: str, wanted: str) -> bool:
+    ours, theirs = _parsed(mine), _parsed(wanted)
+    return bool(ours and theirs and ours < theirs)
+
+
+def _older(mine: str, wanted: str) -> bool:
+    """True where a CANN is older than another: 8.0.RC3 before 8.0.0 before 8.1.RC1."""
+    return bool(wanted) and _numbers(mine) < _numbers(wanted)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """A version of CANN as numbers; a release candidate comes before the release."""
+    match = re.match(r"(\d+)\.(\d+)(?:\.(?:(RC)?(\d+)))?", text, re.IGNORECASE)
+    if match is None:
+        return (0,)
+    candidate, last = match[3] is not None, int(match[4] or 0)
+    return int(match[1]), int(match[2]), 0 if candidate else 1, last
