@@ -208,6 +208,8 @@ def test_json(before: str, after: str) -> None:
         ('{"model": {"vocab": {"cuda": 17, "nccl": 3}}}', ["NPU802"]),  # words as keys
         ('[{"text": "what is cuda"}, {"text": "cuda is a brand"}]', []),
         ('{"use_cuda": true}', []),
+        ('{"built": "PyTorch built with:\\n' + "  - NVCC flags -gencode;arch -Xcudafe\\n" * 9 + '"}', []),
+        ('{"run": "x.py --where cuda' + " --lr 1\\n" * 40 + '"}', ["NPU802"]),
         ('{"text": "cuda"}', ["NPU821"]),
         ('{"card": "cu\\u0064a"}', []),
         ('{"card": "cuda\\n"}', ["NPU802"]),

@@ -31,7 +31,9 @@ _COMMAND = re.compile(
 )
 #: A text with options of a command line, one of them with its value, and one that is called after CUDA.
 _OPTIONS = re.compile(r"(?:^|\s)--?[A-Za-z]")
-_OPTION = re.compile(rb"(?<![\w-])(--?[A-Za-z][\w.-]*)(?:[= ][\"']?([\w:]+)(?![\w:.,/-]))?")
+_OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w.-]*)(?:[= ][\"']?([\w:]+)(?![\w:.,/-]))?")
+_OPTION_BYTES = re.compile(_OPTION.pattern.encode())
+_LONG = 200
 #: Keys whose values are for people.
 _PROSE = frozenset("description desc help comment comments note notes _comment __comment doc summary".split())
 
@@ -71,7 +73,7 @@ def decide(document: Document, value: Value) -> Finds:
         yield Kept(value.whole, "text")
     elif _COMMAND.search(value.text) and value.lines:
         yield from in_lines(document, value.lines, FileKind.SHELL)
-    elif _OPTIONS.search(value.text):
+    elif _OPTIONS.search(value.text) and not _is_record(value):
         yield from _options(document, value, edits)
     elif " " in value.text.strip():
         yield Kept(value.whole, "words")
@@ -135,10 +137,20 @@ def _edit(value: Value, start: int, end: int, new: str, library: str, effect: st
     yield Edit((at, at + len(old.encode())), VALUE, message, new, api=old, help=effect)
 
 
+def _is_record(value: Value) -> bool:
+    """True for what some program once wrote, such as how torch was built: long, with line ends, without our words."""
+    return (
+        len(value.text) > _LONG
+        and ("\\n" in value.text or "\n" in value.text)
+        and not any(_mark(given) for _, given in _OPTION.findall(value.text))
+    )
+
+
 def _options(document: Document, value: Value, edits: bool) -> Finds:
     """`"args": "--device cuda --no-cuda"`: values that the option's program takes for a device; names that it has."""
     start, end = value.whole
-    for match in _OPTION.finditer(document.utf8, start, end):
+    # By bytes, so that a text of several lines, or with escapes, can be edited too.
+    for match in _OPTION_BYTES.finditer(document.utf8, start, end):
         name, given = match[1].decode(), (match[2] or b"").decode()
         if WORD.search(name) and name.strip("-").replace("-", "_") in document.project.reads.names:
             yield Kept(match.span(1), "flag")
