@@ -74,11 +74,12 @@ _FIXED = (
     "ranks of 16 samples get 4 each. The original stops in the same way where its data fill no batch"
 )
 _CLOCK = (
-    "A progress bar prints milliseconds where there are any: the clock decides. Proven before such branches were left out"
+    "A progress bar prints milliseconds where there are any: the clock decides. Proven before such branches were left "
+    "out"
 )
 _ROUNDS = (
-    "A fused optimizer rounds in another order, which Adam makes larger where gradients are small; whether that is all is "
-    "not known yet"
+    "A fused optimizer rounds in another order, which Adam makes larger where gradients are small; whether that is all "
+    "is not known yet"
 )
 #: (script, way) -> what reading a verdict that is not `equal` has shown.
 READ: dict[tuple[str, str], str] = {
