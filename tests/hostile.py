@@ -214,7 +214,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(b"bomb.yaml", _file(b"a: &a [cuda]\n" + b"".join(b"%c: &%c [*%c,*%c]\n" % (c + 1, c + 1, c, c) for c in range(97, 121))), SAME),
     Entry(b"no_end.json", _file(b'{"cuda": "' + b"\\" * 100_001), SAME),
     Entry(b"words.txt", _file(b"cuda " * 200_000), SAME),
-    Entry(b"bomb.sh", _file(b"#!/bin/sh\n:(){ :|:& };:\nCUDA_VISIBLE_DEVICES=$(touch x)\n", 0o755), SAME),
+    Entry(b"bomb.sh", _file(b"#!/bin/sh\n:(){ :|:& };:\npython x.py cuda $(touch x)\n", 0o755), SAME),
     Entry(b"set_id.py", _file(PROGRAM, 0o4755), CONVERTED),
     Entry(b"read_only.py", _file(PROGRAM, 0o444), CONVERTED),
     Entry(b"unreadable.py", _file(PROGRAM, 0), NAMED),

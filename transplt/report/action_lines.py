@@ -26,7 +26,7 @@ def action_lines(actions: Sequence[Action], where: str = "", width: int = 0) -> 
     """
     if not actions:
         return
-    head = f"  to do: {many(len(actions), 'action')}, about {about(total_hours(actions))}; what blocks first:"
+    head = f"  to do: {many(len(actions), 'action')}, {about(total_hours(actions))}; what blocks first:"
     yield from _wrapped(head, width)
     blocks = ""
     for number, action in enumerate(actions[:MOST_LINES], 1):
@@ -56,7 +56,7 @@ def about(hours: float) -> str:
     """A rough sum of hours in words."""
     if hours < 1:
         return "less than an hour"
-    return many(round(hours), "hour")
+    return f"about {many(round(hours), 'hour')}"
 
 
 def how_many(action: Action) -> str:

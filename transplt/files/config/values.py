@@ -12,7 +12,9 @@ from transplt.text.cuda_words import WORD as CUDA_WORD
 #: What makes a value, or its key, worth a look.
 WORD = re.compile(rf"{CUDA_WORD.pattern.decode()}|multi_gpu", re.I)
 #: Keys of mappings whose own keys are variables of the environment.
-_ENVIRONMENT = re.compile(r"(?:\w+[_-])?(?:envs?|env_set|env_?var(?:iable)?s?|environment(?:_variables)?|environ)", re.I)
+_ENVIRONMENT = re.compile(
+    r"(?:\w+[_-])?(?:envs?|env_set|env_?var(?:iable)?s?|environment(?:_variables)?|environ)", re.I
+)
 #: Keys that say in a mapping of which callee its other keys are arguments: Hydra, jsonargparse, torchtune.
 _CALLEES = ("_target_", "class_path", "_component_")
 
