@@ -18,8 +18,10 @@ setup(name="ops", ext_modules=[CUDAExtension({})], cmdclass={{"build_ext": Build
 
 
 def said(arguments: str, files: dict[str, str] | None = None) -> tuple[str, str, Effort | None]:
+    declared = ["NPU860"] if "ops" in arguments else []  # the remark that names an extension
+    codes = ["NPU550", "NPU759", *declared]
     result: FileResult = check_untuned(
-        TUNE, SETUP.format(arguments), open_codes=["NPU550", "NPU759"], path="setup.py", files=files or {}
+        TUNE, SETUP.format(arguments), open_codes=codes, path="setup.py", files=files or {}
     )
     found = [finding for finding in result.findings if finding.code == "NPU759"]
     assert len(found) == 1
@@ -85,4 +87,5 @@ def test_one_import_without_a_way_around_it() -> None:
 
 
 def test_other_extensions() -> None:
-    check_untuned(TUNE, clean(SETUP).replace("CUDAExtension", "CppExtension").format('"ops", ["a.cpp"]'))
+    source = clean(SETUP).replace("CUDAExtension", "CppExtension").format('"ops", ["a.cpp"]')
+    check_untuned(TUNE, source, open_codes=["NPU860"])
