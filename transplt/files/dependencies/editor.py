@@ -79,13 +79,14 @@ def broken(document: Document, changed: Document) -> str:
     if document.utf8 == changed.utf8:
         return ""
     old, new = document.utf8.decode(), changed.utf8.decode()
-    if name.endswith(".toml") or name == "pipfile":
-        try:
-            parse_toml(new)
-        except ValueError as error:
-            return f"no TOML would read it: {error}"
-    elif name.endswith((".yml", ".yaml")) and (why := conda.unread(new)):
-        return why
+    for text in (old, new):
+        if name.endswith(".toml") or name == "pipfile":
+            try:
+                parse_toml(text)
+            except ValueError as error:
+                return f"no TOML would read it: {error}"
+        elif name.endswith((".yml", ".yaml")) and (why := conda.unread(text)):
+            return why
     before, after = (requirements_of(each, document.path, document.kind) for each in (old, new))
     return lost_names(before, after)
 
