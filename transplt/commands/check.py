@@ -7,13 +7,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
+
+if TYPE_CHECKING:
+    from transplt.run.options import Options
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
 _FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit")
@@ -32,6 +35,7 @@ _STDIN = "-"
 )
 @click.option("--allow-dirty", is_flag=True, help="With --fix: also when git has changes that are not committed.")
 @click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; change nothing.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option("--since", metavar="REF", help="Only lines that changed since this commit (main, HEAD~1, ...).")
 @click.option("--baseline", type=FILE, metavar="FILE", help="Findings in this file do not count.")
 @click.option("--update-baseline", is_flag=True, help="Write all findings to the baseline, and exit with 0.")
@@ -58,6 +62,7 @@ def check(
     fix: bool,
     allow_dirty: bool,
     diff: bool,
+    watch: bool,
     since: str | None,
     baseline: str | None,
     update_baseline: bool,
@@ -97,6 +102,11 @@ def check(
         raise UsageError("--since compares files of a git repository, and `-` is none")
     options, fixing = Options(**given), fix and not diff
     inputs = [Path(path) for path in paths or (".",)]
+    if watch:
+        if stdin or diff or output_file is not None or update_baseline:
+            raise UsageError("--watch prints findings of files again and again: it goes with no `-`, --diff, "
+                             "--output-file and --update-baseline")  # fmt: skip
+        return _watch(inputs, options)
     styled = options.style is not None or _styled([Path(stdin_filename)] if stdin else inputs, options.isolated)
     if fixing and not styled:
         raise UsageError(
@@ -139,6 +149,22 @@ def check(
         for line in footer(result, styled, fixing):
             say(line)
     return DONE if exit_zero else result.exit_code
+
+
+def _watch(inputs: Sequence[Path], options: Options) -> int:
+    """Does the same check again, each time on a clear screen where there is one. KeyboardInterrupt ends it."""
+    from transplt.checking.watching import each_change
+
+    context = click.get_current_context()
+    for count in each_change(inputs, options):
+        if sys.stdout.isatty():
+            click.clear()
+        try:
+            context.invoke(check, **{**context.params, "watch": False})
+        except (UsageError, CannotFinish) as error:
+            say(f"Error: {error}")
+        say(f"watching {count} {'file' if count == 1 else 'files'}; Ctrl-C ends")
+    return DONE
 
 
 def _standard_input() -> bytes:
