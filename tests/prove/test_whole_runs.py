@@ -47,7 +47,13 @@ dist.destroy_process_group()
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("text", "nproc"), [(_SET, "1"), (_WHOLE, "2")], ids=["order of a set", "a whole module"])
+@pytest.mark.parametrize(
+    ("text", "nproc"),
+    [
+        pytest.param(_SET, "1", id="order of a set"),
+        pytest.param(_WHOLE, "2", id="a whole module", marks=pytest.mark.slow),
+    ],
+)
 def test_a_right_port_is_equal(text: str, nproc: str, tmp_path: Path) -> None:
     port = text.replace("import torch\n", "import torch\nimport torch_npu\n", 1)
     port = port.replace("cuda", "npu").replace("nccl", "hccl")
