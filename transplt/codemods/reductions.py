@@ -74,7 +74,7 @@ def _value(work: Work, given: ast.expr | None) -> ast.expr | None:
     return given
 
 
-def _is_double(work: Work, dtype: ast.expr) -> bool:
+def is_double(work: Work, dtype: ast.expr) -> bool:
     """True for float64, also where a variable, an attribute or the default of a parameter holds it."""
     if work.names.qualified(dtype) in _DOUBLE:
         return True
@@ -115,7 +115,7 @@ def _of_default_type(work: Work, value: ast.expr) -> bool:
             )
         if not isinstance(value.func, ast.Attribute) or value.func.attr not in (*_SAME_TYPE, "to"):
             return False
-        if value.func.attr == "to" and not all(_names_device(work, arg) for arg in value.args):
+        if value.func.attr == "to" and not all(names_device(work, arg) for arg in value.args):
             return False
         value = value.func.value
     return False
@@ -138,14 +138,14 @@ def _double(work: Work, value: ast.expr | None) -> ast.expr | None:
         func = value.func
         dtype = keyword_of(value, "dtype")
         if dtype is not None:
-            return dtype if _is_double(work, dtype) else None
+            return dtype if is_double(work, dtype) else None
         if not isinstance(func, ast.Attribute):
             return None
         if func.attr == "DoubleTensor" or (func.attr == "double" and not value.args):
             return value
         if func.attr in ("to", "type"):
             named = next((arg for arg in value.args if work.names.qualified(arg) in _DOUBLE), None)
-            if named is not None or not all(_names_device(work, arg) for arg in value.args):
+            if named is not None or not all(names_device(work, arg) for arg in value.args):
                 return named
         elif func.attr not in _SAME_TYPE:
             return None
@@ -159,13 +159,13 @@ def _on_device(work: Work, value: ast.expr | None) -> bool:
         func = value.func
         device = keyword_of(value, "device")
         if device is not None:
-            return not _is_cpu(device)
+            return not is_cpu(device)
         if not isinstance(func, ast.Attribute):
             return False
         if func.attr in ("cuda", "npu"):
             return True
-        if func.attr == "to" and value.args and _names_device(work, value.args[0]):
-            return not _is_cpu(value.args[0])
+        if func.attr == "to" and value.args and names_device(work, value.args[0]):
+            return not is_cpu(value.args[0])
         if func.attr == "DoubleTensor":
             return (work.names.qualified(func) or "").startswith("torch.cuda.")
         value = func.value
@@ -177,7 +177,7 @@ def on_device(work: Work, given: ast.expr) -> bool:
     return _on_device(work, _value(work, given))
 
 
-def _names_device(work: Work, node: ast.expr) -> bool:
+def names_device(work: Work, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return work.names.qualified(node.func) == "torch.device"
     if isinstance(node, ast.Constant):
@@ -186,5 +186,5 @@ def _names_device(work: Work, node: ast.expr) -> bool:
     return DEVICE in marks_by_name(last)
 
 
-def _is_cpu(node: ast.expr) -> bool:
+def is_cpu(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == "cpu"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan
@@ -11,11 +14,15 @@ _DOUBLE = ("torch.float64", "torch.double", "torch.DoubleTensor", "torch.cuda.Do
 
 def sets_double(scan: Scan, names: Names) -> bool:
     """True for a file that makes float64 the default: `torch.set_default_dtype(torch.float64)`."""
+    return any(True for _ in double_defaults(scan, names))
+
+
+def double_defaults(scan: Scan, names: Names) -> Iterator[ast.expr]:
+    """The types that calls make the default where they are float64."""
     if b"set_default_" not in scan.source.utf8:
-        return False
+        return
     for call in scan.calls:
         if last_name(call.func) in ("set_default_dtype", "set_default_tensor_type"):
             given = call.args[0] if call.args else keyword_of(call, "d")
             if given is not None and (names.qualified(given) or getattr(given, "value", None)) in _DOUBLE:
-                return True
-    return False
+                yield given
