@@ -808,3 +808,47 @@ def test_an_option_of_the_same_name() -> None:
         "import torch\ntrainer = Trainer(gpu=torch.cuda.is_available())\n",
         "import torch\nimport torch_npu  # noqa: F401\ntrainer = Trainer(gpu=torch.npu.is_available())\n",
     )
+
+
+ATTEND = """
+    import torch
+
+    class Attend(torch.nn.Module):
+        def __init__(self, flash):
+            self.cpu_config = (True, True)
+            self.cuda_config = None
+            if not torch.cuda.is_available() or not flash:
+                return
+            properties = torch.cuda.get_device_properties(torch.device('cuda'))
+            {chosen}
+
+        def attend(self, q, k, v):
+            {asked}
+            config = {config}
+            return attention(q, k, v, config)
+"""
+
+
+@pattern("T2")
+@pytest.mark.parametrize(
+    ("chosen", "asked", "config", "stays"),
+    [
+        (
+            "self.cuda_config = properties.major > 8",
+            "_, n, m, is_cuda, device = *q.shape, q.is_cuda, q.device",
+            "self.cuda_config if is_cuda else self.cpu_config",
+            True,
+        ),
+        ("self.cuda_config = properties.major > 8", "", "self.cuda_config if q.is_cuda else self.cpu_config", True),
+        # It is asked for, never set there, or has a value of its own.
+        ("self.cuda_config = properties.major > 8", "", "q.is_cuda and self.cuda_config or self.cpu_config", False),
+        ("self.name = properties.major", "", "self.cuda_config if q.is_cuda else self.cpu_config", False),
+        ("self.cpu_config = properties.major", "", "self.cpu_config if q.is_cuda else None", False),
+        ("self.cuda_config = properties.name", "", "self.cuda_config if q.is_cuda else self.cpu_config", False),
+    ],
+)
+def test_what_is_set_behind_a_test_that_stays(chosen: str, asked: str, config: str, stays: bool) -> None:
+    result = migrate(ATTEND.format(chosen=chosen, asked=asked or "pass", config=config))
+    assert (b"q.is_cuda" in result.data) == stays
+    assert b"torch.npu.get_device_properties(torch.device('npu'))" in result.data
+    assert not [each for each in result.findings if each.code == "NPU992"]

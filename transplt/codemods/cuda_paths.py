@@ -30,6 +30,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
         return
     side = CudaSide(work.slots, work.rules, work.project)
     taken_back: set[int] = set()
+    stays: list[ast.AST] = []
     for edit, (question, truth) in gates:
         answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE)
         if answer is None:
@@ -45,6 +46,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             )
             continue
         taken_back.add(id(edit))
+        stays += side.ran_by(question, truth)
         if answer.followed:
             yield work.note(
                 edit.node,
@@ -62,6 +64,18 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
                 "it stays, and the NPU takes the other path",
                 api=edit.api,
                 help="if all of it runs on an NPU, write the test for the NPU; else see that the other path is right",
+                effort=Effort.LOW,
+            )
+    for edit, (question, truth) in gates if stays else ():
+        if id(edit) not in taken_back and (name := side.withheld(stays, side.ran_by(question, truth))):
+            taken_back.add(id(edit))
+            yield work.note(
+                edit.node,
+                fixer.code,
+                f"this test leads to {name}, which is set behind a test that stays; "
+                "it stays too, and the NPU takes the other path",
+                api=edit.api,
+                help="see that the other path is right on the NPU",
                 effort=Effort.LOW,
             )
     if taken_back:

@@ -103,6 +103,16 @@ class FileCode:
                 if all(id(each.statement) in ids for each in constants[slot]):
                     yield self.code.guard(slot, truth)
 
+    def set_only_in(self, nodes: Iterable[ast.AST]) -> set[str]:
+        """The slots that are None, or false, unless some statements ran."""
+        ids = {id(node) for node in nodes}
+        inside: dict[str, bool] = {}
+        for each in self.stored:
+            if each.target is not None and _truth(each.value) != "F":
+                for slot in self._slots_of(each):
+                    inside[slot] = inside.get(slot, True) and id(each.statement) in ids
+        return {slot for slot, only in inside.items() if only}
+
     def _constant_stores(self, truth: bool) -> tuple[dict[str, list[Stored]], dict[int, list[str]]]:
         """What gives a slot a truth value, or may: by slot, and the slots by the ids of these statements.
 

@@ -34,6 +34,8 @@ _NO_PROPERTIES = frozenset(
     "regs_per_multiprocessor shared_memory_per_block shared_memory_per_block_optin "
     "shared_memory_per_multiprocessor".split()
 )
+#: What gives the properties of a card, in an output that is read again too.
+_PROPERTIES = ("torch.cuda.get_device_properties", "torch.npu.get_device_properties")
 #: Attributes whose read may need something of CUDA.
 READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda"}
 #: Packages that hold no kernels: what they do on a device is torch's.
@@ -392,7 +394,7 @@ class CudaCode:
                 return False
             node = value
         return (
-            isinstance(node, ast.Call) and self.slots.names.qualified(node.func) == "torch.cuda.get_device_properties"
+            isinstance(node, ast.Call) and self.slots.names.qualified(node.func) in _PROPERTIES
         )
 
 

@@ -16,8 +16,9 @@ from transplt.project.facts import ProjectFacts
 from transplt.project.reach import MISSING, Reach
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.conditions import sides_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import parent, statement
 from transplt.values.code_facts import FileCode
+from transplt.values.reached import places
 from transplt.values.slots import Slots
 
 #: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
@@ -58,6 +59,26 @@ class CudaSide:
         needed, everywhere = self.reach.behind(guards)
         return Answer(needed, MISSING not in needed, everywhere) if needed else None
 
+    def ran_by(self, question: ast.expr, truth: bool) -> list[ast.AST]:
+        """All that stands on the CUDA side of a question, and behind a local variable that holds its answer."""
+        this, _, value = sides_of(question, truth)
+        names = self.file.code.slots.names
+        for target in _names_of(self.file.code.slots, value) if value is not None else ():
+            for use in names.uses(target):
+                if isinstance(use.ctx, ast.Load):
+                    this = [*this, *sides_of(use, truth).this]
+        return [inner for node in this for inner in ast.walk(node)]
+
+    def withheld(self, stays: Iterable[ast.AST], side: Iterable[ast.AST]) -> str:
+        """What a side reads that only code sets which no longer runs; empty where there is none, or it is asked for."""
+        slots = self.file.code.slots
+        only = self.file.set_only_in(stays)
+        for node in side if only else ():
+            read = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+            if read and slots.of(node) in only:
+                return "" if isinstance(parent(node), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(node)
+        return ""
+
     def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
         shared = {step.ref for step in self.file.walk_over(other)} if other else set()
         short = _lines(this) <= limit
@@ -77,6 +98,14 @@ class CudaSide:
             for step in steps
             if step.ref not in shared and not any(self.reach.is_gate(guard) for guard in step.guards)
         ]
+
+
+def _names_of(slots: Slots, value: ast.expr) -> list[ast.Name]:
+    """The local variables of its function that a value is assigned to, itself or as a part of a tuple."""
+    held = {place.detail for place in places(slots, value) if place.kind == "slot"}
+    stored = statement(value)
+    found = (node for node in ast.walk(stored) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return [node for node in found if slots.of(node) in held]
 
 
 def _is_given_to_faiss(question: ast.expr) -> bool:

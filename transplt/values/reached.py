@@ -71,7 +71,17 @@ def _walrus(slots: Slots, above: ast.NamedExpr, current: ast.AST, path: Path) ->
 
 
 def _sequence(slots: Slots, above: ast.expr, current: ast.AST, path: Path) -> Ways:
-    yield Up(above, (*path, index_in(above, "elts", current) if isinstance(above, ast.Tuple) else None))
+    yield Up(above, (*path, _index(above, current) if isinstance(above, ast.Tuple) else None))
+
+
+def _index(above: ast.Tuple, current: ast.AST) -> int | None:
+    """The place in a tuple; behind a `*some` that is assigned it counts from the end, elsewhere it is not known."""
+    index = index_in(above, "elts", current)
+    starred = [isinstance(each, ast.Starred) for each in above.elts]
+    if not any(starred[:index]):
+        return index
+    assigned = isinstance(parent(above), ast.Assign) and not any(starred[index:])
+    return index - len(above.elts) if assigned else None
 
 
 def _dict(slots: Slots, above: ast.Dict, current: ast.AST, path: Path) -> Ways:

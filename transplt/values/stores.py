@@ -37,7 +37,9 @@ def store_slots(slots: Slots, target: ast.expr, path: Path) -> list[str]:
     if isinstance(target, (ast.Tuple, ast.List)):
         index = path[-1] if path else None
         starred = starred_at(target)
-        if isinstance(index, int):
+        if isinstance(index, int) and index < 0:  # from the end
+            chosen = target.elts[index:][:1] if starred == len(target.elts) else target.elts
+        elif isinstance(index, int):
             chosen = target.elts[index : index + 1] if index < starred else target.elts[starred:]
         else:
             chosen = target.elts
