@@ -14,7 +14,7 @@ from transplt.finding import NO_LEDGER, Cause, Effort, Finding, Ledger, Level, T
 from transplt.rules.reasons import named
 from transplt.text.cuda_words import Token, find_tokens
 from transplt.text.source import Source
-from transplt.values.callees import NVIDIA
+from transplt.values.callees import NEEDS_A_CARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _package(cause: Cause | None) -> str:
     """The package that gives a name and that only a finding knows something of; empty for all others."""
     if cause is None:
         return ""
-    gives = cause.reason == "package-name" or (cause.reason == "library-name" and cause.detail in NVIDIA)
+    gives = cause.reason == "package-name" or (cause.reason == "library-name" and cause.detail in NEEDS_A_CARD)
     return cause.detail if gives else ""
 
 

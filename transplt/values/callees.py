@@ -13,8 +13,9 @@ FOREIGN = frozenset(
     "numba cupy cupyx pycuda jax jaxlib flax paddle tensorflow tf keras mxnet chainer theano dgl polygraphy triton "
     "caffe2 tensorrt onnxruntime tvm cudf cuml cugraph cuda taichi warp wp nvidia faiss cumm".split()
 )
-#: Those of NVIDIA itself: what they give does not run elsewhere.
-NVIDIA = frozenset("numba cupy cupyx pycuda polygraphy tensorrt cudf cuml cugraph cuda warp wp nvidia cumm".split())
+#: Those whose names with CUDA in them ask for a card of NVIDIA: its own, and other frameworks (`chainer.cuda.to_gpu`,
+#: `ti.init(arch=ti.cuda)`). Of dgl, triton, onnxruntime and faiss rules know what they are.
+NEEDS_A_CARD = FOREIGN - frozenset({"dgl", "triton", "onnxruntime", "faiss"})
 #: Physics engines, renderers and simulators, which compute on a card of NVIDIA by themselves.
 SIMULATORS = frozenset(
     "isaacgym isaacgymenvs isaacsim isaaclab omni genesis sapien mani_skill habitat habitat_sim mujoco mujoco_warp "
