@@ -235,8 +235,11 @@ def test_a_name_that_leads_to_code_of_the_npu_too(use: str) -> None:
 
 
 @pattern("T2", "T9")
-@pytest.mark.parametrize("line", ["core.DeviceOption(caffe2_pb2.CUDA, 0)", "torch.ops._caffe2.CopyCPUToGPU(x)"])
-def test_a_branch_for_caffe2(line: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [("core.DeviceOption(caffe2_pb2.CUDA, 0)", ["NPU602"]), ("torch.ops._caffe2.CopyCPUToGPU(x)", [])],
+)
+def test_a_branch_for_caffe2(line: str, more: list[str]) -> None:
     check_noop(
         f"""
         import torch
@@ -247,7 +250,7 @@ def test_a_branch_for_caffe2(line: str) -> None:
             if x.device.type == "cuda":
                 return {line}
         """,
-        open_codes=["NPU270"],
+        open_codes=["NPU270", *more],
     )
 
 
