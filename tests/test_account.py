@@ -48,7 +48,7 @@ def test_the_sums(source: str, counts: tuple[int, ...]) -> None:
         ("import torch\ntorch.cuda.cudart().cudaProfilerStart()\n", "goes with the name beside it, which is reported"),
         ("import vllm\nfrom vllm.x import pynccl\n", "the package is reported where this file imports it"),
         ("from vllm_ascend.x import pyhccl as PyNccl\nPyNccl()\n", "a name for what vllm_ascend gives for the NPU"),
-        ("from triton import is_cuda_ok\n", "triton's own name"),
+        ("from faiss import is_cuda_ok\n", "faiss's own name"),
         ("import re\nm = re.match(r'cuda:(\\d+) of', key)\n", "a pattern that is looked for in texts"),
         ("f(use_cuda=1)\n", "a keyword: its name is the callee's"),
         ("f(cuda=1)\n", "a keyword: its name is the callee's"),
