@@ -42,8 +42,8 @@ def findings_of_logs(logs: OpInfo) -> list[Found]:
     if again:
         again.sort(key=lambda each: (-each.later - each.compiled_later, each.type))
         seen = [
-            f"{each.type}: {many(each.later, 'form')} that the first step had not, {len(each.forms)} in all"
-            + (f", compiled {each.compiled_later} times after it" if each.compiled_later else "")
+            f"{each.type}: {many(each.later, 'new form')} in the second half of a log, {len(each.forms)} in all"
+            + (f", compiled there {many(each.compiled_later, 'time')}" if each.compiled_later else "")
             for each in again[:_MOST_SHOWN]
         ]
         found.append(Found(remedies()["op-compiled-again"], 0.0, None, seen))

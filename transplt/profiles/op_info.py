@@ -27,16 +27,18 @@ TYPES = {
     8: "uint32", 9: "int64", 10: "uint64", 11: "double", 12: "bool", 13: "string", 16: "complex64", 17: "complex128",
     27: "bfloat16",
 }  # fmt: skip
-#: So many operators in a row, come again, are the beginning of another step.
-_BEGINNING = 8
-_MOST_TYPES, _MOST_FORMS = 5_000, 256
+#: Where so large a part of the forms that a log begins with comes again at its end, the log holds some four steps or
+#: more, and what is new in its second half was not asked for in the first steps.
+_AGAIN = 0.2
+_FEWEST = 32
+_MOST_TYPES, _MOST_FORMS, _MOST_OF_LOG = 5_000, 256, 50_000
 _CONVERTING = ("TransData", "Identity")
 
 
 @dataclass(slots=True)
 class Asked:
-    """One operator in the log. `forms`: inputs and outputs as text, with how often; `later`: forms that were new after
-    the first step; `compiled`: how often the log says that it was compiled, `compiled_later` after the first step."""
+    """One operator in the logs. `forms`: inputs and outputs as text, with how often; `later`: forms that were new long
+    after the first step; `compiled`: how often a log says that it was compiled, `compiled_later` so late."""
 
     type: str
     times: int = 0
@@ -47,20 +49,33 @@ class Asked:
 
 
 class OpInfo:
-    """The operators of one or more host logs, of bounded size."""
+    """The operators of one or more host logs, of bounded size. `repeats`: a log holds several steps."""
 
     def __init__(self) -> None:
         self.operators: dict[str, Asked] = {}
         self.conversions: Counter[str] = Counter()
-        self.steps = 0
+        self.repeats = False
         self.begin()
 
     def begin(self) -> None:
-        """Another log begins: that of another process, which is in its first step."""
-        self._first: list[str] = []
-        self._last: list[str] = []
+        """Another log begins: that of another process."""
+        self._number = 0
         self._latest: Asked | None = None
-        self._here = 1
+        self._span: dict[tuple[str, str], tuple[int, int]] = {}
+        self._compiled: dict[tuple[str, int], int] = {}
+
+    def end(self) -> None:
+        """A log is read: what came late in it."""
+        quarter = self._number // 4
+        early = [last for first, last in self._span.values() if first <= quarter]
+        again = sum(last > self._number - quarter for last in early)
+        if self._number < _FEWEST or again < _AGAIN * len(early):
+            return
+        self.repeats = True
+        for (type_, _), (first, _) in self._span.items():
+            self.operators[type_].later += first > self._number // 2
+        for (type_, sixteenth), times in self._compiled.items():
+            self.operators[type_].compiled_later += times * (sixteenth * 16 > self._number // 2)
 
     def line(self, text: str) -> None:
         """Looks at one line of a log."""
@@ -68,15 +83,12 @@ class OpInfo:
             self._operator(match[1], text[match.end() :])
         elif self._latest is not None and _COMPILED.search(text):
             self._latest.compiled += 1
-            self._latest.compiled_later += self._here > 1
+            key = self._latest.type, self._number // 16
+            if key in self._compiled or len(self._compiled) < _MOST_OF_LOG:
+                self._compiled[key] = self._compiled.get(key, 0) + 1
 
     def _operator(self, type_: str, rest: str) -> None:
-        if len(self._first) < _BEGINNING:
-            self._first.append(type_)
-        else:
-            self._last = [*self._last[-_BEGINNING + 1 :], type_]
-            self._here += self._last == self._first
-        self.steps = max(self.steps, self._here)
+        self._number += 1
         if type_ not in self.operators and len(self.operators) >= _MOST_TYPES:
             return
         asked = self._latest = self.operators.setdefault(type_, Asked(type_))
@@ -85,8 +97,9 @@ class OpInfo:
         if not described:
             return
         form = _form(described)
-        if form not in asked.forms and self._here > 1:
-            asked.later += 1
+        key = type_, form
+        if key in self._span or len(self._span) < _MOST_OF_LOG:
+            self._span[key] = self._span.get(key, (self._number, 0))[0], self._number
         if form in asked.forms or len(asked.forms) < _MOST_FORMS:
             asked.forms[form] += 1
         stored = {match[1]: int(match[4]) for match in reversed(described)}

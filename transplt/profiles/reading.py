@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from transplt.diagnose.scan import UnreadableLog, refuse_what_is_no_text
 from transplt.diagnose.stacks import Project
 from transplt.errors import reason
 from transplt.profiles.autograd_table import AutogradTable
+from transplt.profiles.lines import lines_of
 from transplt.profiles.op_info import OpInfo
 from transplt.profiles.profile import Profile
 from transplt.profiles.readers import Stacks, read_communication, read_table
@@ -169,13 +169,12 @@ def _log(file: BinaryIO, profile: Profile, reading: Reading) -> None:
     assert reading.logs is not None
     reading.logs.begin()
     table = AutogradTable(profile)
-    buffered = io.BufferedReader(file, 1024 * 1024)  # type: ignore[type-var]
-    while line := buffered.readline(_LONGEST):
+    for line in lines_of(file, _LONGEST):
         if b"aclop" in line or b" compile op" in line or b"Match op " in line:
             reading.logs.line(line.decode("utf-8", "replace"))
         elif table.awaits or line.lstrip()[:4] == b"----":
             table.line(line.decode("utf-8", "replace").rstrip("\r\n"))
-    buffered.detach()
+    reading.logs.end()
 
 
 def _told(reading: Reading, profile: Profile) -> Reading:

@@ -162,16 +162,17 @@ def _ranks(profiles: list[Profile]) -> Iterator[str]:
 def _logs(logs: OpInfo, project: Project | None) -> Iterator[str]:
     asked = sorted(logs.operators.values(), key=lambda each: (-each.times, each.type))
     times = sum(each.times for each in asked)
-    steps = f", about {many(logs.steps, 'step')}" if logs.steps > 1 else ""
-    yield f"transplt profile-read: {many(len(asked), 'operator')} in host logs, {many(times, 'time')}{steps}"
+    yield f"transplt profile-read: {many(len(asked), 'operator')} in host logs, {many(times, 'time')}"
     yield from ("", f"By operator ({_of(len(asked), _MOST_OPERATORS)})")
     for each in asked[:_MOST_OPERATORS]:
-        compiled = f", compiled {each.compiled} times" if each.compiled else ""
-        yield f"   {_cut(each.type, 33):<34}{_calls(each.times):>14}, {many(len(each.forms), 'form')}{compiled}"
+        compiled = f", compiled {many(each.compiled, 'time')}" if each.compiled else ""
+        yield f"   {_cut(each.type, 33):<34}{_calls(each.times)}, {many(len(each.forms), 'form')}{compiled}"
         for form, count in each.forms.most_common(_MOST_FORMS):
             yield f"      {count:>6}x {_cut(form, 100)}"
     found = findings_of_logs(logs)
-    yield from ("", "What to do" if found else "No compilation after the first step, and no conversion of formats.")
+    if not logs.repeats:
+        yield from ("", "Too few steps to tell whether operators are compiled again: four or more show it.")
+    yield from ("", "What to do" if found else "Nothing in them is slow for a reason that is known.")
     for number, one in enumerate(found, 1):
         yield from ("", *_finding(number, one, project))
 
@@ -219,10 +220,10 @@ def _finding_table(found: Found) -> dict[str, Any]:
 
 def _logs_table(logs: OpInfo) -> dict[str, Any]:
     return {
-        "steps": logs.steps,
+        "repeats": logs.repeats,
         "operators": [
             {"type": each.type, "times": each.times, "compiled": each.compiled, "forms": dict(each.forms.most_common()),
-             "new_after_first_step": each.later, "compiled_after_first_step": each.compiled_later}
+             "new_late": each.later, "compiled_late": each.compiled_later}
             for each in sorted(logs.operators.values(), key=lambda each: (-each.times, each.type))
         ],
         "conversions": dict(logs.conversions.most_common()),

@@ -7,14 +7,14 @@ may end with a tab; a table is known by its columns, not by its name.
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from transplt.profiles.lines import lines_of
+
 #: A longer line is no line of a profiler's table.
 _LONGEST = 1024 * 1024
-_PIECE = 1024 * 1024
 
 
 class UnreadableProfile(ValueError):
@@ -46,7 +46,7 @@ class Table:
         try:
             yield from self._reader
         except (csv.Error, UnreadableProfile) as error:
-            self.broken = f"line {self._reader.line_num + 1}: {error}"
+            self.broken = f"line {self._reader.line_num}: {error}"
 
 
 def cell(row: list[str], place: int) -> str:
@@ -74,8 +74,7 @@ def _column(name: str) -> str:
 
 
 def _lines(file: BinaryIO) -> Iterator[str]:
-    buffered = io.BufferedReader(file, _PIECE)  # type: ignore[type-var]
-    while line := buffered.readline(_LONGEST):
-        if len(line) == _LONGEST:
+    for line in lines_of(file, _LONGEST):
+        if len(line) >= _LONGEST:
             raise UnreadableProfile("a line that is longer than 1 MB")
         yield line.decode("utf-8", "backslashreplace").replace("\0", "")
