@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from tests.profiles.profiles import KERNELS, STEPS, asked, kernel, run_folder
 from transplt.commands.profile_read import profile_read
 from transplt.errors import UsageError
+from transplt.rules.pages import load
+from transplt.rules.profiles import Remedy, remedies, slows_text
 
 
 def read(*arguments: object) -> Result:
@@ -124,3 +126,22 @@ def test_folders_that_say_nothing_are_refused(tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     assert "cannot be written" in str(read(run_folder(tmp_path), "--html", tmp_path / "no" / "p.html").exception)
+
+
+def row(each: Remedy) -> str:
+    """A finding as docs/profile.md lists it."""
+    codes = ", ".join(f"[{code}](../rules/diagnostics/{code}.md)" for code in each.codes)
+    least = f"{each.least:.0f} %" if each.of else ""
+    return f'| <a id="{each.name}"></a>`{each.name}` | {each.title} | {least} | {codes} |'
+
+
+def test_the_document_lists_every_finding() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "profile.md").read_text("utf-8")
+    assert [row(each) for each in remedies().values() if row(each) not in text] == []
+
+
+def test_pages_of_findings_name_what_they_foretell() -> None:
+    for each in remedies().values():
+        for code in each.codes:
+            assert f"- {each.name}: {each.title}\n" in slows_text(code) and load(code).title
+    assert slows_text("NPU101") == ""

@@ -72,6 +72,20 @@ def slows(code: str) -> tuple[Remedy, ...]:
     return tuple(each for each in remedies().values() if code in each.codes)
 
 
+def slows_text(code: str, document: str = "") -> str:
+    """What findings with a code foretell in a profile, as a section of its page; empty for none.
+
+    With a `document`, the list of what profile-read finds, each is a link into it.
+    """
+    rows = [
+        f"- {f'[{each.name}]({document}#{each.name})' if document else each.name}: {each.title}" for each in slows(code)
+    ]
+    if not rows:
+        return ""
+    head = "## In a profile\n\nWhat is left of it may cost time (`transplt profile-read DIR`):\n\n"
+    return head + "\n".join(rows) + "\n"
+
+
 def _remedy(row: dict[str, Any], sources: dict[str, str]) -> Remedy:
     return Remedy(
         row["name"], row["title"], row["means"], tuple(row["do"]), tuple(row["codes"]), sources[row["source"]],
