@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.browser import browser
 from tests.profiles.profiles import KERNELS, STEPS, asked, kernel, run_folder
+from tests.test_html_report import in_browser
 from transplt.commands.profile_read import profile_read
 from transplt.errors import UsageError
 from transplt.rules.pages import load
@@ -126,6 +128,29 @@ def test_folders_that_say_nothing_are_refused(tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     assert "cannot be written" in str(read(run_folder(tmp_path), "--html", tmp_path / "no" / "p.html").exception)
+
+
+@in_browser
+def test_the_page_fits_a_narrow_screen_and_says_nothing_to_the_console(tmp_path: Path, project: Path) -> None:
+    read(run_folder(tmp_path / "out"), "--html", tmp_path / "page.html", "--project", project)
+    with browser(tmp_path) as page:
+        page.open(tmp_path / "page.html")
+        for width in (320, 1280):
+            page.size(width, 900)
+            assert page.run("return document.documentElement.scrollWidth") <= width
+        assert page.log() == []
+
+
+@pytest.mark.torch
+def test_the_trace_of_torch_itself(tmp_path: Path) -> None:
+    import torch
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profiler:
+        (torch.ones(4, 4) @ torch.ones(4, 4)).sum().item()
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    (tmp_path / "table.log").write_text(f"epoch 1\n{profiler.key_averages().table()}\n")
+    for name in ("trace.json", "table.log"):
+        assert "aten::mm " in read(tmp_path / name).output
 
 
 def row(each: Remedy) -> str:

@@ -35,7 +35,8 @@ def render(reading: Reading, project: Project | None) -> bytes:
 
 
 def _profile(profile: Profile, project: Project | None) -> dict[str, Any]:
-    card, whole, operators = profile.card, profile.whole, profile.dearest()
+    card, whole, operators, kinds = profile.card, profile.whole, profile.dearest(), profile.by_kind()
+    most = max((total.us for total in kinds.values()), default=0.0)
     tiles = [
         ("kernels", f"{sum(each.total.count for each in operators):,}"),
         ("time of kernels", ms(card)),
@@ -48,9 +49,9 @@ def _profile(profile: Profile, project: Project | None) -> dict[str, Any]:
         "tiles": [{"name": name, "text": text} for name, text in tiles],
         "parts": _parts(profile),
         "kinds": [
-            {"name": kind, "width": _width(total.us, card), "time": ms(total.us), "share": _share(total.us, card),
+            {"name": kind, "width": _width(total.us, most), "time": ms(total.us), "share": _share(total.us, card),
              "calls": total.count}
-            for kind, total in profile.by_kind().items()
+            for kind, total in kinds.items()
         ],
         "operators": [
             {"name": _cut(each.type), "width": _width(each.total.us, operators[0].total.us), "time": ms(each.total.us),
