@@ -12,7 +12,7 @@ from transplt.profiles.profile import Profile
 from transplt.profiles.reading import Reading
 from transplt.profiles.report import costs, line_text, lines_by_time, parts_of
 from transplt.profiles.units import ms, percent
-from transplt.report.cell import visible
+from transplt.report.cell import shortened, visible
 from transplt.report.templates import asset, fill
 from transplt.rules.pages import load
 
@@ -115,5 +115,4 @@ def _share(us: float, whole: float) -> str:
 
 
 def _cut(text: str) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= _MOST_TEXT else f"{shown[: _MOST_TEXT - 3]}..."
+    return shortened(text, _MOST_TEXT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,11 +11,11 @@ from transplt.profiles.op_info import OpInfo
 from transplt.profiles.profile import LineTime, Operator, Profile, Step
 from transplt.profiles.reading import Reading
 from transplt.profiles.units import ms, percent
-from transplt.report.cell import many, visible
+from transplt.report.cell import labelled, many, shortened, visible
 from transplt.rules.pages import load
 
 FORMAT = 1
-_WIDTH, _MARGIN, _MOST_TEXT = 118, 10, 160
+_MOST_TEXT = 160
 _WHOLES = {"card": "of the time of kernels", "communication": "of the collectives"}
 _MOST_OPERATORS, _MOST_HOST, _MOST_STEPS, _MOST_FORMS = 15, 10, 8, 3
 
@@ -124,9 +123,9 @@ def _finding(number: int, found: Found, project: Project | None) -> Iterator[str
     remedy = found.remedy
     yield f"{number}. {remedy.title}  [{remedy.name}]"
     if costs(found):
-        yield from _row("costs", costs(found))
+        yield from labelled("costs", costs(found))
     yield from _rows("seen", map(_cut, found.seen))
-    yield from _row("means", remedy.means)
+    yield from labelled("means", remedy.means)
     yield from _rows("do", (f"- {step}" for step in remedy.do))
     yield from _rows("lines", (_cut(line_text(each, project)) for each in found.lines))
     yield from _rows("foretold", (f"{code}: {load(code).title}" for code in remedy.codes))
@@ -231,15 +230,9 @@ def _logs_table(logs: OpInfo) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(label: str, text: str) -> list[str]:
-    margin = " " * (_MARGIN + 3)
-    wrapped = textwrap.wrap(text, _WIDTH - len(margin), break_on_hyphens=False) or [""]
-    return [f"   {label:<{_MARGIN}}{wrapped[0]}", *(margin + line for line in wrapped[1:])]
-
-
 def _rows(label: str, texts: Iterable[str]) -> Iterator[str]:
     for index, text in enumerate(texts):
-        yield from _row("" if index else label, text)
+        yield from labelled("" if index else label, text)
 
 
 def _share(us: float, whole: float) -> str:
@@ -255,5 +248,4 @@ def _of(number: int, most: int) -> str:
 
 
 def _cut(text: str, most: int = _MOST_TEXT) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+    return shortened(text, most)
