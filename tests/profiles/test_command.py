@@ -43,6 +43,12 @@ def test_a_run_with_the_sources(tmp_path: Path, project: Path) -> None:
     assert line in result.output and "[copies]" in result.output and "NPU723" in result.output
 
 
+def test_an_operator_that_is_only_dear_changes_no_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "kernel_details.csv").write_text(KERNELS + kernel("m", "MatMulV2", "AI_CORE", 10, 800))
+    result = read(tmp_path / "kernel_details.csv")
+    assert result.return_value == 0 and "[top-operator]" in result.output
+
+
 def test_json(tmp_path: Path) -> None:
     document = json.loads(read(run_folder(tmp_path), "--json").output)
     [profile] = document["profiles"]
@@ -120,6 +126,9 @@ def test_folders_that_say_nothing_are_refused(tmp_path: Path) -> None:
     assert "it holds no file of a profiler" in refused(tmp_path)
     (tmp_path / "PROF_1").mkdir()
     assert "it is not analysed yet" in refused(tmp_path)
+    (tmp_path / "PROF_1" / "op_summary_\x1b[2J.csv").write_bytes(b"\x89PNG")
+    assert "op_summary_\\x1b[2J.csv is left out: it is no table of a profiler" in refused(tmp_path)
+    (tmp_path / "PROF_1" / "op_summary_\x1b[2J.csv").unlink()
     (tmp_path / "ascend_pytorch_profiler_0.db").write_bytes(b"SQLite format 3\x00")
     assert "ExportType.Text" in refused(tmp_path)
     assert "does not exist" in refused(tmp_path / "nothere")

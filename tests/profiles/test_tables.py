@@ -7,6 +7,7 @@ import io
 import pytest
 
 from tests.profiles.profiles import APIS, KERNELS, OPERATORS, STEPS, kernel, named, of_tables
+from transplt.profiles.findings import findings_of
 from transplt.profiles.profile import Profile
 from transplt.profiles.readers import Stacks, read_communication, read_table
 from transplt.profiles.tables import UnreadableProfile
@@ -108,6 +109,11 @@ def test_what_is_fast_gives_no_finding() -> None:
     rows = [kernel(f"k{number}", f"Op{number}", "AI_CORE", 1000 + 50 * number, 50) for number in range(20)]
     profile = of_tables(KERNELS + "".join(rows), STEPS + "0,1,990,5,95,100,5,1000,0,1\n")
     assert named(profile) == {}
+
+
+def test_the_dearest_operator_is_worth_knowing_and_stands_last() -> None:
+    profile = of_tables(KERNELS + MATMUL + kernel("Cast1", "Cast", "AI_CPU", 1900, 50))
+    assert [(each.remedy.name, each.remedy.info) for each in findings_of(profile)][-1] == ("top-operator", True)
 
 
 def test_stacks_lead_to_the_line_of_the_user() -> None:

@@ -30,9 +30,9 @@ class Found:
 
 
 def findings_of(profile: Profile) -> list[Found]:
-    """The findings of a profile, the dearest first."""
+    """The findings of a profile, the dearest first; what is only worth knowing last."""
     found = [each for name in _LOOKS for each in _told(profile, remedies()[name])]
-    return sorted(found, key=lambda each: (-each.us, each.remedy.name))
+    return sorted(found, key=lambda each: (each.remedy.info, -each.us, each.remedy.name))
 
 
 def findings_of_logs(logs: OpInfo) -> list[Found]:

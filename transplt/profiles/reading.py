@@ -20,6 +20,7 @@ from transplt.profiles.profile import Profile
 from transplt.profiles.readers import Stacks, read_communication, read_table
 from transplt.profiles.tables import UnreadableProfile
 from transplt.profiles.trace import ALL, read_trace
+from transplt.report.cell import visible
 from transplt.text.regular_file import Limit, open_regular, read_stream
 
 _COMMUNICATION = Limit("communication.json is read", 256 * 1024 * 1024)
@@ -58,7 +59,8 @@ def read_profiles(path: str, project: Project | None) -> Reading:
         if profile.read:
             reading.profiles.append(profile)
     if not reading.profiles:
-        raise UnreadableProfile("it holds no file of a profiler that can be read: " + "; ".join(profile.remarks[:3]))
+        said = visible("; ".join(profile.remarks[:3]))
+        raise UnreadableProfile(f"it holds no file of a profiler that can be read: {said}")
     return reading
 
 

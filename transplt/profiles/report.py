@@ -48,10 +48,10 @@ def profiles_json(reading: Reading, project: Project | None) -> dict[str, Any]:
 
 
 def left(reading: Reading) -> bool:
-    """True where there is a finding."""
-    return any(findings_of(each) for each in reading.profiles) or bool(
-        reading.logs is not None and findings_of_logs(reading.logs)
-    )
+    """True where there is a finding that is not only worth knowing."""
+    found = [each for profile in reading.profiles for each in findings_of(profile)]
+    found += findings_of_logs(reading.logs) if reading.logs is not None else []
+    return any(not each.remedy.info for each in found)
 
 
 def parts_of(steps: list[Step]) -> list[tuple[str, float]]:
@@ -207,6 +207,7 @@ def _finding_table(found: Found) -> dict[str, Any]:
     return {
         "name": remedy.name, "title": remedy.title, "us": round(found.us, 3),
         "share": None if found.share is None else round(found.share, 4), "of": remedy.of,
+        "info": remedy.info,
         "seen": [*map(_cut, found.seen)], "means": remedy.means, "do": [*remedy.do], "foretold_by": [*remedy.codes],
         "source": remedy.source,
         "lines": [

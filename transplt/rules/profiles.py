@@ -19,7 +19,7 @@ class Remedy:
 
     `of`: what its share is of (card, step, communication, host); `least`: percent from which it is told; `kind`: the
     kind of operators that it is about, empty for others; `aten`: PyTorch operators behind it, without their namespace;
-    `codes`: findings of a migration that foretell it.
+    `codes`: findings of a migration that foretell it; `info`: worth knowing, and no fault.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Remedy:
     of: str = ""
     least: float = 0.0
     aten: tuple[str, ...] = ()
+    info: bool = False
 
 
 @cache
@@ -90,6 +91,7 @@ def _remedy(row: dict[str, Any], sources: dict[str, str]) -> Remedy:
     return Remedy(
         row["name"], row["title"], row["means"], tuple(row["do"]), tuple(row["codes"]), sources[row["source"]],
         row.get("kind", ""), row.get("of", ""), row.get("least", 0.0), tuple(row.get("aten", ())),
+        row.get("info", False),
     )  # fmt: skip
 
 
