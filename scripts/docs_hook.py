@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.executed_table import counts  # noqa: E402
 from transplt.rules.errors import foretells  # noqa: E402
 from transplt.rules.pages import all_codes, load  # noqa: E402
+from transplt.rules.profiles import slows_text  # noqa: E402
 
 _PAGE = re.compile(r"\]\(\.\./rules/diagnostics/(NPU\d{3})\.md\)")
 #: The hundreds of the codes and what they are about.
@@ -36,8 +37,10 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each code, their list, and the schema of rule files."""
     for code in all_codes():
         links = "([diagnose](../diagnose.md), [all errors](../errors.md))"
-        section = foretells(code).replace("(`transplt diagnose LOG`)", links)
-        files.append(File.generated(config, f"diagnostics/{code}.md", content=f"{load(code).text()}\n{section}"))
+        errors = foretells(code, "../errors.md").replace("(`transplt diagnose LOG`)", links)
+        slow = slows_text(code, "../profile.md").replace("`transplt profile-read DIR`", "[profile-read](../profile.md)")
+        content = "\n".join((load(code).text(), errors, slow))
+        files.append(File.generated(config, f"diagnostics/{code}.md", content=content))
     files.append(File.generated(config, "diagnostics/index.md", content=index()))
     files.append(File.generated(config, "schema.json", content=(ROOT / "rules" / "schema.json").read_text("utf-8")))
     return files

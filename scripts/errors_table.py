@@ -33,7 +33,8 @@ _COLUMNS = "| code or name | what | kind | foretold by |\n|---|---|---|---|\n"
 def _row(error: KnownError) -> str:
     links = ", ".join(f"[{code}](../rules/diagnostics/{code}.md)" for code in error.predicted_by)
     title = error.title.replace("|", "\\|")
-    return f"| `{error.code or error.name}` | {title} | {error.kind.name.lower()} | {links} |"
+    name = f'<a id="{error.name}"></a>`{error.code or error.name}`'
+    return f"| {name} | {title} | {error.kind.name.lower()} | {links} |"
 
 
 def document() -> str:

@@ -68,7 +68,7 @@ SCRIPTS_OPTIONS = (
 def test_options_in_the_documents_exist() -> None:
     """Options that stand in code spans, of the migration or of check."""
     shown = ""
-    for name in ("", "check", "run", "prove", "analyze", "config", "diagnose", "doctor"):
+    for name in ("", "check", "run", "prove", "analyze", "config", "diagnose", "profile-read", "doctor"):
         command = [sys.executable, "-m", "transplt", *([name] if name else []), "--help"]
         shown += subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for document in DOCUMENTS:

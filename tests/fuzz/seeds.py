@@ -46,6 +46,20 @@ PIECES = tuple(
     )
 )
 
+PROFILES = tuple(
+    text.encode()
+    for text in (
+        'Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Input Shapes\n1,aclnnMul_X_Mul,Mul,AI_CPU,"10\t",5,"""8"""\n2,hcom_allReduce__1_0,hcom_allReduce_,HCCL,12,5,N/A\n',
+        'Name,Input Shapes,Call Stack,Host Self Duration(us),Device Self Duration(us)\naten::mul,"8","/a/net.py(3): f;\r\n/b/t.py(9): main",1,5\n',
+        "Device_id,Step,Computing,Communication(Not Overlapped),Communication,Free,Preparing\n0,1,1000,300,400,700,50\n",
+        "Device_id,Level,API Name,Time(us),Count,Max(us)\nh,acl,aclopCompileAndExecute,600,3,400\nh,acl,aclrtSynchronizeStream,6,3,4\n",
+        '[{"ph":"X","name":"aten::mul","pid":1,"tid":2,"ts":"17.5","dur":13.08,"cat":"cpu_op","args":{"Call stack":"/a/net.py(3): f"}},{"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"Ascend Hardware"}}]',
+        '{"traceEvents":[{"ph":"X","name":"Computing","pid":4,"tid":0,"ts":1,"dur":5},{"ph":"M","name":"process_name","pid":4,"args":{"name":"Overlap Analysis"}}]}',
+        "[INFO] ASCENDCL(1,python):2021 [op.cpp:1]2 aclopCompile::aclOp = OpType: TransData, InputDesc[0]: [TensorDesc] DataType = 1, Format = 0, StorageFormat = 0, Shape = [8, 4], OutputDesc[0]: [TensorDesc] DataType = 1, Format = 0, StorageFormat = 3, Shape = [8, 4], \nMatch op inputs failed\n",
+        "-----------  --------  --------  ----------\nName  Self CPU  Self NPU  # of Calls\n-----------  --------  --------  ----------\naten::mul  1.5us  2.0ms  3\n-----------  --------  --------  ----------\n",
+    )
+)
+
 COMMENTED = tuple(
     text.encode()
     for text in (

@@ -368,6 +368,31 @@ def git_folder(data: bytes) -> None:
         _walked(top)
 
 
+# Profiles.
+
+
+@target("profiles", mutated(seeds.PROFILES, most=6))
+def profiles(data: bytes) -> None:
+    """Whatever a profiler's file is, by its first bytes: it is read and told as text, JSON and page, or refused."""
+    from transplt.profiles.page import render
+    from transplt.profiles.reading import read_profiles
+    from transplt.profiles.report import profiles_json, profiles_text
+    from transplt.profiles.tables import UnreadableProfile
+
+    name = "t.json" if data[:1] in (b"[", b"{") else "t.log" if b"aclop" in data or b"-----" in data else "t.csv"
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        (Path(folder) / name).write_bytes(data)
+        try:
+            reading = read_profiles(str(Path(folder) / name), None)
+        except UnreadableProfile as error:
+            assert str(error) and str(error).isprintable()
+            return
+        told = profiles_text(reading, None)
+        assert all(character == "\n" or character.isprintable() for character in told)
+        json.dumps(profiles_json(reading, None), allow_nan=False)
+        assert b"\x1b" not in render(reading, None)
+
+
 # A whole run.
 
 

@@ -33,6 +33,10 @@ LAZY_COMMANDS = {
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),
     "port": ("transplt.commands.port:port_command", "Migrate as a branch of small commits in git."),
     "diagnose": ("transplt.commands.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
+    "profile-read": (
+        "transplt.commands.profile_read:profile_read",
+        "Say where the time goes, from a profiler run or host logs.",
+    ),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,9 +12,6 @@ import click
 from transplt.commands.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.commands.completing import FILE, FOLDER
 from transplt.errors import UsageError, reason, shown
-
-_ENDINGS = (".log", ".txt", ".out", ".err")
-_MOST_LOGS = 10_000
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -31,6 +27,7 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
     first one is where to begin. Exits with 1 when there is an error.
     """
     from transplt.diagnose.found import Collected
+    from transplt.diagnose.logs import log_files
     from transplt.diagnose.report import Source, diagnosis_json, diagnosis_text
     from transplt.diagnose.scan import LogScan, UnreadableLog
     from transplt.diagnose.stacks import Project
@@ -41,7 +38,7 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
     if not logs and sys.stdin.isatty():
         raise UsageError("give a log, a folder of logs, or - for standard input")
     collected, sources = Collected(), []
-    for name in list(_files(logs or ("-",))):
+    for name in list(log_files(logs or ("-",))):
         scan = LogScan("standard input" if name == "-" else name, collected)
         try:
             if name == "-":
@@ -60,24 +57,3 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
     else:
         click.echo(diagnosis_text(collected, sources, tree), nl=False)
     return LEFT if collected.failures() and not exit_zero else DONE
-
-
-def _files(logs: tuple[str, ...]) -> Iterator[str]:
-    """The files that are meant; of a folder those that are named like logs. UsageError for what is not there."""
-    for name in logs:
-        if name != "-" and not os.path.lexists(name):
-            raise UsageError(f"{shown(name)} does not exist")
-        if name == "-" or not os.path.isdir(name):
-            yield name
-            continue
-        found = [
-            os.path.join(where, file)
-            for where, _, files in os.walk(name)
-            for file in files
-            if (file.endswith(_ENDINGS) or ".log." in file) and os.path.isfile(os.path.join(where, file))
-        ]
-        if not found:
-            raise UsageError(f"{shown(name)} holds no logs ({', '.join(_ENDINGS)})")
-        if len(found) > _MOST_LOGS:
-            raise UsageError(f"{shown(name)} holds {len(found)} logs; name a folder below it")
-        yield from sorted(found)

@@ -18,6 +18,7 @@ from transplt.commands.completing import KnownName
 from transplt.errors import UsageError, shown
 from transplt.rules.errors import KnownError, error_called, family_of, foretells, foretold_by, is_error_code
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
+from transplt.rules.profiles import slows, slows_text
 from transplt.rules.reasons import reasons
 from transplt.rules.versions import spans
 
@@ -48,7 +49,8 @@ def explain(name: str, as_json: bool) -> int:
             page = load(name)
         except DiagnosticError as error:
             raise UsageError(str(error)) from error
-        text = page.text() + (f"\n{section}" if (section := foretells(page.code)) else "")
+        sections = filter(None, (foretells(page.code), slows_text(page.code)))
+        text = page.text() + "".join(f"\n{section}" for section in sections)
         _print(json.dumps(_page_table(page), indent=1) if as_json else text, as_json)
         return DONE
     if (reason := reasons().get(name)) is not None:
@@ -76,7 +78,8 @@ def _page_table(page: Diagnostic) -> dict[str, object]:
     effort = page.effort.value if page.effort else None
     facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
     foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in foretold_by(page.code)]
-    return {**facts, "sections": page.sections, "errors": foretold}
+    slow = [{"name": each.name, "title": each.title} for each in slows(page.code)]
+    return {**facts, "sections": page.sections, "errors": foretold, "in_profiles": slow}
 
 
 def _error_table(error: KnownError) -> dict[str, object]:

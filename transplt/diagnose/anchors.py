@@ -51,59 +51,66 @@ class Anchors:
     def __init__(self) -> None:
         literals = {sign.literal for error in known_errors() for sign in error.signs}
         every = (*literals, *_BEFORE_NUMBERS, *_UNKNOWN_LITERALS, TRACEBACK, FRAME)
-        self._literals = {_rare_part(each.encode()) for each in every}
+        self._tails: dict[bytes, set[bytes]] = {}
+        for literal in sorted(each.encode() for each in every):
+            self._tails.setdefault(_tail(literal), set()).add(literal)
         self._often: Counter[bytes] = Counter()
         self.left_out: set[bytes] = set()
         self._codes: tuple[bytes, ...] = _CODES
         self.expression = self._compiled()
 
-    def seen(self, literal: bytes) -> None:
-        """Counts one place; leaves its literal out when it came up often enough."""
-        self._often[literal] += 1
-        if self._often[literal] < (_OFTEN_FRAMES if literal in _FRAMES else _OFTEN):
+    def seen(self, found: bytes) -> None:
+        """Counts one place by what was found there; leaves it out when it came up often enough."""
+        self._often[found] += 1
+        if self._often[found] < (_OFTEN_FRAMES if found in _FRAMES else _OFTEN):
             return
-        self.left_out.add(literal)
-        if literal in self._literals:
-            self._literals.discard(literal)
+        self.left_out |= self._tails.get(found, {found})
+        if found in self._tails:
+            del self._tails[found]
         else:  # a code: one expression has all of them, so that it is looked for no more but by the words beside it
-            self._codes = tuple(code for code in self._codes if not re.fullmatch(code, literal))
+            self._codes = tuple(code for code in self._codes if not re.fullmatch(code, found))
         self.expression = self._compiled()
 
     def _compiled(self) -> re.Pattern[bytes]:
         # One flat choice: only then the search begins with the set of first bytes, ten times as fast.
-        trie = _trie(self._literals)
+        trie: dict[Any, Any] = {}
+        for tail, literals in sorted(self._tails.items()):
+            node = trie
+            for byte in tail:
+                node = node.setdefault(byte, {})
+            node[None] = sorted(literals)
         words = [re.escape(bytes([byte])) + _alternatives(below) for byte, below in trie.items()]
         return re.compile(b"|".join([*self._codes, *words]) or b"(?!)")
 
 
-def _rare_part(literal: bytes) -> bytes:
-    """The part of a literal that begins with the byte that is rarest in logs: the search stops there alone."""
-    starts = range(max(1, len(literal) - _SHORTEST + 1))
-    best = min(starts, key=lambda start: (_COMMON.find(literal[start : start + 1]) + 1 or len(_COMMON) + 1, start))
+#: The search stops at these bytes alone, and then looks back for what stands before. They are few and rare in logs, and
+#: every literal has one, before its last byte: chosen greedily, the literals that hold a byte against its share of the
+#: texts of known errors, of trainings and of prose. One that holds none is looked for by its own rarest byte.
+_STOPS = b"=CEFSU_bcfhkuv"
+#: Bytes from rare to common in logs of trainings; what is not here is more common.
+_COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
+
+
+def _tail(literal: bytes) -> bytes:
+    """A literal from the byte on at which the search stops, at least two bytes where it has them."""
+    every = range(max(1, len(literal) - 1))
+    places = [place for place in every if literal[place] in _STOPS] or [*every]
+    best = min(places, key=lambda place: (len(literal) - place < 3, *(_rank(byte) for byte in literal[place:][:2])))
     return literal[best:]
 
 
-#: Bytes from rare to common in logs of trainings; what is not here is more common.
-_COMMON = b"^~@{}`$&?!#\\QJXYKVUHBGCNPOMWFSLTRDAIE*'\"<>()[];+%q_zjxvkb"
-_SHORTEST = 6
-_FRAMES = {_rare_part(FRAME.encode()), _rare_part(TRACEBACK.encode())}
+def _rank(byte: int) -> int:
+    place = _COMMON.find(byte)
+    return place if place >= 0 else len(_COMMON)
 
 
-def _trie(words: set[bytes]) -> dict[Any, Any]:
-    root: dict[Any, Any] = {}
-    for word in sorted(words):
-        node = root
-        for byte in word:
-            node = node.setdefault(byte, {})
-        node[None] = {}
-    return root
+_FRAMES = {_tail(FRAME.encode()), _tail(TRACEBACK.encode())}
 
 
 def _alternatives(node: dict[Any, Any]) -> bytes:
-    """The expression for a trie. A word that begins another one ends the search: the whole line is looked at anyway."""
-    if not node or None in node:
-        return b""
-    parts = [re.escape(bytes([byte])) + _alternatives(below) for byte, below in node.items()]
+    """The expression for what follows a stop. Where a tail ends, its whole literals have to stand there."""
+    parts = [b"(?<=" + re.escape(literal) + b")" for literal in node.get(None, ())]
+    parts += [re.escape(bytes([byte])) + _alternatives(below) for byte, below in node.items() if byte is not None]
     return parts[0] if len(parts) == 1 else b"(?:" + b"|".join(parts) + b")"
 
 

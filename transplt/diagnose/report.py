@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from transplt.diagnose.found import Collected, Failure, Line
 from transplt.diagnose.stacks import Frame, Project, own_frame
-from transplt.report.cell import many, visible
+from transplt.report.cell import labelled, many, shortened, visible
 from transplt.rules.errors import LATE, KnownError
 from transplt.rules.pages import load
 
 FORMAT = 1
-_WIDTH, _MARGIN, _MOST_TEXT = 118, 10, 300
+_MARGIN, _MOST_TEXT = 13, 300
 _MOST_WHO, _MOST_SHORT = 8, 10
 
 
@@ -72,33 +71,27 @@ def _failure(number: int, failure: Failure, project: Project | None) -> Iterator
     else:
         after = " - it follows from another error" if failure.consequence and number > 1 else ""
         yield f"{number}. {error.title}  [{error.code or error.name}]{after}"
-    yield from _row("where", _where(failure))
-    yield from _row("says", _short(head.text))
+    yield from labelled("where", _where(failure))
+    yield from labelled("says", shortened(head.text, _MOST_TEXT))
     if error is None:
         for text in head.around:
-            yield " " * (_MARGIN + 3) + "| " + visible(text)
+            yield " " * _MARGIN + "| " + visible(text)
     else:
-        yield from _row("means", error.means)
-        yield from _row("cause", error.cause)
+        yield from labelled("means", error.means)
+        yield from labelled("cause", error.cause)
         for index, step in enumerate(error.do):
-            yield from _row("do" if index == 0 else "", f"- {step}")
+            yield from labelled("do" if index == 0 else "", f"- {step}")
     frame = own_frame(failure.first.frames, project)
     if frame is not None:
-        yield from _row("source", _shown_frame(frame))
+        yield from labelled("source", _shown_frame(frame))
     if error is not None and error.asynchronous:
-        yield from _row("stack", LATE)
+        yield from labelled("stack", LATE)
     if error is not None and error.predicted_by:
         for index, code in enumerate(error.predicted_by):
-            yield from _row("foretold" if index == 0 else "", f"{code}: {load(code).title}")
+            yield from labelled("foretold" if index == 0 else "", f"{code}: {load(code).title}")
     if failure.beside:
         beside = ", ".join(each.code or each.name for each in failure.beside.values())
-        yield from _row("with it", f"{beside} (transplt explain says more)")
-
-
-def _row(label: str, text: str) -> list[str]:
-    margin = " " * (_MARGIN + 3)
-    wrapped = textwrap.wrap(text, _WIDTH - len(margin), break_on_hyphens=False) or [""]
-    return [f"   {label:<{_MARGIN}}{wrapped[0]}", *(margin + line for line in wrapped[1:])]
+        yield from labelled("with it", f"{beside} (transplt explain says more)")
 
 
 def _where(failure: Failure) -> str:
@@ -115,11 +108,6 @@ def _where(failure: Failure) -> str:
     return visible(", ".join(parts)) + more
 
 
-def _short(text: str) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= _MOST_TEXT else f"{shown[: _MOST_TEXT - 3]}..."
-
-
 def _shown_frame(frame: Frame) -> str:
     function = f" in {frame.function}" if frame.function else ""
     return visible(f"{frame.path}:{frame.line}{function}" + (f": {frame.source}" if frame.source else ""))
@@ -132,7 +120,7 @@ def _remarks(collected: Collected) -> list[str]:
     lines = ["", "No errors:"]
     for each in found[:_MOST_SHORT]:
         times = f", {each.times} times" if each.times > 1 else ""
-        lines += _row("", f"- {each.error.title} ({visible(each.first.source)}:{each.first.number}{times}; "
+        lines += labelled("", f"- {each.error.title} ({visible(each.first.source)}:{each.first.number}{times}; "
                           f"{each.error.kind.name.lower()})")  # fmt: skip
     return lines
 
@@ -146,7 +134,7 @@ def _failure_table(failure: Failure, project: Project | None) -> dict[str, Any]:
         "kind": error.kind.name.lower() if error else "unknown",
         "title": error.title if error else "An error that is not known",
         **_place(head),
-        "text": _short(head.text),
+        "text": shortened(head.text, _MOST_TEXT),
         "around": [visible(text) for text in head.around],
         "times": failure.times,
         "by": sorted(visible(who) for who in failure.who),

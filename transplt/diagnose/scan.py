@@ -55,7 +55,7 @@ class LogScan:
         """Reads the log to its end. UnreadableLog for what is compressed or is no text of single bytes."""
         for piece in _pieces(file):
             if self.bytes == 0:
-                _refuse(piece)
+                refuse_what_is_no_text(piece)
             self._look(piece)
             self.bytes += len(piece)
         for stream in self._streams.values():
@@ -158,7 +158,8 @@ def _around(piece: bytes, begin: int, end: int) -> tuple[str, ...]:
     return tuple(text_of(line)[:200] for line in (*before, b"", *after))
 
 
-def _refuse(piece: bytes) -> None:
+def refuse_what_is_no_text(piece: bytes) -> None:
+    """UnreadableLog when a file begins like one that is compressed or UTF-16."""
     if piece[:2] == b"\x1f\x8b" or piece[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or piece[:6] == b"\xfd7zXZ\x00":
         raise UnreadableLog("it is compressed; unpack it first")
     if piece[:2] in (b"\xff\xfe", b"\xfe\xff"):

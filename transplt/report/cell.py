@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 #: Longer texts are cut; a spreadsheet takes at most 32,767 characters.
 MAX_CHARACTERS = 4000
+#: Of reports for a terminal: the width of a line, and where the text beside a label begins.
+_WIDTH, _MARGIN = 118, 13
 #: What makes a spreadsheet run a cell as a formula (OWASP, CSV injection).
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -32,6 +36,19 @@ def cell(text: str) -> str:
     if len(shown) > MAX_CHARACTERS:
         shown = f"{shown[:MAX_CHARACTERS]}... (cut: {len(shown)} characters in all)"
     return f"'{shown}" if text.startswith(_FORMULA_STARTS) else shown
+
+
+def shortened(text: str, most: int) -> str:
+    """`text`, visible, with at most so many characters: a longer one ends with three dots."""
+    shown = visible(text)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def labelled(label: str, text: str) -> list[str]:
+    """A row of a report for a terminal: the label, and the text beside it, wrapped."""
+    margin = " " * _MARGIN
+    wrapped = textwrap.wrap(text, _WIDTH - _MARGIN, break_on_hyphens=False) or [""]
+    return [f"   {label:<{_MARGIN - 3}}{wrapped[0]}", *(margin + line for line in wrapped[1:])]
 
 
 def figure(value: float, digits: int = 6) -> str:

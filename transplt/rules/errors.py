@@ -151,9 +151,15 @@ def foretold_by(finding: str) -> tuple[KnownError, ...]:
     return tuple(error for error in known_errors() if finding in error.predicted_by)
 
 
-def foretells(finding: str) -> str:
-    """The errors on the card that findings with a code foretell, as a section of its page; empty for none."""
-    rows = [f"- {error.code or error.name}: {error.title}" for error in foretold_by(finding)]
+def foretells(finding: str, document: str = "") -> str:
+    """The errors on the card that findings with a code foretell, as a section of its page; empty for none.
+
+    With a `document`, the list of all errors, each is a link into it.
+    """
+    rows = []
+    for error in foretold_by(finding):
+        name = error.code or error.name
+        rows.append(f"- {f'[{name}]({document}#{error.name})' if document else name}: {error.title}")
     if not rows:
         return ""
     head = "## Errors on the card\n\nWhat is left of it shows on an NPU as one of these (`transplt diagnose LOG`):\n\n"
