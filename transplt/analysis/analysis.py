@@ -13,7 +13,8 @@ from transplt.analysis.scanned_file import ScannedFile
 from transplt.analysis.written import left_over
 from transplt.edits.edit import Note
 from transplt.edits.ignores import Ignores
-from transplt.edits.work import Work, finding_of
+from transplt.edits.notes import finding_of
+from transplt.edits.work import Work
 from transplt.finding import FileResult, FileSupport, Finding, Level
 from transplt.project.facts import ProjectFacts
 from transplt.rules.kernels import kernels_among, replacement
@@ -61,7 +62,7 @@ def analyse(
     ignores = Ignores(work)
     taken = {finding.span.start for finding in found if finding.level is not Level.INFO}
     findings = [
-        ignores.mark(finding_of(work, note))
+        ignores.mark(finding_of(work.source, work.scan.path, note))
         for note in notes
         if note.level is Level.INFO or note.extent[0] not in taken
     ]

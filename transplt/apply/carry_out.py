@@ -9,8 +9,9 @@ from transplt.apply.verify import applies, what_holds
 from transplt.edits.edit import Edit, Note
 from transplt.edits.ignores import Ignores
 from transplt.edits.lines import Placed
+from transplt.edits.notes import finding_of
 from transplt.edits.rewrite import Failure, findings_of
-from transplt.edits.work import Work, finding_of
+from transplt.edits.work import Work
 from transplt.finding import Effort, FileResult, Finding, Level, Operation, Replacement, Status
 from transplt.text.source import splice
 
@@ -24,11 +25,11 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     notes = [*work.notes, *ignores.dropped, *taken_back]
     notes += [_failed(failure) for failure in outcome.failures]
     notes += [_offered(work, edit) for edit in edits if edit.rewrites and not applies(edit, work.settings)]
-    findings = [ignores.mark(finding_of(work, note)) for note in notes]
+    findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in notes]
     done = findings_of(work.source, work.scan.path, outcome.pieces)
     done += [_line(work, item) for item in outcome.lines]
     account = settle(work, outcome.spliced, done, findings, ignores.reason)
-    findings += [ignores.mark(finding_of(work, note)) for note in account.unknown]
+    findings += [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in account.unknown]
     findings += done
     if ignores.lines:
         _look_at_comments(work, ignores, outcome, findings)

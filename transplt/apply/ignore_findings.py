@@ -14,7 +14,8 @@ from dataclasses import replace
 from transplt.apply.plan import plan
 from transplt.edits.edit import Note
 from transplt.edits.ignores import ON_REQUEST, UNUSED, Ignores, codes_in_vain, words_of
-from transplt.edits.work import Work, finding_of
+from transplt.edits.notes import finding_of
+from transplt.edits.work import Work
 from transplt.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import STYLES, TORCH_VERSIONS, Settings
@@ -76,7 +77,7 @@ def unused_findings(
 def _marked(work: Work, ignores: Ignores, line: int, note: Note) -> Finding:
     """The record of a note about a comment; a comment that names the code of the note switches it off, no other."""
     named = any(each.codes and each.holds_for(note.code) for each in ignores.lines.get(line, ()))
-    return replace(finding_of(work, note), ignored="ignored by a comment" if named else "")
+    return replace(finding_of(work.source, work.scan.path, note), ignored="ignored by a comment" if named else "")
 
 
 def _unused(
@@ -108,7 +109,7 @@ def _in_vain(work: Work, ignores: Ignores) -> dict[IgnoreComment, tuple[str, ...
         for edit in again.edits:
             asked.drop(edit)
         for note in again.notes:
-            asked.mark(finding_of(again, note))
+            asked.mark(finding_of(again.source, again.scan.path, note))
         used |= asked.used
         left = _left(work, ignores, used)
         if not left:

@@ -6,7 +6,8 @@ from transplt.apply.ignore_findings import word_findings
 from transplt.apply.verify import applies
 from transplt.edits.edit import Edit
 from transplt.edits.ignores import Ignores
-from transplt.edits.work import Work, finding_of
+from transplt.edits.notes import finding_of
+from transplt.edits.work import Work
 from transplt.finding import Effort, FileResult, Finding
 
 
@@ -14,7 +15,7 @@ def survey(data: bytes, work: Work) -> FileResult:
     """The findings of a planned file. One whose edit would be made counts as applied; tokens are not counted."""
     ignores = Ignores(work)
     edits = [edit for edit in work.rewrites if not ignores.drop(edit)]
-    findings = [ignores.mark(finding_of(work, note)) for note in [*work.notes, *ignores.dropped]]
+    findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in [*work.notes, *ignores.dropped]]
     findings += [ignores.mark(_finding(work, edit)) for edit in edits]
     findings += word_findings(work, ignores)
     findings.sort(key=Finding.sort_key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -116,6 +116,20 @@ class Kept:
 
 
 Found = Edit | Note | Kept
+
+
+def extent_of(found: Found) -> Extent:
+    """The byte range that is edited or spoken of; an edit must be one of a text, not of a node of Python's tree."""
+    extent = found.where if isinstance(found, Edit) else found.extent
+    assert isinstance(extent, tuple), "of a text byte ranges are edited"
+    return extent
+
+
+def spliced_by(edits: Iterable[Edit]) -> list[tuple[int, int, bytes]]:
+    """Edits of byte ranges as `splice` takes them, in the order of their places."""
+    return sorted(((*extent_of(edit), str(edit.new).encode()) for edit in edits), key=lambda each: each[:2])
+
+
 #: What a fixer's functions yield; those that also decide something return it.
 Finds = Iterator[Found]
 Decides = Generator[Found, None, _T]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transplt.edits.edit import Edit, Found, Kept, Note
-from transplt.finding import Effort, Finding, Level
+from transplt.finding import Effort, Level
 from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
@@ -171,18 +171,3 @@ class Work:
     def defines_package(self, name: str) -> bool:
         """True when the project has a package or a top-level module of that name, also below a folder such as src."""
         return name.partition(".")[0] in self.project.packages
-
-
-def finding_of(work: Work, note: Note) -> Finding:
-    """The record of a note."""
-    return Finding(
-        path=work.scan.path,
-        span=work.source.span(*note.extent),
-        code=note.code,
-        level=note.level,
-        message=note.message,
-        api=note.api,
-        effort=note.effort,
-        help=note.help,
-        ignored=note.ignored,
-    )

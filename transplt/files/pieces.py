@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from transplt.edits.edit import Edit, Extent, Finds, Found
+from transplt.edits.edit import Edit, Extent, Finds, Found, extent_of
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
@@ -66,19 +66,13 @@ def _found(piece: Document) -> Finds:
         yield from editor.changes(piece)
 
 
-def _extent(found: Found) -> Extent:
-    extent = found.where if isinstance(found, Edit) else found.extent
-    assert isinstance(extent, tuple), "of a text byte ranges are edited"
-    return extent
-
-
 def _group(found: Found) -> str:
     return (isinstance(found, Edit) and found.group) or str(id(found))
 
 
 def _moved(document: Document, found: Found, places: _Places, parted: bool) -> Found | None:
     """What was found, at its place in the document; None for an edit that cannot be made there."""
-    extent = _extent(found)
+    extent = extent_of(found)
     if not isinstance(found, Edit):
         return replace(found, extent=places.around(extent))
     where = places.of(extent)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transplt.edits.edit import Edit, Finds, Kept, Note
+from transplt.edits.edit import Edit, Finds, Kept
+from transplt.edits.notes import note_of
 from transplt.files.document import Document
 from transplt.finding import FileResult, Finding, Status, Verdict
 from transplt.rules.reasons import CODE_COMMENT
@@ -24,7 +25,7 @@ def changes(piece: Document) -> Finds:
         return
     group = f"python {piece.path} {hash(piece.utf8)}"
     for finding in result.findings:
-        yield _edit(finding, group, alone) if finding.applied else _note(finding)
+        yield _edit(finding, group, alone) if finding.applied else note_of(finding)
     yield from _kept(piece, result)
 
 
@@ -37,20 +38,6 @@ def _edit(finding: Finding, group: str, alone: bool) -> Edit:
         new = new.partition("  #")[0].rstrip("\n") + "; "
     return Edit(
         extent, finding.code, finding.message, new, level, finding.api, finding.help, group=group, asked=True
-    )
-
-
-def _note(finding: Finding) -> Note:
-    extent = (finding.span.start, finding.span.end)
-    return Note(
-        extent,
-        finding.code,
-        finding.level,
-        finding.message,
-        finding.api,
-        finding.help,
-        finding.effort,
-        finding.ignored,
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.apply.changed_lines import touches
-from transplt.edits.edit import Edit, Extent, Kept, Note
+from transplt.edits.edit import Edit, Extent, Kept, Note, extent_of, spliced_by
+from transplt.edits.notes import finding_of
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
@@ -36,13 +37,14 @@ def rewritten(document: Document) -> Rewritten:
         if isinstance(found, Kept):
             result.kept.append(found)
         elif isinstance(found, Note):
-            result.findings.append(_note(document, found))
-        elif (reason := _switched_off(document, found.code, _extent(found))) or not _applies(document, found):
+            ignored = _switched_off(document, found.code, found.extent)
+            result.findings.append(finding_of(document.source, document.path, found, ignored))
+        elif (reason := _switched_off(document, found.code, extent_of(found))) or not _applies(document, found):
             result.findings.append(_offered(document, found, reason))
         else:
             wanted.append(found)
     wanted = _apart(wanted)
-    spliced = [(*_extent(edit), _text(edit).encode()) for edit in wanted]
+    spliced = spliced_by(wanted)
     changed = replace(document, source=_spliced(document.source, spliced))
     if why := _broken(document, changed) if wanted else "":
         result.findings += [_taken_back(document, edit, why) for edit in wanted]
@@ -56,20 +58,10 @@ def _found(document: Document) -> list[Edit | Note | Kept]:
     return [found for editor in editors_of(document) for found in editor.changes(document)]
 
 
-def _extent(edit: Edit) -> Extent:
-    assert isinstance(edit.where, tuple), "of a text byte ranges are edited"
-    return edit.where
-
-
-def _text(edit: Edit) -> str:
-    assert isinstance(edit.new, str)
-    return edit.new
-
-
 def _applies(document: Document, edit: Edit) -> bool:
     lines = document.settings.only_lines
     if lines is not None:
-        first, last = (document.source.position(at)[0] for at in _extent(edit))
+        first, last = (document.source.position(at)[0] for at in extent_of(edit))
         if not touches(dict(lines).get(document.path, ()), first, last):
             return False
     return edit.level is Level.SAFE or edit.asked or (edit.level is Level.UNSAFE and document.settings.unsafe_fixes)
@@ -92,14 +84,14 @@ def _apart(edits: Sequence[Edit]) -> list[Edit]:
     taken: list[Extent] = []  # sorted, and none reaches into another
     lost: set[str] = set()
     for edit in edits:
-        start, end = _extent(edit)
+        start, end = extent_of(edit)
         at = bisect_left(taken, (start, end))
         if (at and taken[at - 1][1] > start) or (at < len(taken) and taken[at][0] < end):
             lost.add(edit.group or str(id(edit)))
         else:
             taken.insert(at, (start, end))
     kept = [edit for edit in edits if (edit.group or str(id(edit))) not in lost]
-    return sorted(kept, key=_extent)
+    return sorted(kept, key=extent_of)
 
 
 def _spliced(source: Source, spliced: list[tuple[int, int, bytes]]) -> Source:
@@ -121,7 +113,7 @@ def _broken(document: Document, changed: Document) -> str:
         if (
             isinstance(found, Edit)
             and _applies(changed, found)
-            and not _switched_off(changed, found.code, _extent(found))
+            and not _switched_off(changed, found.code, extent_of(found))
         ):
             return f"a second run would change it again: {found.message}"
     return ""
@@ -130,7 +122,7 @@ def _broken(document: Document, changed: Document) -> str:
 def _record(document: Document, edit: Edit) -> Finding:
     return Finding(
         path=document.path,
-        span=document.source.span(*_extent(edit)),
+        span=document.source.span(*extent_of(edit)),
         code=edit.code,
         level=edit.level,
         message=edit.message,
@@ -140,7 +132,7 @@ def _record(document: Document, edit: Edit) -> Finding:
 
 
 def _done(document: Document, edit: Edit) -> Finding:
-    before, after = document.source.slice(*_extent(edit)), _text(edit)
+    before, after = document.source.slice(*extent_of(edit)), str(edit.new)
     operation = Operation.INSERT if not before else Operation.MODIFY if after else Operation.DELETE
     return replace(_record(document, edit), edit=Replacement(operation, before, after), applied=True)
 
@@ -158,18 +150,4 @@ def _taken_back(document: Document, edit: Edit, why: str) -> Finding:
         message=f"taken back: {edit.message} ({why})",
         effort=Effort.LOW,
         help="change this place by hand",
-    )
-
-
-def _note(document: Document, note: Note) -> Finding:
-    return Finding(
-        path=document.path,
-        span=document.source.span(*note.extent),
-        code=note.code,
-        level=note.level,
-        message=note.message,
-        api=note.api,
-        effort=note.effort,
-        help=note.help,
-        ignored=note.ignored or _switched_off(document, note.code, note.extent),
     )

@@ -32,7 +32,7 @@ from transplt.disk.records import RunResult
 from transplt.disk.walk import LARGE_FILE_BYTES
 from transplt.emulator.verdict import Verdict, Word
 from transplt.errors import CannotFinish, UsageError, shown
-from transplt.finding import Finding
+from transplt.finding import Finding, Level
 from transplt.port import checklist
 from transplt.port.decisions import ON_REQUEST, Decision
 from transplt.port.steps import Changed, replays, steps_of
@@ -248,9 +248,11 @@ def _commit_checklist(grown: _Branch, done: Port, options: Options, scratch: Pat
     old = read_regular(path, OTHER).decode("utf-8", "replace") if path.is_file() and not path.is_symlink() else ""
     # Read again: the places of what is left are those in the files of the branch.
     given = replace(options, source=grown.folder, out=scratch / "left")
-    left, drafted = (diff_tree(make_plan(replace(given, unsafe_fixes=unsafe))) for unsafe in (None, True))
-    drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
+    left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
     findings = [each for each in left.findings if each.path != checklist.NAME]
+    offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
+    drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
+    drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
     text = checklist.checklist(done.result, actions_of(findings), drafts, done.left_out, old)
     if text != old and (done.commits or old):
         grown.write({checklist.NAME: text.encode()})

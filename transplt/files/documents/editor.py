@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from transplt.edits.edit import Edit, Extent, Finds, Found, Note
+from transplt.edits.edit import Edit, Extent, Finds, Found, Note, extent_of
 from transplt.files.document import Document
 from transplt.files.documents.blocks import PYTHON, Block, blocks
 from transplt.files.kind import FileKind
@@ -65,7 +65,7 @@ def _commands(document: Document, block: Block) -> Finds:
     if document.settings.docs:
         edits = [each for each in found if isinstance(each, Edit)]
         yield from edits
-        made = [_extent(each) for each in edits]
+        made = [extent_of(each) for each in edits]
         found = [each for each in found if not isinstance(each, Edit)]
     for lines in commands:
         yield from _reported(document, lines, found, made)
@@ -93,7 +93,7 @@ def _reported(
     for each in found:
         if not isinstance(each, (Edit, Note)) or (isinstance(each, Note) and each.level is not Level.MANUAL):
             continue
-        start = _extent(each)[0]
+        start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
             places.append(start)
             names.append(each.api or each.message)
@@ -115,9 +115,3 @@ def _reported(
     help_ = "; ".join(dict.fromkeys(helps)) + ("" if document.settings.docs else "; --docs edits what is certain")
     message = f"a command of this document is for CUDA: {shown}"
     yield Note(extent, COMMAND, Level.MANUAL, message, names[places.index(at)], help_, Effort.LOW)
-
-
-def _extent(found: Edit | Note) -> Extent:
-    extent = found.where if isinstance(found, Edit) else found.extent
-    assert isinstance(extent, tuple), "of a text byte ranges are edited"
-    return extent

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note
+from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of, spliced_by
+from transplt.edits.notes import note_of
 from transplt.files import python_piece
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
@@ -18,7 +19,7 @@ from transplt.files.notebook.cells import UnreadableNotebook
 from transplt.files.notebook.layout import Layout, Piece, layout_of
 from transplt.files.notebook.program import Program, alone
 from transplt.files.tokens import scan_other_file
-from transplt.finding import Cause, Effort, Finding, Level, Verdict
+from transplt.finding import Cause, Effort, Level, Verdict
 from transplt.text.cuda_words import WORD
 from transplt.text.source import Source, line_starts, splice
 
@@ -90,17 +91,13 @@ def _found(piece: Document) -> list[Found]:
         return list(python_piece.changes(piece))
     editors = list(editors_of(piece))
     found = [each for editor in editors for each in editor.changes(piece)]
-    edits = sorted(((*_extent(each), str(each.new).encode()) for each in found if isinstance(each, Edit)), key=_place)
+    edits = [each for each in found if isinstance(each, Edit)]
     if edits:
-        utf8 = splice(piece.utf8, edits)
+        utf8 = splice(piece.utf8, spliced_by(edits))
         changed = replace(piece, source=Source(utf8, line_starts=line_starts(utf8)))
         if any(broken(piece, changed) for each in editors if (broken := getattr(each, "broken", None))):
             found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
     return [*found, *_said(piece, found)]
-
-
-def _place(spliced: tuple[int, int, bytes]) -> Extent:
-    return spliced[:2]
 
 
 def _edits(document: Document, layout: Layout, said: Sequence[tuple[Program, list[Found]]]) -> list[Edit] | None:
@@ -109,17 +106,15 @@ def _edits(document: Document, layout: Layout, said: Sequence[tuple[Program, lis
     for program, found in said:
         edits = [each for each in found if isinstance(each, Edit)]
         for edit in edits:
-            place = program.edit(*_extent(edit), str(edit.new), layout.book.escapes)
+            place = program.edit(*extent_of(edit), str(edit.new), layout.book.escapes)
             if place is None:
                 return None
             moved.append(replace(edit, where=place[:2], new=place[2]))
-        spliced = sorted(((*_extent(each), str(each.new).encode()) for each in edits), key=_place)
-        wanted.append(splice(program.utf8, spliced))
+        wanted.append(splice(program.utf8, spliced_by(edits)))
     if not moved:
         return []
-    spliced = sorted(((*_extent(each), str(each.new).encode()) for each in moved), key=_place)
     try:
-        after = layout_of(splice(document.utf8, spliced))
+        after = layout_of(splice(document.utf8, spliced_by(moved)))
     except UnreadableNotebook:
         return None
     texts = [] if after is None else [after.program.utf8, *(each.program.utf8 for each in after.pieces)]
@@ -132,12 +127,6 @@ def _alike(utf8: bytes) -> bytes:
     return _MASKS.sub(lambda match: match.group()[:1], utf8)
 
 
-def _extent(found: Found) -> Extent:
-    extent = found.where if isinstance(found, Edit) else found.extent
-    assert isinstance(extent, tuple)
-    return extent
-
-
 def _moved(program: Program, found: Iterable[Found]) -> Finds:
     for each in found:
         if not isinstance(each, Edit):
@@ -147,12 +136,12 @@ def _moved(program: Program, found: Iterable[Found]) -> Finds:
 def _by_hand(edit: Edit) -> Note:
     help_ = "change the cell by hand, and report it as a defect of transplt"
     message = f"could not be written into the cells: {edit.message}"
-    return Note(_extent(edit), "NPU990", Level.MANUAL, message, edit.api, help_, Effort.LOW)
+    return Note(extent_of(edit), "NPU990", Level.MANUAL, message, edit.api, help_, Effort.LOW)
 
 
 def _said(piece: Document, found: list[Found]) -> Iterator[Found]:
     """The findings of a text for the words that its editors do not speak of."""
-    known = [_extent(each) for each in found]
+    known = [extent_of(each) for each in found]
 
     def cause(start: int, end: int) -> Cause | None:
         return _SAID if any(first <= start and end <= last for first, last in known) else None
@@ -160,25 +149,11 @@ def _said(piece: Document, found: list[Found]) -> Iterator[Found]:
     kind = piece.kind if piece.kind is not FileKind.BINARY else FileKind.NOTEBOOK
     tokens = scan_other_file(piece.utf8, piece.path, kind, piece.target, known=cause).findings
     for each in tokens:
-        yield _note(replace(each, message=each.message.replace("a shell script names", "a line for the shell names")))
+        yield note_of(replace(each, message=each.message.replace("a shell script names", "a line for the shell names")))
     lines = {each.span.line for each in tokens}
     for each in gpu_word_findings(piece.utf8, piece.path, piece.kind, piece.settings.pins):
         if each.span.line not in lines and cause(each.span.start, each.span.end) is None:
-            yield _note(each)
-
-
-def _note(finding: Finding) -> Note:
-    extent = (finding.span.start, finding.span.end)
-    return Note(
-        extent,
-        finding.code,
-        finding.level,
-        finding.message,
-        finding.api,
-        finding.help,
-        finding.effort,
-        finding.ignored,
-    )
+            yield note_of(each)
 
 
 def _unread(extent: Extent, message: str) -> Note:
