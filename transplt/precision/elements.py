@@ -71,9 +71,11 @@ def read_array(path: str) -> Array:
             start = file.read(8)
             file.seek(0)
             if start.startswith(b"\x93NUMPY"):
-                return _npy(np, io.BufferedReader(file), size)
+                with io.BufferedReader(file) as buffered:
+                    return _npy(np, buffered, size)
             if start.startswith(b"PK"):
-                found = _pt(np, io.BufferedReader(file), path)
+                with io.BufferedReader(file) as buffered:
+                    found = _pt(np, buffered, path)
                 return _by_torch(path) if found is None else found
             return _by_torch(path)
     except OSError as error:

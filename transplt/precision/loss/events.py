@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from transplt.precision.proto import fields
 from transplt.text.regular_file import open_regular
 
 _MOST_RECORD = 64 * 1024 * 1024
@@ -76,20 +77,20 @@ def _exactly(file: BinaryIO, size: int) -> bytes:
 def _event(data: bytes) -> Iterator[tuple[str, float, int]]:
     step = 0
     summaries = []
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 2 and isinstance(value, int):
             step = value - (1 << 64) if value >= 1 << 63 else value
         elif number == 5 and isinstance(value, bytes):
             summaries.append(value)
     for summary in summaries:
-        for number, value in _fields(summary):
+        for number, value in fields(summary):
             if number == 1 and isinstance(value, bytes) and (scalar := _scalar(value)) is not None:
                 yield scalar[0], scalar[1], step
 
 
 def _scalar(data: bytes) -> tuple[str, float] | None:
     tag, found = "", None
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if not isinstance(value, bytes):
             continue
         if number == 1:
@@ -104,7 +105,7 @@ def _scalar(data: bytes) -> tuple[str, float] | None:
 def _of_tensor(data: bytes) -> float | None:
     """The number that a TensorProto of one element holds."""
     kind, content, floats = 0, b"", b""
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1 and isinstance(value, int):
             kind = value
         elif isinstance(value, bytes) and number == 4:
@@ -116,38 +117,6 @@ def _of_tensor(data: bytes) -> float | None:
     if form is None or len(held) != struct.calcsize(form):
         return None
     return float(struct.unpack(form, held)[0])
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of a message: varints as int, all else as bytes."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-            yield key >> 3, value
-            continue
-        size = {1: 8, 5: 4}.get(kind)
-        if kind == 2:
-            size, at = _varint(data, at)
-        if size is None or size > len(data) - at:
-            raise IndexError("a field goes beyond its message")
-        yield key >> 3, data[at : at + size]
-        at += size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise IndexError("a number of more than 64 bits")
 
 
 def _masked_crc(data: bytes) -> int:
