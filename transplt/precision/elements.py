@@ -8,7 +8,6 @@ torch is installed.
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import pickletools
@@ -71,11 +70,9 @@ def read_array(path: str) -> Array:
             start = file.read(8)
             file.seek(0)
             if start.startswith(b"\x93NUMPY"):
-                with io.BufferedReader(file) as buffered:
-                    return _npy(np, buffered, size)
+                return _npy(np, file, size)
             if start.startswith(b"PK"):
-                with io.BufferedReader(file) as buffered:
-                    found = _pt(np, buffered, path)
+                found = _pt(np, file, path)
                 return _by_torch(path) if found is None else found
             return _by_torch(path)
     except OSError as error:
@@ -135,7 +132,7 @@ def _tensor_told(data: bytes) -> _Told | None:
     """(type, name of the storage, offset, shape, strides) of the one tensor in a pickle; None for anything else."""
     stack: list[Any] = []
     marks: list[int] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(data):
         name = opcode.name
         if name in ("PROTO", "FRAME"):
