@@ -133,7 +133,7 @@ def _tensor_told(data: bytes) -> _Told | None:
     """(type, name of the storage, offset, shape, strides) of the one tensor in a pickle; None for anything else."""
     stack: list[Any] = []
     marks: list[int] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(data):
         name = opcode.name
         if name in ("PROTO", "FRAME"):
