@@ -35,6 +35,7 @@ LAZY_COMMANDS = {
     "diagnose": ("transplt.commands.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
     "loss": ("transplt.commands.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
+    "show": ("transplt.commands.show:show", "Show one operator of a dump, or write a test of it."),
     "watch": ("transplt.commands.watch:watch", "Look for zeros, overflows, weights that stay, in a dump's steps."),
     "convert": ("transplt.commands.convert:convert", "Convert tensors of dumps to .npy and text; write acl.json."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
