@@ -1,7 +1,8 @@
 """Expert advice on a whole net: three lines of the form that msaccucmp's advisor writes.
 
 The checks are those of its source (mindstudio-probe 26.2.0, `mscmp_advisor`) in their order: overflow of float16,
-inputs that differ, then whether the last outputs are good. Where it flags no NaN, this does; and inputs need not be named.
+inputs that differ, then whether the last outputs are good. Where it flags no NaN, this does; and inputs need not be
+named.
 """
 
 from __future__ import annotations

@@ -203,7 +203,9 @@ def _by_torch(path: str) -> Array:
 
 
 def read_h5(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
-    """(name, array) of every dataset in an .h5 file, or of the one that is called `only`. Links that leave the file, and data outside it, are refused.
+    """(name, array) of every dataset in an .h5 file, or of the one that is called `only`.
+
+    Links, and data outside the file, are refused.
 
     UnusableDump as `read_array`; UsageError where h5py is not installed.
     """

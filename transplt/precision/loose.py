@@ -94,9 +94,8 @@ class H5Part(Part):
             inputs, outputs = found.setdefault(row, ([], []))
             kept = inputs if parts[2] == "input" else outputs
             kept.append(_figures(array, name)._replace(name=f"{parts[2]}.{len(kept)}"))
-        return Record(
-            self.file, _rows({row: found[row] for row in sorted(found, key=lambda row: order[row])}), "tensor"
-        )
+        rows = _rows({row: found[row] for row in sorted(found, key=lambda row: order[row])})
+        return Record(self.file, [*rows], "tensor")
 
 
 def _rows(found: Mapping[str, tuple[list[Tensor], list[Tensor]]]) -> Iterator[Row]:

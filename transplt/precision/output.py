@@ -22,7 +22,7 @@ from transplt.precision.table import Line, cells, csv_text, first_by_ptdbg, head
 FORMATS = ("csv", "xlsx", "html", "json")
 FORMAT = 1
 #: What a folder may hold that is written anew.
-_OURS = ("compare", "advisor_summary.txt")
+_OURS = ("compare", "advisor_summary.txt", ".transplt")
 #: A worksheet has no more.
 _MOST_ROWS = 1_000_000
 

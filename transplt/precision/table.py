@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from transplt.precision.compare import AllMetrics
-from transplt.precision.distance import by_figures, overflows, tolerance
+from transplt.precision.distance import apart, beside, overflows, tolerance
 from transplt.precision.match import Match, Matched
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import Row, Tensor
@@ -92,13 +92,7 @@ def _tensors(each: Match) -> Iterator[tuple[str, Tensor | None, Tensor | None]]:
 
 
 def _line(
-    index: int,
-    each: Match,
-    role: str,
-    npu: Tensor | None,
-    bench: Tensor | None,
-    metrics: AllMetrics,
-    given: float | None,
+    each: Match, role: str, npu: Tensor | None, bench: Tensor | None, metrics: AllMetrics, given: float | None
 ) -> Line:
     found, distance, allowed, error = None, math.nan, 0.0, ""
     if npu is None or bench is None:
@@ -106,8 +100,8 @@ def _line(
     else:
         found = metrics.get((npu.path or "", bench.path or ""))
         allowed = tolerance(npu, bench, given)
-        relative = found.relative_euclidean if found is not None and not found.error else math.nan
-        distance = relative if relative == relative else by_figures(npu, bench)
+        least = beside(each.bench.outputs, each.row.phase) if each.bench is not None and role == "output" else 0.0
+        distance = apart(npu, bench, least, found)
         if npu.shape != bench.shape:
             error = "the shapes differ"
         elif npu.dtype != bench.dtype:
