@@ -32,6 +32,7 @@ LAZY_COMMANDS = {
     "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),
     "port": ("transplt.commands.port:port_command", "Migrate as a branch of small commits in git."),
+    "compare": ("transplt.commands.compare:compare", "Say what diverged first between two dumps of a training."),
     "diagnose": ("transplt.commands.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
     "loss": ("transplt.commands.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from transplt.precision.distance import by_figures
+from transplt.precision.distance import apart, by_figures
 from transplt.precision.elements import elements
 from transplt.precision.judge import OPTIMIZER, WEIGHTS, Verdict, judge
 from transplt.precision.match import Match, Matched, match
@@ -44,8 +43,8 @@ class Comparison:
     @property
     def first(self) -> Compared | None:
         """The rank that diverged first in the first step that differs: where the earliest operator did."""
-        apart = [each for each in self.compared if each.verdict is not None]
-        return min(apart, key=lambda each: (each.step, each.verdict.position, each.rank), default=None)  # type: ignore[union-attr]
+        found = [each for each in self.compared if each.verdict is not None]
+        return min(found, key=lambda each: (each.step, each.verdict.position, each.rank), default=None)  # type: ignore[union-attr]
 
     @property
     def same(self) -> bool:
@@ -105,9 +104,9 @@ def _one(task: _Task) -> Compared:
     step, rank, npu, bench, given = task
     matched, metrics = matched_with_metrics(npu, bench, given)
     verdict = judge(matched, metrics)
-    apart = sum(each.one_sided or each.outputs > 1 for each in matched.model)
+    differing = sum(each.one_sided or each.outputs > 1 for each in matched.model)
     frames = frames_of(npu, bench, verdict.match) if verdict is not None else ()
-    return Compared(step, rank, verdict, len(matched.model), apart, frames)
+    return Compared(step, rank, verdict, len(matched.model), differing, frames)
 
 
 def matched_with_metrics(npu: Part, bench: Part, given: float | None = None) -> tuple[Matched, AllMetrics]:
@@ -121,12 +120,8 @@ def matched_with_metrics(npu: Part, bench: Part, given: float | None = None) -> 
         ours, theirs = elements(records[0], one), elements(records[1], other)
         if ours is None or theirs is None:
             return by_figures(one, other, least)
-        found = metrics[one.path, other.path] = measure(ours, theirs)
-        if found.error:
-            return by_figures(one, other, least)
-        gap = found.difference_norm if found.difference_norm == found.difference_norm else found.relative_euclidean
-        size = max(found.bench_norm, least * math.sqrt(one.size)) if found.bench_norm == found.bench_norm else 1.0
-        return gap / size if size > 0 else math.inf if gap > 0 else 0.0
+        metrics[one.path, other.path] = measure(ours, theirs)
+        return apart(one, other, least, metrics[one.path, other.path])
 
     return match(npu, bench, given, distance, records), metrics
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from transplt.errors import shown
-from transplt.precision import msprobe
+from transplt.precision import loose, msprobe, ptdbg
 from transplt.precision.record import Dump, UnusableDump
 
 
@@ -15,4 +15,13 @@ def open_dump(path: str) -> Dump:
         raise UnusableDump(f"{shown(path)} does not exist")
     if os.path.isdir(path) and (parts := msprobe.find(path)):
         return Dump(path, "msprobe", parts)
-    raise UnusableDump(f"{shown(path)} is no dump: no step*/rank*/dump.json, no ptdbg .pkl, no .npy files in it")
+    if parts := ptdbg.find(path):
+        return Dump(path, "ptdbg", parts)
+    if parts := loose.find(path):
+        return Dump(path, "h5" if os.path.isfile(path) else "npy", parts)
+    what = (
+        "no step*/rank*/dump.json, no .pkl of ptdbg, no .npy files"
+        if os.path.isdir(path)
+        else "no .pkl of ptdbg, no .h5"
+    )
+    raise UnusableDump(f"{shown(path)} is no dump: {what}")

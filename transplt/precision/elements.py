@@ -12,6 +12,7 @@ import math
 import os
 import pickletools
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 from transplt.errors import UsageError, reason, shown
@@ -53,6 +54,8 @@ def elements(record: Record, tensor: Tensor) -> Array | None:
     """
     if tensor.path is None:
         return None
+    if record.folder.endswith((".h5", ".hdf5")):
+        return next((array for name, array in read_h5(record.folder, tensor.path)), None)
     if os.path.isabs(tensor.path):
         raise UnusableDump(f"{shown(record.folder)} names the file {shown(tensor.path)}, which lies outside it")
     path = inside(record.folder, tensor.path)
@@ -197,3 +200,38 @@ def _by_torch(path: str) -> Array:
     value = value.detach()
     array: Array = (value.float() if value.dtype.is_floating_point and value.dtype.itemsize < 4 else value).numpy()
     return array
+
+
+def read_h5(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
+    """(name, array) of every dataset in an .h5 file, or of the one that is called `only`.
+
+    Links, and data outside the file, are refused.
+
+    UnusableDump as `read_array`; UsageError where h5py is not installed.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise UsageError(".h5 files need h5py: pip install 'transplt[h5]'") from error
+    try:
+        with open_regular(path) as file, h5py.File(file, "r") as opened:
+            waiting = [("", opened)]
+            while waiting:
+                above, group = waiting.pop()
+                for name in sorted(group, reverse=True):
+                    where = f"{above}/{name}"
+                    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                        raise UnusableDump(f"{shown(path)}: {shown(where)} is a link, and links are not followed")
+                    if where.count("/") > 8:
+                        raise UnusableDump(f"{shown(path)}: {shown(where)} is nested too deep")
+                    value = group[name]
+                    if isinstance(value, h5py.Group):
+                        waiting.append((where, value))
+                    elif value.external or value.is_virtual or value.nbytes > ELEMENTS.size or value.dtype.hasobject:
+                        raise UnusableDump(f"{shown(path)}: {shown(where)} has data outside the file, or too much")
+                    elif only in (None, where):
+                        yield where, value[()]
+    except OSError as error:
+        raise UnusableDump(f"{shown(path)}: is no .h5 file, or is truncated ({reason(error)})") from error
+    except (ValueError, KeyError, RuntimeError, TypeError) as error:
+        raise UnusableDump(f"{shown(path)}: is damaged ({error})") from error
