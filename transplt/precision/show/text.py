@@ -16,7 +16,11 @@ FORMAT = 1
 
 def full_name(row: Row, tensor: Tensor) -> str:
     """`67_VF_lstm_backward_input.0`, `Functional.conv2d.0.forward.input.0`: with the separator of its recorder."""
-    return f"{row.name}{'.' if '.' in row.name else '_'}{tensor.name}"
+    if "." in row.name:
+        return f"{row.name}.{tensor.name}"
+    # ptdbg gives an output that is alone no number.
+    alone = tensor.name == "output.0" and len(row.outputs) == 1
+    return f"{row.name}_{'output' if alone else tensor.name}"
 
 
 def statistic(row: Row, tensor: Tensor) -> str:
@@ -43,9 +47,10 @@ def row_text(found: Found, row: Row, elements: dict[str, Array], top: int) -> li
     lines = ["Statistic Info:", *(f"  {visible(statistic(row, tensor))}" for tensor in row.tensors)]
     if frames := found.stacks.get(row.name, ()):
         lines.append(f"Trace back({visible(row.name)}):")
-        # Innermost first in the dump; a traceback is read from the outside in.
-        parts = (part.strip() for frame in reversed(frames) for part in frame.split("\n"))
-        lines += [f"  {visible(part)}" for part in parts if part]
+        # Innermost first in the dump; a traceback is read from the outside in, with the source below its place.
+        for frame in reversed(frames):
+            first, *source = (part.strip(" ,") for part in frame.strip().split("\n"))
+            lines += [f"  {visible(first)}", *(f"    {visible(part)}" for part in source if part)]
         if where := place(frames):
             lines.append(f"Called at {where}")
     for tensor in row.tensors:
