@@ -140,6 +140,9 @@ def entry(*inputs: Any, output: Any = None, **kwargs: Any) -> dict[str, Any]:
         ("Module.net.Net.forward.0", entry(tensor([1.0])), "is a module; a test is made of a function in it: Functional.relu.9"),
         ("Functional.dropout.0.forward", entry(tensor([1.0])), "draws random numbers"),
         ("Torch.randn.0.forward", entry(), "draws random numbers"),
+        ("Tensor.__getitem__.0.forward", entry(tensor([1.0])), "computes nothing"),
+        ("Torch.zeros.0.forward", entry(number(1)), "computes nothing"),
+        ("Tensor.to.0.forward", entry(tensor([1.0]), {"type": "device", "value": "npu:0"}), "input.1 is a device"),
         ("Distributed.all_reduce.0.forward", entry(tensor([1.0])), "is no function that a test can call"),
         ("Functional.x(1);y.0.forward", entry(tensor([1.0])), "is no function that a test can call"),
         ("Functional.relu.0.backward", {"input": [tensor([1.0])], "output": [tensor([1.0])]}, "no forward pass of"),
@@ -193,7 +196,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
                  entry(tensor([0.0, 9.0], (5,), "int64"), large(10, 4), padding_idx=number(0))),
     "a string": ("Functional.cross_entropy.0.forward",
                  entry(large(4, 10), tensor([0.0, 9.0], (4,), "int64"), reduction={"type": "str", "value": "sum"})),
-    "a slice": ("Tensor.__getitem__.0.forward", entry(large(4, 4), {"type": "slice", "value": [None, 2, None]})),
+    "a dtype": ("Functional.log_softmax.0.forward",
+                entry(large(4, 4), dim=number(0), dtype={"type": "dtype", "value": "torch.float64"})),
 }  # fmt: skip
 
 

@@ -117,6 +117,12 @@ def test_an_operator_that_is_given_nan_is_not_blamed(tmp_path: Path) -> None:
     assert "operator-overflow" not in found and len(found["overflow"]) == 2
 
 
+def test_zeros_that_are_asked_for(tmp_path: Path) -> None:
+    made = {f"{api}.0.forward": {"input_args": [], "input_kwargs": {}, "output": [tensor([0.0, 0.0])]}
+            for api in ("Torch.zeros", "Torch.zeros_like", "Tensor.zero_", "Torch.empty", "Tensor.new_zeros")}  # fmt: skip
+    assert hits(tmp_path / "a", made, arguments=()) == {}
+
+
 def test_a_saturated_activation(tmp_path: Path) -> None:
     bad = step(0)
     put(bad, SIGMOID, "output", 0, tensor([0.9999, 1.0]))

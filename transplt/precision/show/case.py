@@ -7,7 +7,6 @@ float32 2**-11) and small values (2**-10, 2**-10, 2**-20), from mindstudio-probe
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from transplt.errors import UsageError, shown
 from transplt.precision.record import API, BACKWARD, FORWARD, Row, Tensor
 from transplt.precision.sentence import place
 from transplt.precision.show.operator import Found
+from transplt.precision.watch.roles import is_blank
 from transplt.report.cell import visible
 
 _CALLS = {
@@ -33,6 +33,8 @@ _RANDOM = re.compile(
     r"(?:alpha_|feature_)*dropout\dd?|dropout\d?d?|rand\w*|normal_?|uniform_?|bernoulli_?|multinomial|exponential_?|"
     r"poisson|rrelu_?|gumbel_softmax|cauchy_?|geometric_?|log_normal_?"
 )
+#: None in an index is not recorded.
+_INDEXED = ("__getitem__", "__setitem__")
 _DTYPE = re.compile(r"torch\.\w+")
 _KNOWN = frozenset(
     "float16 bfloat16 float32 float64 complex64 complex128 int8 uint8 int16 int32 int64 bool".split()
@@ -200,10 +202,11 @@ class _Writer:
             return repr(text)
         if text in ("None", "True", "False", "Ellipsis"):
             return text
-        if tensor.dtype in ("torch.dtype", "torch.memory_format", "torch.layout") and _DTYPE.fullmatch(text):
+        kind = tensor.dtype.removeprefix("torch.")
+        if kind in ("dtype", "memory_format", "layout") and _DTYPE.fullmatch(text):
             return text
-        if tensor.dtype == "slice" and (ends := _slice(text)):
-            return ends
+        if kind == "device":
+            raise UsageError(f"the argument {shown(tensor.name)} is a device: what goes from one to another is no test")
         raise UsageError(f"the dump has no value of the argument {shown(tensor.name)}, of type {shown(tensor.dtype)}")
 
     def tensor(self, tensor: Tensor) -> str:
@@ -258,6 +261,8 @@ def _call(row: Row) -> str:
     family, _, function = row.api.partition(".")
     if family not in _CALLS or not re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", function, re.ASCII):
         raise UsageError(f"{shown(row.name)} is no function that a test can call ({', '.join(_CALLS)})")
+    if function in _INDEXED or is_blank(row):
+        raise UsageError(f"{shown(row.name)} computes nothing, and dumps have its arguments in part only")
     if _RANDOM.fullmatch(function):
         raise UsageError(f"{shown(row.name)} draws random numbers: two devices never agree on them")
     return _CALLS[family].format(function)
@@ -279,15 +284,6 @@ def _number(dtype: str, value: float) -> str:
     if dtype == "bool":
         return str(bool(value))
     return str(int(value)) if dtype == "int" or (value.is_integer() and "int" in dtype) else repr(value)
-
-
-def _slice(text: str) -> str:
-    try:
-        ends = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return ""
-    fine = isinstance(ends, (list, tuple)) and len(ends) == 3 and all(e is None or type(e) is int for e in ends)
-    return f"slice({', '.join(map(repr, ends))})" if fine else ""
 
 
 def _structure(values: Sequence[tuple[str, str]]) -> tuple[str, str]:

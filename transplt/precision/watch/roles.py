@@ -28,9 +28,18 @@ _RANGES = {
 SATURATE = ("sigmoid", "tanh", "hardsigmoid", "hardtanh")
 
 
+#: Their outputs are zeros on purpose, or nothing yet.
+_BLANK = re.compile(r"(?:new_)?(?:zeros|empty|full)(?:_like|_strided)?|zero_|fill_|masked_fill_?")
+
+
 def is_floating(tensor: Tensor) -> bool:
     """True for a tensor of floating numbers with figures."""
     return tensor.is_tensor and tensor.max is not None and tensor.min is not None and "float" in tensor.dtype
+
+
+def is_blank(row: Row) -> bool:
+    """True for an operator that makes zeros when it is asked to."""
+    return _BLANK.fullmatch(row.api.rpartition(".")[2]) is not None
 
 
 def weights(record: Record) -> Iterator[tuple[Row, Tensor]]:

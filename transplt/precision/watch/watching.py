@@ -117,7 +117,7 @@ class _Step:
 
     def _output(self, row: Row, tensor: Tensor, wanted: set[str]) -> None:
         size, low, high = largest(tensor), tensor.min or 0.0, tensor.max or 0.0
-        if "all-zero" in wanted and size == 0 and tensor.size > 1:
+        if "all-zero" in wanted and size == 0 and tensor.size > 1 and not roles.is_blank(row):
             self._hit("all-zero", row, tensor, f"all {tensor.size} elements are 0")
         if "tensor-range" in wanted and (low < self.between[0] or high > self.between[1]):
             self._hit("tensor-range", row, tensor, f"{_extent(tensor)}, outside {_range(self.between)}")
