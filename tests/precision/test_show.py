@@ -141,7 +141,7 @@ def entry(*inputs: Any, output: Any = None, **kwargs: Any) -> dict[str, Any]:
         ("Functional.dropout.0.forward", entry(tensor([1.0])), "draws random numbers"),
         ("Torch.randn.0.forward", entry(), "draws random numbers"),
         ("Tensor.__getitem__.0.forward", entry(tensor([1.0])), "computes nothing"),
-        ("Torch.zeros.0.forward", entry(number(1)), "computes nothing"),
+        ("Torch.zeros.0.forward", entry(tensor([1.0])), "computes nothing"),
         ("Tensor.to.0.forward", entry(tensor([1.0]), {"type": "device", "value": "npu:0"}), "input.1 is a device"),
         ("Distributed.all_reduce.0.forward", entry(tensor([1.0])), "is no function that a test can call"),
         ("Functional.x(1);y.0.forward", entry(tensor([1.0])), "is no function that a test can call"),
