@@ -43,9 +43,8 @@ def advise(rows: Sequence[Line]) -> Advice:
     if not bad:
         text = "All operators agree. If the model is still worse, look at what is done with its results."
         return Advice("Global consistency", None, text)
-    of_model = [line for line in outputs if line.of_model]
-    last = [line for line in of_model if line.phase == "forward"][-1:] + of_model[-1:]
-    if any(map(_bad, last)):
+    ends = {line.phase: line.position for line in outputs if line.of_model}
+    if any(_bad(line) for line in outputs if line.of_model and line.position in ends.values()):
         text = "From this operator on tensors differ, and so do the last ones. Look at it first."
         return Advice("Global consistency: problem node", bad[0].index, text)
     text = "This operator differs, and the last outputs agree. It may be optimised otherwise, and can often be left."
