@@ -79,7 +79,7 @@ def test_the_names_of_the_guide(tmp_path: Path) -> None:
     """dump_file -> Pooling.pool1.1147.1589195081588018.output.0.npy -> .txt, as the comparison guide does it."""
     (tmp_path / NAME).write_bytes(dump([], [(1, (2, 2), np.array([1, 2, 3, 4.5], "<f4").tobytes())]))
     out = call(str(tmp_path / NAME), "-o", str(tmp_path / "o"))
-    assert f"{NAME}.output.0.npy  float32 [2, 2]" in out
+    assert f"{NAME}.output.0.npy  float32 [2, 2], of Pooling pool1 (task 1147)" in out
     assert np.load(tmp_path / "o" / f"{NAME}.output.0.npy").tolist() == [[1, 2], [3, 4.5]]
     call(str(tmp_path / "o"), "-o", str(tmp_path / "t"))
     text = (tmp_path / "t" / f"{NAME}.output.0.txt").read_text()

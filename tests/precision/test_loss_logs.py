@@ -41,6 +41,8 @@ SHAPES: dict[str, tuple[str, list[Row]]] = {
     "MNIST example": ("Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.290000", [("Loss", 2.29, 640, 1)]),
     "its test": ("Test set: Average loss: 0.0491, Accuracy: 9850/10000", [("val Average loss", 0.0491, NO, NO)]),
     "Trainer": ("{'loss': 0.69, 'grad_norm': 1.2, 'learning_rate': 5e-05, 'epoch': 0.5}", [("loss", 0.69, NO, 0.5)]),
+    "Trainer, numbers as texts": ("{'loss': '2.331', 'grad_norm': '4.1', 'epoch': '0.01'}", [("loss", 2.331, NO, 0.01)]),
+    "YOLOv5": ("     Epoch   gpu_mem       box       obj       cls    labels  img_size\n  0/299     3.3G    0.09    0.02     0.1   12  640: 100%|", []),
     "JSON line": ('{"step": 7, "epoch": 1, "loss": 0.5, "lr": 1}', [("loss", 0.5, 7, 1)]),
     "nested JSON": ('{"step": 7, "train": {"loss": 0.5}}', [("train/loss", 0.5, 7, NO)]),
     "NaN in JSON": ('{"iter": 7, "loss": Infinity}', [("loss", float("inf"), 7, NO)]),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.errors import UsageError, reason, shown
-from transplt.precision.convert.device_dump import device_tensors, is_device_dump
+from transplt.precision.convert.device_dump import device_file, device_tensors, is_device_dump
 from transplt.precision.elements import ELEMENTS, Array, numpy_or_sentence, read_array
 from transplt.precision.record import UnusableDump
 from transplt.text.regular_file import open_regular
@@ -33,7 +33,8 @@ def arrays_in(path: str) -> Iterator[tuple[str, str, Array]]:
         elif is_device_dump(path):
             for tensor, array in device_tensors(path):
                 layout = "" if tensor.format in ("ND", "NCHW") else f", {tensor.format}"
-                yield f"{name}.{tensor.side}.{tensor.index}", f"{tensor.dtype} {list(tensor.shape)}{layout}", array
+                said = f"{tensor.dtype} {list(tensor.shape)}{layout}{_of(name)}"
+                yield f"{name}.{tensor.side}.{tensor.index}", said, array
         else:
             raise UnusableDump(f"{shown(path)} is no dump of a device, no .h5, .npy or .pt")
     except OSError as error:
@@ -55,6 +56,12 @@ def as_text(array: Array) -> bytes:
     form = "%d" if array.dtype.kind in "iub" else "%.18e"
     np.savetxt(held, np.ravel(array), fmt=form if array.dtype.kind != "c" else "%.18e")
     return held.getvalue()
+
+
+def _of(name: str) -> str:
+    """Whose tensor it is, by the name of a device's file; empty for other names."""
+    told = device_file(name)
+    return f", of {told.op_type} {told.op_name} (task {told.task})" if told else ""
 
 
 def _said(array: Array) -> str:

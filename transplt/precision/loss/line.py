@@ -16,7 +16,7 @@ from transplt.precision.loss.curve import normal
 
 _NUMBER = r"[-+]?(?:(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,4})?|nan|inf(?:inity)?)(?![\w/%:]|\.\d)"
 _VALUE = re.compile(
-    rf"['\"]?(?:\s{{0,12}}[:=]\s{{0,12}}|\s{{1,3}}is\s{{1,3}}|\s{{1,12}})[\[(]?(?:tensor\()?\s{{0,6}}"
+    rf"['\"]?(?:\s{{0,12}}[:=]\s{{0,12}}|\s{{1,3}}is\s{{1,3}}|\s{{1,12}})['\"]?[\[(]?(?:tensor\()?\s{{0,6}}"
     rf"(?P<value>{_NUMBER})(?:\s{{0,3}}\(\s{{0,6}}(?P<average>{_NUMBER})\s{{0,3}}\))?",
     re.IGNORECASE,
 )
@@ -27,11 +27,11 @@ _QUALIFIER = re.compile(
 )
 _STEP = re.compile(
     r"(?<![A-Za-z_])(?P<name>global[_ ]?step|iteration|num_updates|iter|itr|step|batch)(?:\((?:train|val|test)\))?"
-    r"['\"]?\s{0,6}[:=#]?\s{0,12}\[?\s{0,8}(?P<at>\d{1,15})(?![\w.])(?:\s{0,6}(?:/|of)\s{0,12}(?P<total>\d{1,15}))?",
+    r"['\"]?\s{0,6}[:=#]?\s{0,12}['\"]?\[?\s{0,8}(?P<at>\d{1,15})(?![\w.])(?:\s{0,6}(?:/|of)\s{0,12}(?P<total>\d{1,15}))?",
     re.IGNORECASE,
 )
 _EPOCH = re.compile(
-    r"(?<![A-Za-z])epoch(?:\((?:train|val|test)\))?['\"]?\s{0,6}[:=#]?\s{0,6}[\[(]?\s{0,6}"
+    r"(?<![A-Za-z])epoch(?:\((?:train|val|test)\))?['\"]?\s{0,6}[:=#]?\s{0,6}['\"]?[\[(]?\s{0,6}"
     r"(?P<at>\d{1,9}(?:\.\d{1,20})?)(?:\s{0,3}/\s{0,3}(?P<total>\d{1,9}))?[\])]?",
     re.IGNORECASE,
 )
