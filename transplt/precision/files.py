@@ -36,9 +36,9 @@ def parsed(data: bytes, path: str, line: int | None = None) -> Any:
         what = "ends in the middle of a record: it is truncated" if ends else f"is no JSON ({error.msg})"
         raise UnusableDump(f"{shown(path)}:{at}: {what}") from error
     except UnicodeDecodeError as error:
-        raise UnusableDump(f"{shown(path)}: is no UTF-8 text") from error
+        raise UnusableDump(f"{shown(path)}:{line or 1}: is no UTF-8 text") from error
     except (RecursionError, ValueError) as error:
-        raise UnusableDump(f"{shown(path)}: is nested too deep, or has a number too long, for a record") from error
+        raise UnusableDump(f"{shown(path)}:{line or 1}: is nested too deep, or has a number too long, for a record") from error
 
 
 def json_lines(path: str) -> Iterator[tuple[int, Any]]:
