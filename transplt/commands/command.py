@@ -32,6 +32,11 @@ LAZY_COMMANDS = {
     "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),
     "port": ("transplt.commands.port:port_command", "Migrate as a branch of small commits in git."),
+    "loss": ("transplt.commands.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
+    "compare": ("transplt.commands.compare:compare", "Say what diverged first between two dumps of a training."),
+    "show": ("transplt.commands.show:show", "Show one operator of a dump, or write a test of it."),
+    "watch": ("transplt.commands.watch:watch", "Look for zeros, overflows, weights that stay, in a dump's steps."),
+    "convert": ("transplt.commands.convert:convert", "Convert tensors of dumps to .npy and text; write acl.json."),
     "diagnose": ("transplt.commands.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
     "profile-read": (
         "transplt.commands.profile_read:profile_read",

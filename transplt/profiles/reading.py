@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from transplt.diagnose.logs import NoLogs, log_files
-from transplt.diagnose.scan import UnreadableLog, refuse_what_is_no_text
+from transplt.diagnose.pieces import UnreadableLog, refuse_what_is_no_text
 from transplt.diagnose.stacks import Project
 from transplt.errors import reason
 from transplt.profiles.autograd_table import AutogradTable

@@ -1,0 +1,237 @@
+"""The elements of a tensor of a dump, as a numpy array: .npy and .pt, without running anything that they hold.
+
+A .pt file is a zip of a pickle that says type, shape and strides, and of the bytes of the elements
+(torch.serialization, "zipfile-based format"). The pickle is not unpickled: its few instructions are looked at one by
+one, and where there is any that a plain tensor does not need, the file is left to `torch.load(weights_only=True)`, if
+torch is installed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickletools
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from transplt.errors import UsageError, reason, shown
+from transplt.precision.files import inside
+from transplt.precision.record import Record, Tensor, UnusableDump
+from transplt.text.regular_file import Limit, open_regular
+
+#: A numpy.ndarray: numpy is there only with the extra.
+Array = Any
+
+ELEMENTS = Limit("tensors are read", 4096 * 1024 * 1024)
+_MOST = 1 << 31  #: elements of one tensor, those that are repeated by strides counted
+_STORAGES = {
+    "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "BFloat16Storage": "bfloat16",
+    "LongStorage": "<i8", "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "i1", "ByteStorage": "u1",
+    "BoolStorage": "?", "ComplexFloatStorage": "<c8", "ComplexDoubleStorage": "<c16",
+}  # fmt: skip
+#: What the pickle of a tensor may name.
+_REBUILD, _PARAMETER, _ORDERED = (
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_parameter",
+    ("collections OrderedDict"),
+)
+
+
+def numpy_or_sentence() -> Any:
+    """The module numpy. UsageError where it is not installed."""
+    try:
+        import numpy
+    except ImportError as error:
+        raise UsageError("elements of tensors need numpy: pip install 'transplt[precision]'") from error
+    return numpy
+
+
+def elements(record: Record, tensor: Tensor) -> Array | None:
+    """The elements in the shape in which they were recorded; bfloat16 as float32. None where the dump has none.
+
+    UnusableDump, which names the file, where it is damaged or not what its record says.
+    """
+    if tensor.path is None:
+        return None
+    if record.folder.endswith((".h5", ".hdf5")):
+        return next((array for name, array in read_h5(record.folder, tensor.path)), None)
+    if os.path.isabs(tensor.path):
+        raise UnusableDump(f"{shown(record.folder)} names the file {shown(tensor.path)}, which lies outside it")
+    path = inside(record.folder, tensor.path)
+    return read_array(path) if os.path.lexists(path) else None
+
+
+def read_array(path: str) -> Array:
+    """The array in a .npy or .pt file. UnusableDump as `elements`."""
+    np = numpy_or_sentence()
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > ELEMENTS.size:
+                raise UnusableDump(f"{shown(path)}: {ELEMENTS}")
+            start = file.read(8)
+            file.seek(0)
+            if start.startswith(b"\x93NUMPY"):
+                return _npy(np, file, size)
+            if start.startswith(b"PK"):
+                found = _pt(np, file, path)
+                return _by_torch(path) if found is None else found
+            return _by_torch(path)
+    except OSError as error:
+        raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
+    except (ValueError, KeyError, IndexError, TypeError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise UnusableDump(f"{shown(path)}: is damaged or truncated ({error})") from error
+
+
+def _npy(np: Any, file: Any, size: int) -> Array:
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never read")
+    if math.prod(shape) * dtype.itemsize > size:
+        raise ValueError("it is shorter than its header says")
+    file.seek(0)
+    array: Array = np.load(file, allow_pickle=False)
+    return array
+
+
+def _pt(np: Any, file: Any, path: str) -> Array | None:
+    """None for a .pt file of something that is no plain tensor."""
+    with zipfile.ZipFile(file) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
+        record = next((name for name in sizes if name.endswith("/data.pkl")), None)
+        if record is None or sizes[record] > 1 << 16:
+            return None
+        told = _tensor_told(archive.read(record))
+        if told is None:
+            return None
+        storage, key, offset, shape, strides = told
+        name = f"{record.removesuffix('data.pkl')}data/{key}"
+        bfloat = storage == "bfloat16"
+        dtype = np.dtype("<u2" if bfloat else storage)
+        last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        empty = 0 in shape
+        held = sizes[name] // dtype.itemsize
+        if min((offset, *shape, *strides)) < 0 or math.prod(shape) > _MOST or (not empty and last >= held):
+            raise ValueError("its shape goes beyond its elements")
+        if sizes[name] > ELEMENTS.size:
+            raise ValueError(str(ELEMENTS))
+        if empty:
+            return np.zeros(shape, dtype=np.float32 if bfloat else dtype)
+        flat = np.frombuffer(archive.read(name), dtype=dtype)[offset:]
+    if bfloat:
+        flat = (flat.astype(np.uint32) << 16).view(np.float32)
+    steps = tuple(stride * flat.itemsize for stride in strides)
+    view: Array = np.lib.stride_tricks.as_strided(flat, shape, steps, writeable=False)
+    return view
+
+
+_Told = tuple[str, str, int, tuple[int, ...], tuple[int, ...]]
+
+
+def _tensor_told(data: bytes) -> _Told | None:
+    """(type, name of the storage, offset, shape, strides) of the one tensor in a pickle; None for anything else."""
+    stack: list[Any] = []
+    marks: list[int] = []
+    memo: dict[Any, Any] = {}
+    for opcode, argument, _ in pickletools.genops(data):
+        name = opcode.name
+        if name in ("PROTO", "FRAME"):
+            continue
+        if name == "STOP":
+            break
+        if name in ("GLOBAL", "BINUNICODE", "SHORT_BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1"):
+            stack.append(("global", argument) if name == "GLOBAL" else argument)
+        elif name in ("NEWTRUE", "NEWFALSE", "NONE"):
+            stack.append({"NEWTRUE": True, "NEWFALSE": False, "NONE": None}[name])
+        elif name in ("BINPUT", "LONG_BINPUT"):
+            memo[argument] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[argument])
+        elif name == "MARK":
+            marks.append(len(stack))
+        elif name in ("EMPTY_TUPLE", "EMPTY_DICT"):
+            stack.append(())
+        elif name in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"):
+            start = marks.pop() if name == "TUPLE" else len(stack) - int(name[-1])
+            stack[start:] = [tuple(stack[start:])]
+        elif name == "BINPERSID":
+            stack[-1] = ("storage", stack[-1])
+        elif name == "REDUCE":
+            arguments, called = stack.pop(), stack.pop()
+            made = _made(called, arguments)
+            if made is None:
+                return None
+            stack.append(made)
+        else:
+            return None
+    top = stack[-1] if len(stack) == 1 else None
+    return top[1] if isinstance(top, tuple) and len(top) == 2 and top[0] == "tensor" else None
+
+
+def _made(called: Any, arguments: Any) -> Any:
+    """What a call in the pickle of a tensor stands for; None for a call that it does not need."""
+    if called == ("global", _ORDERED):
+        return ()
+    if called == ("global", _PARAMETER):
+        return arguments[0]
+    if called != ("global", _REBUILD):
+        return None
+    (_, (_, (_, kind), key, *_)), offset, shape, strides, *_ = arguments
+    storage = _STORAGES.get(str(kind).removeprefix("torch "))
+    if storage is None or len(shape) != len(strides) or not all(type(n) is int for n in (offset, *shape, *strides)):
+        return None
+    return ("tensor", (storage, str(key), offset, shape, strides))
+
+
+def _by_torch(path: str) -> Array:
+    try:
+        import torch
+    except ImportError as error:
+        raise UnusableDump(f"{shown(path)}: to read this form of .pt, install torch") from error
+    try:
+        value = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of the many kinds that torch raises none is ours
+        raise UnusableDump(f"{shown(path)}: torch does not read it as a tensor ({type(error).__name__})") from error
+    if not isinstance(value, torch.Tensor):
+        raise UnusableDump(f"{shown(path)}: holds no tensor")
+    value = value.detach()
+    array: Array = (value.float() if value.dtype.is_floating_point and value.dtype.itemsize < 4 else value).numpy()
+    return array
+
+
+def read_h5(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
+    """(name, array) of every dataset in an .h5 file, or of the one that is called `only`.
+
+    Links, and data outside the file, are refused.
+
+    UnusableDump as `read_array`; UsageError where h5py is not installed.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise UsageError(".h5 files need h5py: pip install 'transplt[h5]'") from error
+    try:
+        with open_regular(path) as file, h5py.File(file, "r") as opened:
+            waiting = [("", opened)]
+            while waiting:
+                above, group = waiting.pop()
+                for name in sorted(group, reverse=True):
+                    where = f"{above}/{name}"
+                    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                        raise UnusableDump(f"{shown(path)}: {shown(where)} is a link, and links are not followed")
+                    if where.count("/") > 8:
+                        raise UnusableDump(f"{shown(path)}: {shown(where)} is nested too deep")
+                    value = group[name]
+                    if isinstance(value, h5py.Group):
+                        waiting.append((where, value))
+                    elif value.external or value.is_virtual or value.nbytes > ELEMENTS.size or value.dtype.hasobject:
+                        raise UnusableDump(f"{shown(path)}: {shown(where)} has data outside the file, or too much")
+                    elif only in (None, where):
+                        yield where, value[()]
+    except OSError as error:
+        raise UnusableDump(f"{shown(path)}: is no .h5 file, or is truncated ({reason(error)})") from error
+    except (ValueError, KeyError, RuntimeError, TypeError) as error:
+        raise UnusableDump(f"{shown(path)}: is damaged ({error})") from error

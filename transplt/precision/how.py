@@ -1,0 +1,121 @@
+"""In which way two tensors differ: scaled, of the other sign, rounded, not finite, other data."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from transplt.precision.distance import FLOAT16_MAX, largest
+from transplt.precision.metrics import Metrics
+from transplt.precision.record import Tensor
+from transplt.report.cell import figure
+
+#: A scale is told where all figures agree on it to this share of how far it is from 1.
+_AGREE = 0.05
+_DIRECTION = 0.99
+_ROUNDING = 0.02
+
+
+def how(npu: Tensor, bench: Tensor, metrics: Metrics | None = None) -> str:
+    """A clause: `scaled by 1.02`. With `metrics`, from the elements, else from the four figures."""
+    if npu.shape != bench.shape:
+        return f"of shape {list(npu.shape)} and not {list(bench.shape)}"
+    if (told := not_finite(npu)) and not not_finite(bench):
+        return told
+    if npu.dtype != bench.dtype:
+        return f"in {npu.dtype} and not in {bench.dtype}"
+    if metrics is not None and not metrics.error:
+        return _by_elements(npu, bench, metrics)
+    return _by_figures(npu, bench)
+
+
+def not_finite(tensor: Tensor) -> str:
+    """`nan`, `infinite`, or `as large as float16 can be`, as a clause; empty for other tensors."""
+    values = [value for value in (tensor.max, tensor.min, tensor.mean, tensor.norm) if value is not None]
+    if any(value != value for value in values):
+        return "nan"
+    if any(math.isinf(value) for value in (tensor.max, tensor.min) if value is not None):
+        return "infinite"
+    if tensor.dtype == "float16" and largest(tensor) >= FLOAT16_MAX:
+        return f"as large as float16 can be ({figure(FLOAT16_MAX)})"
+    return ""
+
+
+def _by_elements(npu: Tensor, bench: Tensor, metrics: Metrics) -> str:
+    cosine, scale = metrics.cosine, metrics.scale
+    if metrics.npu_norm == 0 and metrics.bench_norm > 0:
+        return "all zero"
+    if cosine < -_DIRECTION:
+        return f"of the other sign{_times(-scale)}"
+    if cosine < _DIRECTION:
+        return f"of another direction (cosine {figure(cosine, 4)})"
+    # What is left of the distance once the scale is taken out.
+    left = math.sqrt(max(metrics.difference_norm**2 - ((scale - 1) * metrics.bench_norm) ** 2, 0.0))
+    if left < 0.3 * metrics.difference_norm:
+        return f"scaled by {figure(scale, 4)}"
+    if half := _rounded(npu, bench):
+        return half
+    if metrics.relative_euclidean < _ROUNDING:
+        return f"rounded otherwise (relative distance {figure(metrics.relative_euclidean, 3)})"
+    return f"of other values (relative distance {figure(metrics.relative_euclidean, 3)}, cosine {figure(cosine, 6)})"
+
+
+def _by_figures(npu: Tensor, bench: Tensor) -> str:
+    if None in (npu.max, npu.min, bench.max, bench.min):
+        return "of other values"
+    if largest(npu) == 0 < largest(bench):
+        return "all zero"
+    mirrored = npu._replace(max=-(npu.min or 0.0), min=-(npu.max or 0.0))
+    if npu.max != npu.min and _same(mirrored, bench) and not _same(npu, bench):
+        return "of the other sign"
+    ratios = [
+        one / other
+        for one, other in ((npu.norm, bench.norm), (npu.max, bench.max), (npu.min, bench.min), (npu.mean, bench.mean))
+        if one is not None and other is not None and abs(other) > 1e-6 * largest(bench)
+    ]
+    if ratios and len(ratios) > 1:
+        middle = sorted(ratios)[len(ratios) // 2]
+        if abs(middle - 1) > 1e-6 and all(abs(ratio - middle) <= _AGREE * abs(middle - 1) for ratio in ratios):
+            return f"scaled by {figure(middle, 4)}" if middle > 0 else f"of the other sign{_times(-middle)}"
+    if half := _rounded(npu, bench):
+        return half
+    apart = max(abs(ratio - 1) for ratio in ratios) if ratios else math.inf
+    return f"rounded otherwise (figures within {figure(apart, 2)})" if apart < _ROUNDING else "of other values"
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    size = largest(other)
+    return all(
+        a is not None and b is not None and abs(a - b) <= 1e-3 * size
+        for a, b in ((one.max, other.max), (one.min, other.min))
+    )
+
+
+def _times(scale: float) -> str:
+    return "" if abs(scale - 1) < 1e-3 else f" and scaled by {figure(scale, 4)}"
+
+
+def _rounded(npu: Tensor, bench: Tensor) -> str:
+    """Where the extremes of one side are numbers of a coarser type, and those of the other are not."""
+    if npu.dtype != "float32" or bench.dtype != "float32":
+        return ""
+    for name, fits in (("bfloat16", _is_bfloat16), ("float16", _is_float16)):
+        ours = [value for value in (npu.max, npu.min) if value]
+        theirs = [value for value in (bench.max, bench.min) if value]
+        if ours and all(map(fits, ours)) and theirs and not all(map(fits, theirs)):
+            return f"rounded to {name}"
+    return ""
+
+
+def _is_bfloat16(value: float) -> bool:
+    try:
+        return struct.pack(">f", value)[2:] == b"\0\0" and struct.unpack(">f", struct.pack(">f", value))[0] == value
+    except OverflowError:
+        return False
+
+
+def _is_float16(value: float) -> bool:
+    try:
+        return bool(struct.unpack("<e", struct.pack("<e", value))[0] == value)
+    except OverflowError:
+        return False

@@ -1,0 +1,191 @@
+"""Dumps of msprobe, 1.0 to 26.2: step*/{rank,rankN,procPID}/{dump,stack,construct}.json.
+
+Source: mindstudio-probe 1.0.1 to 26.2.0 (its `dump.json` as written on a CPU, and the readers in its `compare`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transplt.errors import shown
+from transplt.precision.files import files, folders, read_json
+from transplt.precision.record import Part, Record, Row, Tensor, UnusableDump, called
+
+_STEP = re.compile(r"step(\d+)$")
+#: `rank` and `proc4711` are a run of one process; ranks of several processes have their number.
+_RANK = re.compile(r"(?:rank(\d*)|proc(\d+))$")
+_INPUTS = ("input_args", "input_kwargs", "input")
+_OUTPUTS = ("output", "output_args")
+_BESIDE = {"input_args": "input", "input_kwargs": "kwargs", "output_args": "output"}
+#: Entries of tensors have these; other things have a `value`, or the four figures of a number.
+_TENSORS = ("torch.Tensor", "torch.nn.parameter.Parameter", "mindspore.Tensor")
+_DATA = "dump_tensor_data"
+
+
+def find(path: str) -> Mapping[tuple[int, int], Part] | None:
+    """The parts of the dump at `path`: its own folder, that of a step, or that of a rank. None for something else."""
+    names = folders(path)
+    steps = {int(match[1]): name for name in names if (match := _STEP.match(name))}
+    if steps:
+        parts: dict[tuple[int, int], Part] = {}
+        for step, name in sorted(steps.items()):
+            parts |= {(step, rank): part for rank, part in _ranks(os.path.join(path, name))}
+        if not parts:
+            raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json in any of them")
+        return parts
+    match = _STEP.match(os.path.basename(os.path.abspath(path)))
+    step = int(match[1]) if match else 0
+    if _RANK.match(os.path.basename(os.path.abspath(path))) is None and (ranks := dict(_ranks(path))):
+        return {(step, rank): part for rank, part in ranks.items()}
+    if "dump.json" not in files(path):
+        return None
+    folder = os.path.abspath(path)
+    above = _STEP.match(os.path.basename(os.path.dirname(folder)))
+    here = _RANK.match(os.path.basename(folder))
+    return {(int(above[1]) if above else 0, int((here and here[1]) or 0)): MsprobePart(path)}
+
+
+def _ranks(path: str) -> Iterator[tuple[int, Part]]:
+    """(rank, part) of the folders of ranks in that of a step; processes without a rank in the order of their ids."""
+    named, processes = {}, []
+    for name in folders(path):
+        if (match := _RANK.match(name)) and "dump.json" in files(os.path.join(path, name)):
+            if match[2]:
+                processes.append((int(match[2]), name))
+            else:
+                named[int(match[1] or 0)] = name
+    if named and processes:
+        raise UnusableDump(f"{shown(path)} has folders of ranks and of processes: two runs wrote into it")
+    named |= {rank: name for rank, (_, name) in enumerate(sorted(processes))}
+    if not named and "dump.json" in files(path):
+        yield 0, MsprobePart(path)
+    for rank, name in sorted(named.items()):
+        yield rank, MsprobePart(os.path.join(path, name))
+
+
+@dataclass(frozen=True)
+class MsprobePart(Part):
+    folder: str
+
+    @property
+    def where(self) -> str:
+        return self.folder
+
+    def read(self) -> Record:
+        path = os.path.join(self.folder, "dump.json")
+        document = read_json(path)
+        data = document.get("data") if isinstance(document, dict) else None
+        if not isinstance(data, dict):
+            raise UnusableDump(f"{shown(path)}: has no `data`, so it is no dump of msprobe")
+        try:
+            rows = [_row(name, entry) for name, entry in data.items() if isinstance(entry, dict)]
+        except (RecursionError, TypeError, ValueError, OverflowError) as error:
+            raise UnusableDump(f"{shown(path)}: an entry is not what msprobe writes ({error})") from error
+        task = document.get("task")
+        return Record(self.folder, rows, task if isinstance(task, str) else "", self._parents())
+
+    def _parents(self) -> Mapping[str, str]:
+        path = os.path.join(self.folder, "construct.json")
+        if not os.path.lexists(path):
+            return {}
+        data = read_json(path)
+        if not isinstance(data, dict):
+            raise UnusableDump(f"{shown(path)}: is no object")
+        # Since 8.x a parent may come with more about it, in a list.
+        firsts = {name: parent[0] if isinstance(parent, list) and parent else parent for name, parent in data.items()}
+        return {name: parent for name, parent in firsts.items() if isinstance(parent, str)}
+
+    def stacks(self) -> Mapping[str, tuple[str, ...]]:
+        path = os.path.join(self.folder, "stack.json")
+        if not os.path.lexists(path):
+            return {}
+        data = read_json(path)
+        if not isinstance(data, dict):
+            raise UnusableDump(f"{shown(path)}: is no object")
+        found: dict[str, tuple[str, ...]] = {}
+        for name, value in data.items():
+            if not isinstance(value, list):
+                continue
+            # {"0": [[names], [frames]]} since 1.2, {name: [frames]} before.
+            if len(value) == 2 and all(isinstance(each, list) for each in value):
+                frames = _texts(value[1])
+                found |= {each: frames for each in value[0] if isinstance(each, str)}
+            else:
+                found[name] = _texts(value)
+        return found
+
+
+def _texts(values: list[Any]) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str))
+
+
+def _row(name: str, entry: dict[str, Any]) -> Row:
+    inputs: list[Tensor] = []
+    outputs: list[Tensor] = []
+    parameters: list[Tensor] = []
+    api, kind, phase, index = called(name)
+    if kind == "gradient":
+        for key, value in entry.items():
+            _collect(value, f"gradient.{key}", outputs)
+        return Row(name, api, kind, phase, index, (), tuple(outputs))
+    for key in _INPUTS:
+        if value := entry.get(key):
+            _collect(value, _BESIDE.get(key, key), inputs)
+    for key in _OUTPUTS:
+        if value := entry.get(key):
+            _collect(value, _BESIDE.get(key, key), outputs)
+    if value := entry.get("parameters"):
+        _collect(value, "parameters", parameters)
+    return Row(name, api, kind, phase, index, tuple(inputs), tuple(outputs), tuple(parameters))
+
+
+def _collect(value: Any, name: str, found: list[Tensor]) -> None:
+    """The tensors and numbers in a value, nested as the arguments were, into `found`."""
+    if isinstance(value, dict):
+        kind = value.get("type")
+        if isinstance(kind, str):
+            found.append(_tensor(value, kind, name))
+        else:
+            for key, each in value.items():
+                _collect(each, f"{name}.{key}", found)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            _collect(each, f"{name}.{number}", found)
+
+
+def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:
+    get = value.get
+    if kind in _TENSORS or "shape" in value:
+        path = get("data_name")
+        digest = get("md5")
+        return Tensor(
+            name,
+            str(get("dtype", "")).rpartition(".")[2].lower(),
+            tuple(map(int, get("shape") or ())),
+            number(get("Max")),
+            number(get("Min")),
+            number(get("Mean")),
+            number(get("Norm")),
+            f"{_DATA}/{path}" if isinstance(path, str) and path not in ("", "-1") else None,
+            digest if isinstance(digest, str) else None,
+            True,
+        )
+    # A number is told as its value, by older versions as figures that are all alike.
+    figure = get("value", get("Max"))
+    told = number(figure)
+    return Tensor(name, kind, (), told, told, told, None, None, None if told is not None else str(figure), False)
+
+
+def number(value: Any) -> float | None:
+    """A figure of a dump: nan and infinities come as such or as their names, truth as 0 or 1; None for no number."""
+    if type(value) is float:
+        return value
+    if isinstance(value, (int, bool)):
+        return float(value)
+    if isinstance(value, str) and value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        return float(value)
+    return None

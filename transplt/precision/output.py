@@ -1,0 +1,144 @@
+"""The files of a comparison, in a folder that is complete or absent."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transplt.disk.publish import publish, staging
+from transplt.errors import CannotFinish, UsageError, reason, shown
+from transplt.precision.advice import Advice, advise
+from transplt.precision.compare import Compared, Comparison, matched_with_metrics
+from transplt.precision.match import Matched
+from transplt.precision.page import render
+from transplt.precision.sentence import place, sentence
+from transplt.precision.table import Line, cells, csv_text, first_by_ptdbg, header, lines
+
+FORMATS = ("csv", "xlsx", "html", "json")
+FORMAT = 1
+#: What a folder may hold that is written anew.
+_OURS = ("compare", "advisor_summary.txt", ".transplt")
+#: A worksheet has no more.
+_MOST_ROWS = 1_000_000
+
+
+def check_target(out: Path) -> None:
+    """UsageError where `out` is there and holds other files than those of a comparison."""
+    if not os.path.lexists(out):
+        return
+    if out.is_symlink() or not out.is_dir():
+        raise UsageError(f"{shown(out)} is no folder")
+    if foreign := sorted(name for name in os.listdir(out) if not name.startswith(_OURS)):
+        raise UsageError(f"{shown(out)} holds {shown(foreign[0])}, which no comparison wrote; choose another folder")
+
+
+class Detail:
+    """One rank in one step with all its rows."""
+
+    def __init__(self, found: Comparison, compared: Compared) -> None:
+        parts = found.npu.parts, found.bench.parts
+        key = compared.step, compared.rank
+        self.compared = compared
+        self.matched: Matched
+        self.matched, metrics = matched_with_metrics(parts[0][key], parts[1][key], found.tolerance)
+        self.lines: list[Line] = [*lines(self.matched, metrics, found.tolerance)]
+        self.stacks: Mapping[str, tuple[str, ...]] = {**parts[1][key].stacks(), **parts[0][key].stacks()}
+        self.advice: Advice = advise(self.lines)
+        self.ptdbg = first_by_ptdbg(self.lines)
+
+    @property
+    def has_elements(self) -> bool:
+        return any(line.metrics is not None for line in self.lines)
+
+
+def write(
+    out: Path, found: Comparison, details: Sequence[Detail], formats: Sequence[str], rule: str, *, advice: bool
+) -> None:
+    """Writes the files of `formats` and the advice into `out`, which is replaced when a comparison wrote it."""
+    check_target(out)
+    target = Path(os.path.abspath(out))
+    with staging(target) as stage:
+        try:
+            for detail in details:
+                suffix = "" if len(details) == 1 else f"_step{detail.compared.step}_rank{detail.compared.rank}"
+                for name, data in _files(found, detail, formats, rule, advice):
+                    (stage.folder / name.replace("compare", f"compare{suffix}", 1)).write_bytes(data)
+                if advice and detail is details[0]:
+                    (stage.folder / "advisor_summary.txt").write_text(str(detail.advice), encoding="utf-8")
+        except OSError as error:
+            raise CannotFinish(f"cannot write {shown(target)}: {reason(error)}") from error
+        publish(stage, replace=True)
+
+
+def _files(
+    found: Comparison, detail: Detail, formats: Sequence[str], rule: str, advice: bool
+) -> list[tuple[str, bytes]]:
+    made = []
+    if "csv" in formats:
+        made.append(("compare.csv", csv_text(detail.lines, rule, detail.stacks).encode("utf-8", "backslashreplace")))
+    if "json" in formats:
+        made.append(("compare.json", (json.dumps(document(found, detail, advice=advice), indent=1) + "\n").encode()))
+    if "xlsx" in formats:
+        made.append(("compare.xlsx", _workbook(detail, rule)))
+    if "html" in formats:
+        made.append(("compare.html", render(found, detail, advice=advice)))
+    return made
+
+
+def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[str, Any]:
+    """The comparison as JSON; numbers that JSON has not (nan, infinities) are null."""
+    compared = []
+    for each in found.compared:
+        verdict = each.verdict
+        said = verdict and {
+            "kind": verdict.kind, "name": verdict.name, "how": verdict.how, "operator": verdict.match.row.name,
+            "place": place(each.source),
+        }  # fmt: skip
+        compared.append(
+            {
+                "step": each.step,
+                "rank": each.rank,
+                "verdict": said,
+                "operators": each.operators,
+                "differing": each.differing,
+            }
+        )
+    names = [name.lower().replace(" ", "_") for name in header("auto")]
+    return {
+        "format": FORMAT,
+        "sentence": sentence(found),
+        "same": found.same,
+        "notes": found.notes,
+        "compared": compared,
+        "step": detail.compared.step,
+        "rank": detail.compared.rank,
+        "advice": str(detail.advice).splitlines() if advice else None,
+        "ptdbg": detail.ptdbg and detail.ptdbg.npu_name,
+        "rows": [
+            dict(zip(names, (_plain(value) for value in cells(line, "auto", {})[:-1]), strict=False))
+            for line in detail.lines
+        ],
+    }
+
+
+def _plain(value: object) -> object:
+    return None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
+def _workbook(detail: Detail, rule: str) -> bytes:
+    from openpyxl import Workbook
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("compare")
+    sheet.freeze_panes = "B2"
+    sheet.append(header(rule))
+    for line in detail.lines[:_MOST_ROWS]:
+        sheet.append(cells(line, rule, detail.stacks))
+    data = io.BytesIO()
+    book.save(data)
+    return data.getvalue()

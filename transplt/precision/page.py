@@ -1,0 +1,216 @@
+"""compare.html: the run as a strip, a scatter of distances, the modules, and the operator that diverged first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import transplt
+from transplt.precision.compare import Comparison
+from transplt.precision.elements import elements
+from transplt.precision.match import Match
+from transplt.precision.record import MODULE, Tensor
+from transplt.precision.sentence import sentence
+from transplt.report.cell import figure, many, visible
+from transplt.report.templates import asset, fill
+
+if TYPE_CHECKING:
+    from transplt.precision.output import Detail
+
+#: What a colour says; a distance is a multiple of the tolerance.
+LEVELS = ("equal", "below a tenth of the tolerance", "within it", "beyond it", "over 100 times", "on one side only")
+_CELL, _COLUMNS = 12, 80
+#: More operators share a cell, and the worst of them is shown.
+_MOST_CELLS = 4000
+_WIDTH, _HEIGHT = 900, 300
+_MOST_ROWS, _MOST_NODES, _MOST_FRAMES = 200, 400, 12
+_PICTURE_ROWS, _PICTURE_COLUMNS = 32, 64
+
+
+def render(found: Comparison, detail: Detail, *, advice: bool) -> bytes:
+    """The bytes of the page, UTF-8."""
+    model = detail.matched.model
+    bad = [line for line in detail.lines if line.reached != "Yes"]
+    return fill(
+        "compare.html.j2",
+        sentence=visible(sentence(found)),
+        facts=_facts(found, detail),
+        advice=str(detail.advice) if advice else "",
+        levels=LEVELS,
+        strip=_strip(model, detail),
+        scatter=_scatter(model),
+        tree=_tree(detail),
+        picture=_picture(detail),
+        rows=[
+            (
+                line.index, visible(line.npu_name), visible(line.bench_name), _shown(line.distance),
+                _shown(line.metrics.cosine if line.metrics else math.nan),
+                _shown(line.metrics.max_absolute if line.metrics else math.nan), visible(line.error),
+            )
+            for line in bad[:_MOST_ROWS]
+        ],
+        more=max(len(bad) - _MOST_ROWS, 0),
+        css=asset("report.css") + asset("compare.css"),
+        script=asset("theme.js"),
+    )  # fmt: skip
+
+
+def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
+    at = detail.compared
+    line = detail.ptdbg
+    ptdbg = (
+        "the dumps have no elements" if not detail.has_elements else visible(line.npu_name) if line else "no row is bad"
+    )
+    return [
+        ("NPU", visible(found.npu.path)),
+        ("Bench", visible(found.bench.path)),
+        ("Shown", f"step {at.step}, rank {at.rank}"),
+        ("Operators", f"{at.operators}, of which {at.differing} differ"),
+        ("Ranks", f"{len(found.npu.ranks)}"),
+        ("Rule of ptdbg", ptdbg),
+        ("transplt", transplt.__version__),
+    ]
+
+
+def _level(each: Match) -> int:
+    if each.one_sided:
+        return 5
+    if each.beyond:
+        return 4
+    return (
+        0
+        if each.outputs == 0
+        else 1
+        if each.outputs < 0.1
+        else 2
+        if each.outputs <= 1
+        else 3
+        if each.outputs < 100
+        else 4
+    )
+
+
+def _title(each: Match) -> str:
+    return f"{visible(each.row.name)}: {'one side only' if each.one_sided else _times(each.outputs)}"
+
+
+def _times(value: float) -> str:
+    return (
+        "equal" if value == 0 else "not comparable" if math.isinf(value) else f"{figure(value, 3)} times the tolerance"
+    )
+
+
+def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
+    share = max(1, math.ceil(len(model) / _MOST_CELLS))
+    cells = []
+    verdict = detail.compared.verdict
+    for number in range(0, len(model), share):
+        some = model[number : number + share]
+        worst = max(some, key=_level)
+        row, column = divmod(number // share, _COLUMNS)
+        first = verdict is not None and number <= verdict.position < number + share
+        cells.append(
+            {"level": _level(worst), "x": column * _CELL, "y": row * _CELL, "title": _title(worst), "first": first}
+        )
+    rows = max(1, math.ceil(len(cells) / _COLUMNS))
+    apart = sum(_level(each) > 2 for each in model)
+    said = f"{many(len(model), 'operator')}, {apart} beyond the tolerance"
+    return {"cells": cells, "cell": _CELL - 2, "width": _COLUMNS * _CELL, "height": rows * _CELL, "said": said}
+
+
+def _scatter(model: Sequence[Match]) -> dict[str, Any]:
+    drawn = [(number, each) for number, each in enumerate(model) if 0 < each.outputs < math.inf]
+    if len(drawn) > _MOST_CELLS:
+        drawn = sorted(sorted(drawn, key=lambda pair: -pair[1].outputs)[:_MOST_CELLS], key=lambda pair: pair[0])
+    powers = [math.log10(each.outputs) for _, each in drawn]
+    low, high = math.floor(min([-1.0, *powers])), math.ceil(max([1.0, *powers]))
+    bottom = _HEIGHT - 30
+
+    def y(power: float) -> float:
+        return round(bottom - (power - low) / (high - low) * (bottom - 10), 1)
+
+    step = max(1, (high - low) // 8)
+    points = [
+        {
+            "x": round(60 + (_WIDTH - 76) * number / max(len(model) - 1, 1), 1), "y": y(power),
+            "title": _title(each), "level": _level(each),
+        }
+        for (number, each), power in zip(drawn, powers, strict=True)
+    ]  # fmt: skip
+    ticks = [{"y": y(power), "text": figure(10.0**power)} for power in range(low, high + 1, step)]
+    return {"points": points, "ticks": ticks, "width": _WIDTH, "height": _HEIGHT, "bound": y(0.0)}
+
+
+def _tree(detail: Detail) -> list[dict[str, Any]]:
+    """The modules as construct.json nests them, each with the worst output of all that ran in it."""
+    record = detail.matched.npu
+    worst: dict[str, float] = {}
+    order: dict[str, None] = {}
+    for each in detail.matched.model:
+        if each.npu is None or each.one_sided:
+            continue
+        name = each.npu.name if each.npu.kind == MODULE else record.parents.get(each.npu.name, "")
+        seen = set()
+        while name and name not in seen:
+            seen.add(name)
+            if ".forward." in name:
+                order.setdefault(name)
+            worst[name] = max(worst.get(name, 0.0), each.outputs)
+            name = record.parents.get(name, "")
+    below: dict[str, list[str]] = {}
+    for name in [*order][:_MOST_NODES]:
+        below.setdefault(record.parents.get(name, ""), []).append(name)
+
+    def node(name: str, depth: int) -> dict[str, Any]:
+        value = worst.get(name, 0.0)
+        width = 2 if value <= 0 else 300 if math.isinf(value) else min(300, max(4, round(60 * (2 + math.log10(value)))))
+        nodes = [node(each, depth + 1) for each in below.get(name, ())] if depth < 40 else []
+        shown = visible(name.removeprefix("Module."))
+        return {"name": shown, "bad": value > 1, "width": width, "text": _times(value), "below": nodes}
+
+    return [node(name, 0) for name in below.get("", ())]
+
+
+def _picture(detail: Detail) -> dict[str, Any] | None:
+    """The tensor of the verdict: figures of both sides, and where its elements differ."""
+    verdict = detail.compared.verdict
+    if verdict is None or verdict.tensors is None:
+        return None
+    npu, bench = verdict.tensors
+    rows = [
+        (side, tensor.dtype, str([*tensor.shape]), *(_shown(value) for value in tensor[3:7]))
+        for side, tensor in (("NPU", npu), ("bench", bench))
+    ]
+    title = f"{visible(verdict.match.row.name)} {visible(npu.name)}"
+    frames = "\n".join(visible(frame.replace("\n", " ")) for frame in detail.compared.source[:_MOST_FRAMES])
+    drawn = _differences(detail, npu, bench)
+    return {"title": title, "rows": rows, "frames": frames, **drawn}
+
+
+def _differences(detail: Detail, npu: Tensor, bench: Tensor) -> dict[str, Any]:
+    """Squares of the tensor, flattened to its last axis, by their largest difference."""
+    ours, theirs = elements(detail.matched.npu, npu), elements(detail.matched.bench, bench)
+    if ours is None or theirs is None or ours.shape != theirs.shape or not ours.size:
+        return {"cells": []}
+    last = ours.shape[-1] if ours.ndim > 1 else ours.size
+    n, b = ours.reshape(-1, last).astype("f8"), theirs.reshape(-1, last).astype("f8")
+    gaps = abs(n - b)
+    largest = float(abs(b).max()) or 1.0
+    height, width = min(_PICTURE_ROWS, n.shape[0]), min(_PICTURE_COLUMNS, last)
+    cells = []
+    for i in range(height):
+        band = gaps[i * n.shape[0] // height : (i + 1) * n.shape[0] // height]
+        for j in range(width):
+            value = float(band[:, j * last // width : (j + 1) * last // width].max()) / largest
+            level = 5 if value != value else 0 if value == 0 else 1 if value < 1e-5 else 2 if value < 1e-3 else 3
+            cells.append({"x": j * 14, "y": i * 10, "w": 13, "h": 9, "level": 4 if value >= 0.1 else level})
+    said = (
+        f"Each square is a part of the tensor, by its largest difference against the largest element "
+        f"({figure(largest, 4)}): green below 1e-5, yellow below 0.001, orange below 0.1, red above."
+    )
+    return {"cells": cells, "width": width * 14, "height": height * 10, "said": said}
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None or value != value else figure(value)
