@@ -177,7 +177,7 @@ def _kullback_leibler(np: Any, n: Array, b: Array, sums: _Sums) -> float:
         total_b += float(q.sum())
         mixed += float(p @ log(p / q))
     found = mixed / total_n + math.log(total_b / total_n)
-    return 0.0 if abs(found) < EPSILON else found
+    return 0.0 if abs(found) < 8 * EPSILON else found
 
 
 def _rescaled(values: Array, least: float, most: float) -> Array:
