@@ -10,8 +10,9 @@ import pytest
 
 from tests.diagnose.diagnoses import diagnosed
 from transplt.diagnose.found import Collected
+from transplt.diagnose.pieces import PIECE
 from transplt.diagnose.report import Source, diagnosis_text
-from transplt.diagnose.scan import PIECE, LogScan
+from transplt.diagnose.scan import LogScan
 from transplt.diagnose.stacks import Project, own_frame
 
 PROGRESS = "".join(

@@ -179,6 +179,20 @@ RULES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+#: What trainings log: lines of loggers, JSON lines, tables, an event file of TensorBoard with one scalar.
+LOSSES = (
+    b"Epoch: [0][ 10/391]\tTime  0.1 ( 0.2)\tLoss 6.9e+00 (7.0e+00)\nEpoch: [0][ 20/391]\tLoss nan (7.0e+00)\n",
+    b"{'loss': 0.69, 'learning_rate': 5e-05, 'epoch': 0.5}\r{'loss': 0.5, 'epoch': 1.0}\n",
+    b'{"step": 1, "loss": 0.5}\n{"step": 2, "train": {"loss": Infinity}}\n',
+    b" iteration       10/  500 | lm loss: 1.094E+01 | loss scale: 1.0 |\n[rank1]: iteration 11/ 500 | lm loss: 1 |\n",
+    b"epoch,step,train_loss\n0,1,0.5\n0,2,0.25\n| Step | Loss |\n| 3 | 1 |\n",
+    b"  0%|  | 1/10 [00:00<?, 1.0it/s, loss=3]\r 10%|#  | 1/10 [00:01<00:09, 1.0it/s, loss=2]\r",
+    bytes.fromhex("1a00000000000000129bd82d09000000000000000010012a0d0a0b0a046c6f7373150000003f00000000"),
+)
+#: A dump of a device: one int32 as input, four float32 as output.
+DEVICE_DUMPS = (bytes.fromhex("30000000000000000a03322e3010b2bac482d5abe9021a14080110021a040a02020222060a04636f6e763010220a080710021a02080128040000000000000000000000000000000000000000"),)
+
+
 @cache
 def rule_files() -> tuple[Any, ...]:
     """Documents of rules: small ones, and those of our own that are short."""

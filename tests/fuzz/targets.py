@@ -368,6 +368,41 @@ def git_folder(data: bytes) -> None:
         _walked(top)
 
 
+# What trainings write.
+
+
+@target("losses", mutated(seeds.LOSSES, most=6))
+def losses(data: bytes) -> None:
+    """A log as text, JSON lines or TensorBoard's events: curves, or one sentence; it is the same as itself."""
+    from transplt.precision.loss.line import Words
+    from transplt.precision.loss.log import read_log
+    from transplt.precision.loss.pairing import paired
+    from transplt.precision.loss.verdict import Limits, judged
+
+    with folder(log=data) as top:
+        try:
+            logs = [read_log(str(top / "log"), Words()) for _ in range(2)]
+            found = judged(paired(*logs), Limits())
+        except UsageError as error:
+            hold_message(error)
+            return
+        assert found.first is None and found.not_finite is None
+
+
+@target("device-dumps", mutated(seeds.DEVICE_DUMPS, most=3))
+def device_dumps(data: bytes) -> None:
+    """A dump of a device: tensors that the file has room for, or one sentence."""
+    from transplt.precision.convert.device_dump import device_tensors
+
+    with folder(dump=data) as top:
+        try:
+            held = sum(tensor.size for tensor, _ in device_tensors(str(top / "dump")))
+        except UsageError as error:
+            hold_message(error)
+            return
+        assert held <= len(data)
+
+
 # A whole run.
 
 

@@ -31,8 +31,9 @@ def diagnose(logs: tuple[str, ...], *, project: str | None, as_json: bool, exit_
     first one is where to begin. Exits with 1 when there is an error.
     """
     from transplt.diagnose.found import Collected
+    from transplt.diagnose.pieces import UnreadableLog
     from transplt.diagnose.report import Source, diagnosis_json, diagnosis_text
-    from transplt.diagnose.scan import LogScan, UnreadableLog
+    from transplt.diagnose.scan import LogScan
     from transplt.diagnose.stacks import Project
     from transplt.text.regular_file import open_regular
 

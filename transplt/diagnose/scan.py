@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from transplt.diagnose.anchors import FRAME, TRACEBACK, Anchors, slow_or_harmless
 from transplt.diagnose.found import NEAR, Block, Collected, Line, added
 from transplt.diagnose.lines import MOST_BYTES, Moment, moment_of, named_by_file, named_in, parted, text_of
+from transplt.diagnose.pieces import pieces_of
 from transplt.diagnose.recognised import errors_in, unknown_in
 from transplt.diagnose.stacks import FRAME as A_FRAME
 from transplt.diagnose.stacks import Frame
 
-PIECE = 4 * 1024 * 1024
-#: A line longer than that is looked at in pieces that overlap.
-_LONGEST, _OVERLAP = 1024 * 1024, MOST_BYTES
 #: So far back a time is looked for that belongs to a line without one.
 _BACK = 3_000
 _MOST_FRAMES, _MOST_STREAMS, _MOST_UNKNOWN = 64, 512, 2_000
 #: After an error, a traceback that begins so many lines later belongs to another failure.
 _ANOTHER = 6
-
-
-class UnreadableLog(ValueError):
-    """What is given is no text; the message is a clause for the user."""
 
 
 @dataclass(slots=True)
@@ -53,9 +46,7 @@ class LogScan:
 
     def scan(self, file: BinaryIO) -> None:
         """Reads the log to its end. UnreadableLog for what is compressed or is no text of single bytes."""
-        for piece in _pieces(file):
-            if self.bytes == 0:
-                _refuse(piece)
+        for piece in pieces_of(file):
             self._look(piece)
             self.bytes += len(piece)
         for stream in self._streams.values():
@@ -126,19 +117,6 @@ class LogScan:
         stream.block = None
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes in pieces that end with a line, or for very long lines overlap a little."""
-    rest = b""
-    while piece := file.read(PIECE):
-        piece = rest + piece
-        cut = piece.rfind(b"\n") + 1
-        if len(piece) - cut > _LONGEST:
-            cut = len(piece) - _OVERLAP
-        yield piece[:cut] if cut else b""
-        rest = piece[cut:]
-    yield rest
-
-
 def _end_of_line(piece: bytes, position: int) -> int:
     """Where the line ends that holds a position: at a line feed or, as progress bars have them, a carriage return."""
     end = piece.find(b"\n", position)
@@ -156,10 +134,3 @@ def _around(piece: bytes, begin: int, end: int) -> tuple[str, ...]:
     before = piece[max(0, begin - 600) : begin].splitlines()[-2:]
     after = piece[end : end + 600].strip(b"\r\n").splitlines()[:2]
     return tuple(text_of(line)[:200] for line in (*before, b"", *after))
-
-
-def _refuse(piece: bytes) -> None:
-    if piece[:2] == b"\x1f\x8b" or piece[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or piece[:6] == b"\xfd7zXZ\x00":
-        raise UnreadableLog("it is compressed; unpack it first")
-    if piece[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise UnreadableLog("it is UTF-16; save it as UTF-8 first (iconv -f UTF-16 -t UTF-8)")

@@ -1,1 +1,1 @@
-"""Does it compute the same? Dumps of training runs: read, aligned, compared, judged."""
+"""After the port: does it compute the same? Curves, dumps, operators, held against those of the original."""

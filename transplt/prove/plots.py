@@ -47,8 +47,28 @@ class Plot:
     notes: list[str] = field(default_factory=list)
 
 
-def loss_plot(curve: Sequence[tuple[float | None, float | None, float | None]], names: tuple[str, str]) -> Plot | None:
-    """Both losses by step; None where no step has one that can be drawn. `names` are those of the two programs."""
+@dataclass(frozen=True)
+class Distance:
+    """What a distance is of. `share` follows a figure of it, `zero` says what 0 means."""
+
+    title: str
+    unit: str
+    share: str
+    zero: str
+
+
+PARAMETERS = Distance(
+    "Distance of the parameters", "share of their norm", " of their norm", "the parameters are the same"
+)
+
+
+def loss_plot(
+    curve: Sequence[tuple[float | None, float | None, float | None]],
+    names: tuple[str, str],
+    places: Sequence[str] | None = None,
+) -> Plot | None:
+    """Both losses by step; None where no step has one that can be drawn. `names` are those of the two programs,
+    `places` how each step is called (by its number from 1 on)."""
     columns = [row[0] for row in curve], [row[1] for row in curve]
     drawn = [value for column in columns for value in column if value is not None and math.isfinite(value)]
     if not drawn:
@@ -62,13 +82,18 @@ def loss_plot(curve: Sequence[tuple[float | None, float | None, float | None]], 
     lines = [_line(name, kind, column, y) for name, kind, column in zip(names, ("one", "other"), columns, strict=True)]
     notes = [_not_finite(f"the loss of {name}", column) for name, column in zip(names, columns, strict=True)]
     return Plot(
-        "Loss", "loss", f"{_course(names[0], columns[0])}; {_course(names[1], columns[1])}", _x_ticks(len(curve)),
+        "Loss", "loss", f"{_course(names[0], columns[0])}; {_course(names[1], columns[1])}",
+        _x_ticks(len(curve), places),
         [Tick(_rounded(y(value)), figure(value)) for value in ticks], lines, [note for note in notes if note],
     )  # fmt: skip
 
 
-def distance_plot(curve: Sequence[tuple[float | None, float | None, float | None]]) -> Plot | None:
-    """The distance of the parameters by step; None where no step has one."""
+def distance_plot(
+    curve: Sequence[tuple[float | None, float | None, float | None]],
+    of: Distance = PARAMETERS,
+    places: Sequence[str] | None = None,
+) -> Plot | None:
+    """A distance by step; None where no step has one."""
     column = [row[2] for row in curve]
     told = [value for value in column if value is not None]
     if not told:
@@ -85,14 +110,15 @@ def distance_plot(curve: Sequence[tuple[float | None, float | None, float | None
     powers = range(low, high + 1, every) if drawn else ()
     ticks = [Tick(BOTTOM, "0"), *(Tick(_rounded(y(10.0**power)), figure(10.0**power)) for power in powers)]
     if drawn:
-        said = f"at most {figure(max(drawn), 2)} of their norm, at step {column.index(max(drawn)) + 1}"
+        at = column.index(max(drawn))
+        said = f"at most {figure(max(drawn), 2)}{of.share}, at step {places[at] if places else at + 1}"
     elif any(math.isfinite(value) for value in told):
-        said = f"0 after each of {many(len(told), 'step')}: the parameters are the same"
+        said = f"0 after each of {many(len(told), 'step')}: {of.zero}"
     else:
         said = "no number at any step"
     notes = [note] if (note := _not_finite("the distance", column)) else []
     return Plot(
-        "Distance of the parameters", "share of their norm", said, _x_ticks(len(curve)), ticks,
+        of.title, of.unit, said, _x_ticks(len(curve), places), ticks,
         [_line("distance", "one", column, y)], notes,
     )  # fmt: skip
 
@@ -107,12 +133,13 @@ def _x(step: int, steps: int) -> float:
     return _rounded(LEFT + share * (RIGHT - LEFT))
 
 
-def _x_ticks(steps: int) -> list[Tick]:
+def _x_ticks(steps: int, places: Sequence[str] | None = None) -> list[Tick]:
     size = max(int(_round_step(max(steps - 1, 1) / _TICKS)), 1)
     numbers = [1, *(number for number in range(size, steps, size) if number > 1 + size / 2), steps]
     if len(numbers) > 2 and steps - numbers[-2] < size / 2:
         del numbers[-2]
-    return [Tick(_x(number, steps), str(number)) for number in sorted({*numbers})]
+    texts = places or [str(number) for number in range(1, steps + 1)]
+    return [Tick(_x(number, steps), texts[number - 1]) for number in sorted({*numbers})]
 
 
 def _round_step(rough: float) -> float:

@@ -15,7 +15,7 @@ def asset(name: str) -> str:
 
 def fill(template: str, **values: Any) -> bytes:
     """The bytes of a page, UTF-8. Every text is escaped; `css` and `script` are our own and are not."""
-    from jinja2 import Environment
+    from jinja2 import Environment, FunctionLoader
 
-    made = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(asset(template))
-    return made.render(**values).encode("utf-8", "backslashreplace")
+    made = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(asset))
+    return made.get_template(template).render(**values).encode("utf-8", "backslashreplace")

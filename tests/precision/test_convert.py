@@ -1,0 +1,182 @@
+"""Dumps of devices, .h5 and .npy as other files; the configuration of an ACL dump."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from transplt.commands.convert import convert
+from transplt.errors import UsageError
+from transplt.precision.convert.device_dump import device_file, device_tensors
+from transplt.precision.record import UnusableDump
+
+np = pytest.importorskip("numpy")
+
+#: The twelve types that the comparison guide lists, with their numbers in a dump.
+TWELVE = {"float32": 1, "float16": 2, "int8": 3, "uint8": 4, "int16": 5, "uint16": 6, "int32": 7, "int64": 8,
+          "uint32": 9, "uint64": 10, "bool": 11, "float64": 12}  # fmt: skip
+NAME = "Pooling.pool1.1147.1589195081588018"
+
+
+def varint(value: int) -> bytes:
+    found = b""
+    while value > 0x7F:
+        found += bytes((value & 0x7F | 0x80,))
+        value >>= 7
+    return found + bytes((value,))
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def tensor(kind: int, shape: tuple[int, ...], size: int, *, output: bool, packed: bool = True) -> bytes:
+    dims = b"".join(map(varint, shape))
+    told = field(1, dims) if packed else b"".join(field(1, dim) for dim in shape)
+    between = field(4, field(1, b"conv")) if output else b""
+    return field(1, kind) + field(2, 2) + field(3, told) + between + field(6 if output else 5, size)
+
+
+def dump(inputs: list[tuple[int, tuple[int, ...], bytes]], outputs: list[tuple[int, tuple[int, ...], bytes]]) -> bytes:
+    """A device's dump: the header has outputs first, the elements come inputs first."""
+    header = field(1, b"2.0") + field(2, 1589195081588018)
+    header += b"".join(field(3, tensor(kind, shape, len(data), output=True)) for kind, shape, data in outputs)
+    header += b"".join(field(4, tensor(k, s, len(d), output=False, packed=False)) for k, s, d in inputs)
+    return struct.pack("<Q", len(header)) + header + b"".join(data for _, _, data in (*inputs, *outputs))
+
+
+@pytest.mark.parametrize("dtype", TWELVE)
+def test_the_twelve_types(dtype: str, tmp_path: Path) -> None:
+    array = np.arange(300).reshape(2, 150).astype(dtype)
+    (tmp_path / NAME).write_bytes(dump([(7, (1,), struct.pack("<i", 9))], [(TWELVE[dtype], (2, 150), array.tobytes())]))
+    (first, one), (second, other) = device_tensors(str(tmp_path / NAME))
+    assert (first.side, second.side, second.dtype, second.format) == ("input", "output", dtype, "ND")
+    assert one.tolist() == [9] and other.dtype == dtype and (other == array).all()
+
+
+def test_bfloat16(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(dump([], [(27, (2,), b"\x80\x3f\x20\xc0")]))
+    [(_, array)] = device_tensors(str(tmp_path / NAME))
+    assert array.tolist() == [1.0, -2.5]
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(convert, arguments, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert result.return_value == 0
+    return result.output
+
+
+def test_the_names_of_the_guide(tmp_path: Path) -> None:
+    """dump_file -> Pooling.pool1.1147.1589195081588018.output.0.npy -> .txt, as the comparison guide does it."""
+    (tmp_path / NAME).write_bytes(dump([], [(1, (2, 2), np.array([1, 2, 3, 4.5], "<f4").tobytes())]))
+    out = call(str(tmp_path / NAME), "-o", str(tmp_path / "o"))
+    assert f"{NAME}.output.0.npy  float32 [2, 2], of Pooling pool1 (task 1147)" in out
+    assert np.load(tmp_path / "o" / f"{NAME}.output.0.npy").tolist() == [[1, 2], [3, 4.5]]
+    call(str(tmp_path / "o"), "-o", str(tmp_path / "t"))
+    text = (tmp_path / "t" / f"{NAME}.output.0.txt").read_text()
+    assert np.loadtxt(tmp_path / "t" / f"{NAME}.output.0.txt").tolist() == [1, 2, 3, 4.5] and len(text.split()) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (NAME, ("Pooling", "pool1", "1147", "", "1589195081588018", "", "")),
+        (f"{NAME}.output.0.npy", ("Pooling", "pool1", "1147", "", "1589195081588018", "output", "0")),
+        ("Add.partition0_rank1_Add.0.3.1673383728093446.4.1.0.0",
+         ("Add", "partition0_rank1_Add", "0", "3", "1673383728093446", "", "")),
+        ("model.onnx", None),
+        ("Functional.conv2d.0.forward.input.0.npy", None),
+    ],
+)  # fmt: skip
+def test_names_of_device_files(name: str, expected: tuple[str, ...] | None) -> None:
+    assert device_file(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "no dump of a device"),
+        (b"\xff" * 64, "no dump of a device"),
+        (dump([], [(1, (2, 2), b"\0" * 16)])[:-1], "shorter than its header says"),
+        (dump([], [(1, (3, 2), b"\0" * 16)]), r"output 0 has 16 bytes, which are not float32 of the shape \[3, 2\]"),
+        (dump([], [(13, (1,), b"x")]), "output 0 has the type 13, which is not read"),
+        (dump([], []), "names no tensor"),
+    ],
+)
+def test_what_is_no_dump(data: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(UnusableDump, match=says):
+        call(str(tmp_path / "x"), "-o", str(tmp_path / "o"))
+    assert not (tmp_path / "o").exists()
+
+
+def test_damaged_dumps(tmp_path: Path) -> None:
+    """Any byte of the header may be another one: it is read as something that fits, or refused."""
+    good = dump([(7, (1,), b"\0" * 4)], [(1, (2, 2), b"\0" * 16)])
+    chance = random.Random(2)
+    for _ in range(300):
+        data = bytearray(good)
+        data[chance.randrange(len(data) - 20)] = chance.randrange(256)
+        (tmp_path / "x").write_bytes(data)
+        try:
+            assert sum(array.nbytes for _, array in device_tensors(str(tmp_path / "x"))) <= 24
+        except UnusableDump as error:
+            assert "is no dump of a device" in str(error)
+
+
+def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones(2))
+    (tmp_path / "a.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is there already; --force replaces it"):
+        call(str(tmp_path / "a.npy"), "-o", str(tmp_path))
+    assert (tmp_path / "a.txt").read_text() == "mine"
+    call(str(tmp_path / "a.npy"), "-o", str(tmp_path), "--force")
+    assert (tmp_path / "a.txt").read_text().split() == ["1.000000000000000000e+00"] * 2
+
+
+def test_acl_json(tmp_path: Path) -> None:
+    path = str(tmp_path / "acl.json")
+    call("--acl", path, "--dump-path", "/home/me/dump", "--model", "resnet50", "--layer", "conv1", "--layer", "pool1",
+         "--mode", "all")  # fmt: skip
+    listed = [{"model_name": "resnet50", "layer": ["conv1", "pool1"]}]
+    expected = {"dump_list": listed, "dump_path": "/home/me/dump", "dump_mode": "all", "dump_op_switch": "off"}
+    assert json.loads(Path(path).read_text()) == {"dump": expected}
+    call("--acl", path, "--dump-path", "out", "--operators", "--force")
+    dumped = json.loads(Path(path).read_text())["dump"]
+    assert (dumped["dump_list"], dumped["dump_op_switch"]) == ([], "on")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "name FILEs to convert"),
+        (("nowhere", "-o", "x"), "nowhere does not exist"),
+        (("--acl", "a.json"), "--acl needs --dump-path"),
+        (("--acl", "a.json", "--dump-path", "d"), "is of a --model"),
+        (("--acl", "a.json", "--dump-path", "d", "--operators", "--layer", "x"), "no --model and no --layer"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        call(*arguments)
+
+
+@pytest.mark.extra
+def test_h5(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["/Conv2d/1/input/x"] = np.ones((2, 3), "f4")
+        file["/Conv2d/1/output/0"] = np.zeros(2, "i8")
+        file["/Conv2d/outside"] = h5py.ExternalLink("b.h5", "/x")
+    out = call(str(tmp_path / "a.h5"), "-o", str(tmp_path / "o"))
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["Conv2d.1.input.x.npy", "Conv2d.1.output.0.npy"]
+    assert "float32 [2, 3]" in out

@@ -1,0 +1,1 @@
+"""`transplt loss`: the loss curves of two logs, read, aligned and judged."""

@@ -1,0 +1,215 @@
+"""What was found of two curves, as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from transplt.precision.loss.pairing import Pair, Paired
+from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
+from transplt.report.cell import figure, many, visible
+
+FORMAT = 1
+#: A curve that lies so often on one side of the other is told.
+_ONE_SIDE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Two logs by their names, what of them was compared, and what came out."""
+
+    names: tuple[str, str]
+    found: Paired
+    judged: Judged
+    fifth: FirstFifth | None
+
+
+def share(value: float) -> str:
+    """A share as per cent."""
+    return f"{figure(100 * value, 3)} %" if math.isfinite(value) else "more than all"
+
+
+def values_at(pair: Pair) -> str:
+    """`step 120 (A 2.31, B 2.25)`."""
+    return f"{pair.place} (A {figure(pair.a)}, B {figure(pair.b)})"
+
+
+def sentence(answer: Answer) -> str:
+    """The verdict, in one sentence."""
+    judged, pairs = answer.judged, answer.found.pairs
+    whole = judged.whole
+    if judged.same:
+        end = "" if judged.first is None else (
+            f"; {many(judged.beyond, 'single value')} beyond that, the first at {values_at(judged.first)}"
+        )  # fmt: skip
+        return f"same: {_mean(whole)} over {many(len(pairs), 'value')}{end}"
+    odd, first = judged.not_finite, judged.first
+    if odd is not None and (first is None or first.number >= odd.number):
+        return f"different: no number on one side at {values_at(odd)}; the same up to there"
+    if judged.ratio is not None:
+        return f"different: A is {figure(judged.ratio, 5)} times B at every value"
+    if first is not None and first.number == 1:
+        return f"different from the first value on: {values_at(first)}"
+    if judged.stays is not None and first is not None:
+        again = "" if judged.stays == first else f", apart for good from {judged.stays.place} on"
+        return f"different: first divergence at {values_at(first)}{again}"
+    where = f"; first divergence at {values_at(first)}" if first is not None else ""
+    return f"different: {_mean(whole)}{where}"
+
+
+def advice(answer: Answer) -> list[str]:
+    """What the form of the difference says, and what to do next."""
+    judged, pairs = answer.judged, answer.found.pairs
+    if judged.same:
+        return []
+    first = judged.first
+    said = []
+    if judged.not_finite is not None and judged.not_finite == first:
+        said.append("one side overflows: record the steps before it, find the first overflow, look at the loss scale")
+    elif judged.ratio is not None:
+        said.append(
+            "a constant factor is another reduction, not another result: the sum in place of the mean, the number of "
+            "processes, the steps of accumulation"
+        )
+    elif first is not None and first.number == 1:
+        said.append(
+            "the first value is computed before any update: look for other weights, other data or order, dropout, "
+            "another seed, other hyperparameters; then for an operator of the forward pass"
+        )
+    elif first is not None and first.number <= max(3, len(pairs) // 50):
+        said.append("apart after few updates: look at the backward pass, the optimizer, the learning rate")
+    elif first is not None:
+        said.append("apart after many equal values: rounding that adds up, an overflow, other data from there on")
+    if first is not None:
+        said.append(f"record both sides around {first.place} and compare the dumps: docs/precision.md says how")
+    return said
+
+
+def loss_text(answer: Answer) -> str:
+    """The answer as lines."""
+    found, judged, (a, b) = answer.found, answer.judged, answer.names
+    limits = judged.limits
+    names = f"`{found.names[0]}`" if found.names[0] == found.names[1] else f"`{found.names[0]}` and `{found.names[1]}`"
+    lines = [f"transplt loss: {sentence(answer)}", ""]
+    rows = [
+        ("A", f"{a}: {many(found.counts[0], 'value')}"),
+        ("B", f"{b}: {many(found.counts[1], 'value')}"),
+        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {_extent(found)}"),
+        ("limits", f"mean |A - B| up to {figure(limits.absolute)}, or up to {share(limits.share)} of the loss of B"),
+    ]  # fmt: skip
+    rows += [(f"part {n} of {len(judged.parts)}", _part(part, answer)) for n, part in enumerate(judged.parts, 1)]
+    if judged.parts:
+        rows.append(("drift", drift(judged)))
+    if answer.fifth is not None:
+        rows.append(("first fifth", fifth_text(answer.fifth)))
+    rows += [("look for" if n == 0 else "next", text) for n, text in enumerate(advice(answer))]
+    rows += [("note", remark) for remark in remarks(answer)]
+    lines += [f"  {label:<12}{visible(text)}" for label, text in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _extent(found: Paired) -> str:
+    return "in the order of the logs" if found.by_order else f"{found.pairs[0].place} to {found.pairs[-1].place}"
+
+
+def remarks(answer: Answer) -> list[str]:
+    """What is worth knowing beside the verdict."""
+    said = list(answer.found.remarks)
+    if answer.judged.both_not_finite:
+        said.append(f"{many(answer.judged.both_not_finite, 'value')} are no numbers on both sides")
+    if len(answer.found.pairs) != max(answer.found.counts) and not said:
+        said.append("values that one log has alone are not compared")
+    if answer.found.others:
+        names = [f"`{name}`" for name in answer.found.others]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        said.append(f"also there: {', '.join(names[:8])}{more} (--name)")
+    return said
+
+
+def drift(judged: Judged) -> str:
+    """How the difference goes on from the first part to the last."""
+    first, last = judged.parts[0], judged.parts[-1]
+    side = ""
+    if judged.above >= _ONE_SIDE or (judged.above <= 1 - _ONE_SIDE and judged.beyond):
+        side = f"; A lies {'above' if judged.above >= _ONE_SIDE else 'below'} B almost everywhere"
+    if len(judged.parts) < 2 or judged.whole.mean == 0:
+        return "none" + side
+    if last.share > 2 * first.share and not judged.limits.holds(last.mean, last.loss):
+        how = "grows"
+    elif first.share > 2 * last.share and not judged.limits.holds(first.mean, first.loss):
+        how = "shrinks"
+    else:
+        return "none that counts" + side
+    shares = f"{share(first.share)} of the loss in the first part, {share(last.share)} in the last"
+    return f"the difference {how}: {shares}{side}"
+
+
+def fifth_text(fifth: FirstFifth) -> str:
+    """How the first fifth stands, in words."""
+    whole = f"{figure(fifth.whole)} {fifth.unit}s"
+    state = "aligned" if fifth.aligned else "not aligned"
+    if not fifth.planned:
+        return f"{state}, of the {whole} compared (--total says how long the whole training is)"
+    if fifth.reached < fifth.end:
+        return f"{state} so far, up to {fifth.unit} {figure(fifth.reached)}; it ends at {figure(fifth.end)} of {whole}"
+    return f"{state}: up to {fifth.unit} {figure(fifth.end)} of {whole}" + (
+        "; next the accuracy at the end" if fifth.aligned else "; align it before training on"
+    )
+
+
+def _mean(whole: Stretch) -> str:
+    return f"mean difference {figure(whole.mean, 4)}, {share(whole.share)} of the loss"
+
+
+def _part(part: Stretch, answer: Answer) -> str:
+    fine = answer.judged.limits.holds(part.mean, part.loss)
+    where = part.first.place if part.first is part.last else f"{part.first.place} to {part.last.place}"
+    mean = f"mean |A - B| {figure(part.mean, 4)}, {share(part.share)} of the loss"
+    return f"{'fine ' if fine else 'apart'}  {mean}; {where}"
+
+
+def loss_json(answer: Answer) -> dict[str, Any]:
+    """The answer as one object. Numbers that JSON does not have are null; `points` are [epoch, step, A, B]."""
+    found, judged = answer.found, answer.judged
+    return {
+        "format": FORMAT,
+        "same": judged.same,
+        "sentence": visible(sentence(answer)),
+        "a": {"log": visible(answer.names[0]), "name": visible(found.names[0]), "values": found.counts[0]},
+        "b": {"log": visible(answer.names[1]), "name": visible(found.names[1]), "values": found.counts[1]},
+        "by_order": found.by_order,
+        "compared": len(found.pairs),
+        "limits": {"absolute": judged.limits.absolute, "share": judged.limits.share},
+        "mean_difference": _number(judged.whole.mean),
+        "mean_share": _number(judged.whole.share),
+        "beyond": judged.beyond,
+        "first_divergence": _place(judged.first),
+        "apart_for_good": _place(judged.stays),
+        "not_finite": _place(judged.not_finite),
+        "ratio": judged.ratio,
+        "drift": drift(judged) if judged.parts else None,
+        "parts": [
+            {"first": _place(part.first), "last": _place(part.last), "mean_difference": _number(part.mean),
+             "mean_share": _number(part.share), "fine": judged.limits.holds(part.mean, part.loss)}
+            for part in judged.parts
+        ],
+        "first_fifth": None if answer.fifth is None else {
+            "unit": answer.fifth.unit, "whole": answer.fifth.whole, "end": answer.fifth.end,
+            "planned": answer.fifth.planned, "reached": answer.fifth.reached, "aligned": answer.fifth.aligned,
+        },
+        "advice": advice(answer),
+        "remarks": [visible(remark) for remark in remarks(answer)],
+        "points": [[pair.epoch, pair.step, _number(pair.a), _number(pair.b)] for pair in found.pairs],
+    }  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _place(pair: Pair | None) -> dict[str, Any] | None:
+    if pair is None:
+        return None
+    values = {"a": _number(pair.a), "b": _number(pair.b)}
+    return {"number": pair.number, "epoch": pair.epoch, "step": pair.step, **values}

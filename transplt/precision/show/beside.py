@@ -1,0 +1,138 @@
+"""One tensor beside that of another dump: figures, metrics, and the elements that differ most.
+
+The columns are those of msaccucmp's comparison of one operator: index, position, both values, absolute and relative
+error (|NPU - bench| / |bench|), by absolute and by relative error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from transplt.precision.elements import Array, elements, numpy_or_sentence
+from transplt.precision.how import how
+from transplt.precision.match import pairs
+from transplt.precision.metrics import measure
+from transplt.precision.record import Record, Row, Tensor
+from transplt.report.cell import figure
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element: its index in the flattened tensor, its position, both values, and how far they are apart."""
+
+    index: int
+    position: tuple[int, ...]
+    npu: float
+    bench: float
+    absolute: float
+    relative: float
+
+
+@dataclass(slots=True)
+class Beside:
+    """One tensor on both sides. `figures` are (what, NPU, bench); `metrics` (name, value) where there are elements."""
+
+    name: str
+    how: str
+    figures: list[tuple[str, str, str]]
+    metrics: list[tuple[str, str]] = field(default_factory=list)
+    by_absolute: list[Element] = field(default_factory=list)
+    by_relative: list[Element] = field(default_factory=list)
+    size: int = 0
+    apart: int = 0
+
+
+def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iterator[Beside]:
+    """Each tensor that both operators have, in order; the elements where both dumps have them."""
+    for one, other in zip_tensors(npu[1], bench[1]):
+        same = _figures_equal(one, other)
+        found = Beside(one.name, "", _figures(one, other))
+        arrays = [elements(record, tensor) for record, tensor in ((npu[0], one), (bench[0], other))]
+        if arrays[0] is not None and arrays[1] is not None:
+            _measure(found, arrays[0], arrays[1], top)
+            same = not found.apart and one.shape == other.shape
+            measured = measure(arrays[0], arrays[1])
+            found.how = "the same" if same else how(one, other, measured)
+        else:
+            found.how = "the same figures" if same else how(one, other)
+        yield found
+
+
+def zip_tensors(npu: Row, bench: Row) -> Iterator[tuple[Tensor, Tensor]]:
+    """The tensors of two operators that belong together: inputs, parameters, outputs."""
+    for one, other in ((npu.inputs, bench.inputs), (npu.parameters, bench.parameters), (npu.outputs, bench.outputs)):
+        yield from ((a, b) for a, b in pairs(one, other) if a.is_tensor)
+
+
+def _figures_equal(one: Tensor, other: Tensor) -> bool:
+    sides = [(t.dtype, t.shape, t.digest, *map(str, (t.max, t.min, t.mean, t.norm))) for t in (one, other)]
+    return sides[0] == sides[1]
+
+
+def _figures(one: Tensor, other: Tensor) -> list[tuple[str, str, str]]:
+    rows = [("dtype", one.dtype, other.dtype), ("shape", str(list(one.shape)), str(list(other.shape)))]
+    for what in ("max", "min", "mean", "norm"):
+        values = getattr(one, what), getattr(other, what)
+        if values != (None, None):
+            one_told, other_told = ("-" if value is None else repr(value) for value in values)
+            rows.append((what, one_told, other_told))
+    return rows
+
+
+def _measure(found: Beside, npu: Array, bench: Array, top: int) -> None:
+    np = numpy_or_sentence()
+    metrics = measure(npu, bench)
+    if metrics.error and npu.shape != bench.shape:
+        return
+    told = (
+        ("Cosine", metrics.cosine), ("MaxAbsError", metrics.max_absolute), ("RMSE", metrics.root_mean_square),
+        ("MeanAbsError", metrics.mean_absolute), ("RelativeEuclidean", metrics.relative_euclidean),
+        ("MaxRelativeError", metrics.max_relative),
+    )  # fmt: skip
+    found.metrics = [(name, figure(value)) for name, value in told if not math.isnan(value)]
+    kind = np.complex128 if npu.dtype.kind == "c" or bench.dtype.kind == "c" else np.float64
+    n, b = npu.reshape(-1).astype(kind), bench.reshape(-1).astype(kind)
+    with np.errstate(all="ignore"):
+        absolute = np.abs(n - b)
+        absolute[(n == b) | (np.isnan(n) & np.isnan(b))] = 0.0
+        absolute[np.isnan(absolute)] = np.inf
+        relative = np.where(absolute == 0, 0.0, absolute / np.abs(b))
+    found.size, found.apart = int(n.size), int(np.count_nonzero(absolute))
+    for errors, kept in ((absolute, found.by_absolute), (relative, found.by_relative)):
+        for index in _largest(errors, min(top, found.apart)):
+            position = tuple(map(int, np.unravel_index(index, npu.shape))) if npu.ndim else ()
+            mine, theirs = (float(np.real(each[index])) for each in (n, b))
+            kept.append(Element(index, position, mine, theirs, float(absolute[index]), float(relative[index])))
+
+
+def _largest(errors: Array, number: int) -> Sequence[int]:
+    """The places of the largest, the largest first; equal ones in their order."""
+    np = numpy_or_sentence()
+    if number <= 0:
+        return []
+    some = np.argpartition(-errors, number - 1)[:number] if number < errors.size else np.arange(errors.size)
+    return [int(index) for index in sorted(some[:number], key=lambda index: (-errors[index], index))]
+
+
+def largest_elements(array: Array, top: int) -> Iterator[tuple[tuple[int, ...], float]]:
+    """(position, value) of the elements that are largest without their sign; what is not finite comes first."""
+    np = numpy_or_sentence()
+    flat = np.abs(array.reshape(-1).astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+    flat[~np.isfinite(flat)] = np.inf
+    for index in _largest(flat, min(top, flat.size)):
+        position = tuple(map(int, np.unravel_index(index, array.shape))) if array.ndim else ()
+        yield position, float(np.real(array.reshape(-1)[index]))
+
+
+def counted(array: Array) -> dict[str, int]:
+    """How many elements are special."""
+    np = numpy_or_sentence()
+    if array.dtype.kind not in "fc":
+        return {"zero": int(array.size - np.count_nonzero(array))}
+    return {
+        "nan": int(np.count_nonzero(np.isnan(array))),
+        "infinite": int(np.count_nonzero(np.isinf(array))),
+        "zero": int(array.size - np.count_nonzero(array)),
+    }

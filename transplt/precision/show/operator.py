@@ -1,0 +1,46 @@
+"""The operator that a name means, in one step and rank of a dump."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from transplt.errors import UsageError, shown
+from transplt.precision.record import Dump, Record, Row, named
+
+#: So many rows that a name may mean are shown.
+MOST_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of one step and rank that a name means; `more` rows are left out."""
+
+    dump: Dump
+    step: int
+    rank: int
+    record: Record
+    rows: tuple[Row, ...]
+    stacks: Mapping[str, tuple[str, ...]]
+    more: int = 0
+
+
+def find(dump: Dump, name: str, step: int | None, rank: int | None) -> Found:
+    """The rows of the first step and rank (or those given) that have the operator. UsageError where none has."""
+    parts = {
+        key: part for key, part in sorted(dump.parts.items()) if step in (None, key[0]) and rank in (None, key[1])
+    }
+    if not parts:
+        steps, ranks = ", ".join(map(str, dump.steps)), ", ".join(map(str, dump.ranks))
+        raise UsageError(f"{shown(dump.path)} has no such step and rank: its steps are {steps}, its ranks {ranks}")
+    names: list[str] = []
+    for (at, who), part in parts.items():
+        record = part.read()
+        rows = tuple(named(record.rows, name))
+        if rows:
+            return Found(dump, at, who, record, rows[:MOST_ROWS], part.stacks(), max(0, len(rows) - MOST_ROWS))
+        names = names or [row.name for row in record.rows]
+    near = get_close_matches(name, names, 3, 0.4)
+    meant = f"; did you mean {', '.join(map(shown, near))}?" if near else ""
+    raise UsageError(f"{shown(dump.path)} has no operator {shown(name)}{meant}")

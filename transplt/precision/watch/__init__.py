@@ -1,0 +1,1 @@
+"""`transplt watch`: the watch points of the tuning guide over the steps of a dump."""

@@ -1,0 +1,84 @@
+"""What a tensor of a dump is to the training: a weight, a gradient, an activation, any output."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from transplt.precision.record import BACKWARD, FORWARD, GRADIENT, Record, Row, Tensor
+
+#: Which inputs of functions are weights, where a dump has no modules. Source: the signatures of torch.nn.functional.
+_WEIGHTS = {
+    "linear": ("input.1", "input.2"), "conv": ("input.1", "input.2"), "embedding": ("input.1",),
+    "layer_norm": ("input.2", "input.3"), "group_norm": ("input.2", "input.3"), "batch_norm": ("input.3", "input.4"),
+    "instance_norm": ("input.3", "input.4"), "rms_norm": ("input.2",), "prelu": ("input.1",),
+    "bilinear": ("input.2", "input.3"),
+}  # fmt: skip
+_NAMED = ("kwargs.weight", "kwargs.bias")
+_CONV = re.compile(r"conv(?:_transpose)?[123]d$")
+#: The elements of an activation lie between these; open ends are infinite. Source: the documents of torch.nn.
+_RANGES = {
+    "sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, math.inf), "relu6": (0.0, 6.0),
+    "hardsigmoid": (0.0, 1.0), "hardtanh": (-1.0, 1.0), "softplus": (0.0, math.inf), "logsigmoid": (-math.inf, 0.0),
+    "log_softmax": (-math.inf, 0.0), "logsoftmax": (-math.inf, 0.0), "gelu": (-0.17, math.inf),
+    "silu": (-0.2785, math.inf), "mish": (-0.3089, math.inf), "elu": (-math.inf, math.inf),
+}  # fmt: skip
+#: Of these, all elements at one end stop the learning.
+SATURATE = ("sigmoid", "tanh", "hardsigmoid", "hardtanh")
+
+
+#: Their outputs are zeros on purpose, or nothing yet.
+_BLANK = re.compile(r"(?:new_)?(?:zeros|empty|full)(?:_like|_strided)?|zero_|fill_|masked_fill_?")
+
+
+def is_floating(tensor: Tensor) -> bool:
+    """True for a tensor of floating numbers with figures."""
+    return tensor.is_tensor and tensor.max is not None and tensor.min is not None and "float" in tensor.dtype
+
+
+def is_blank(row: Row) -> bool:
+    """True for an operator that makes zeros when it is asked to."""
+    return _BLANK.fullmatch(row.api.rpartition(".")[2]) is not None
+
+
+def weights(record: Record) -> Iterator[tuple[Row, Tensor]]:
+    """Each weight once, as it is read in the forward pass: parameters of modules, else inputs of functions."""
+    forward = [row for row in record.rows if row.phase == FORWARD]
+    with_modules = any(row.parameters for row in forward)
+    for row in forward:
+        for tensor in row.parameters if with_modules else _weights_of(row):
+            if is_floating(tensor):
+                yield row, tensor
+
+
+def _weights_of(row: Row) -> Iterator[Tensor]:
+    function = row.api.rpartition(".")[2]
+    places = _WEIGHTS.get("conv" if _CONV.match(function) else function)
+    for tensor in row.inputs if places else ():
+        if tensor.name in (*(places or ()), *_NAMED):
+            yield tensor
+
+
+def gradients(record: Record) -> Iterator[tuple[Row, Tensor]]:
+    """The gradients of parameters; where the dump has none, those that backward passes hand on."""
+    rows = [row for row in record.rows if row.kind == GRADIENT]
+    for row in rows or [row for row in record.rows if row.phase == BACKWARD]:
+        for tensor in row.outputs:
+            if is_floating(tensor):
+                yield row, tensor
+
+
+def outputs(record: Record) -> Iterator[tuple[Row, Tensor]]:
+    """The outputs of forward passes."""
+    for row in record.rows:
+        if row.phase == FORWARD:
+            for tensor in row.outputs:
+                if is_floating(tensor):
+                    yield row, tensor
+
+
+def activation(row: Row) -> tuple[str, tuple[float, float]] | None:
+    """The activation that a row is, and its range; None for another operator."""
+    name = row.api.rpartition(".")[2].lower().rstrip("_")
+    return (name, _RANGES[name]) if name in _RANGES and row.phase == FORWARD else None

@@ -1,0 +1,209 @@
+"""Step by step through a dump: which watch points are hit, where first, and how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from transplt.precision.distance import largest, overflows
+from transplt.precision.record import Dump, Part, Record, Row, Tensor
+from transplt.precision.watch import roles
+from transplt.precision.watch.points import Point
+from transplt.report.cell import figure
+
+#: So many hits of a watch point are kept with their places; the others are counted.
+MOST_HITS = 1_000
+#: An activation whose elements all lie so near to one end of its range learns nothing.
+_SATURATED = 1e-3
+#: Rounding may carry an activation so far beyond its range, as a share of the range or of 1.
+_ROUNDING = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A watch point at one tensor. `why` is a clause with its figures, `frames` the stack, innermost first."""
+
+    point: str
+    dump: str
+    step: int
+    rank: int
+    row: str
+    tensor: str
+    why: str
+    frames: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Watched:
+    """What came out: hits in the order in which they happened, by watch point, and how many there are."""
+
+    points: tuple[Point, ...]
+    hits: dict[str, list[Hit]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    steps: set[int] = field(default_factory=set)
+    ranks: set[int] = field(default_factory=set)
+    tensors: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Before:
+    """The figures of the step before, of one rank."""
+
+    weights: dict[tuple[str, str], Tensor] = field(default_factory=dict)
+    gradients: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def watch(
+    dumps: Iterable[Dump], points: Sequence[Point], limits: Mapping[str, float], between: tuple[float, float]
+) -> Watched:
+    """Looks at all steps and ranks of dumps. UnusableDump where a file cannot be read.
+
+    `limits` are the bounds by the name of the watch point, `between` that of tensor-range.
+    """
+    watched = Watched(tuple(points))
+    for dump in dumps:
+        before: dict[int, _Before] = {}
+        for (step, rank), part in sorted(dump.parts.items()):
+            record = part.read()
+            looked = _Step(watched, limits, between, dump.path, step, rank, part)
+            looked.look(record, before.setdefault(rank, _Before()))
+            watched.steps.add(step)
+            watched.ranks.add(rank)
+        if len(dump.steps) < 2 and any("change" in point.name for point in points):
+            watched.remarks.append(f"{dump.path} has one step: whether weights change needs two")
+    if not watched.tensors:
+        watched.remarks.append("no figures of tensors are in it: dump with the task statistics (not md5)")
+    return watched
+
+
+@dataclass(slots=True)
+class _Step:
+    watched: Watched
+    limits: Mapping[str, float]
+    between: tuple[float, float]
+    dump: str
+    step: int
+    rank: int
+    part: Part
+    _stacks: Mapping[str, tuple[str, ...]] | None = None
+
+    def look(self, record: Record, before: _Before) -> None:
+        wanted = {point.name for point in self.watched.points}
+        self.watched.tensors += sum(roles.is_floating(tensor) for row in record.rows for tensor in row.tensors)
+        if wanted & {"operator-overflow", "overflow"}:
+            self._overflows(record, wanted)
+        for row, tensor in roles.outputs(record):
+            self._output(row, tensor, wanted)
+        weights = {(row.name, tensor.name): (row, tensor) for row, tensor in roles.weights(record)}
+        for key, (row, tensor) in weights.items():
+            self._weight(row, tensor, before.weights.get(key), wanted)
+        for row, tensor in roles.gradients(record):
+            norm = _norm(tensor)
+            self._gradient(row, tensor, norm, before.gradients.get((row.name, tensor.name)), wanted)
+            before.gradients[row.name, tensor.name] = norm
+        before.weights = {key: tensor for key, (_, tensor) in weights.items()}
+
+    def _overflows(self, record: Record, wanted: set[str]) -> None:
+        for row in record.rows:
+            bad = [tensor for tensor in row.tensors if roles.is_floating(tensor) and overflows(tensor)]
+            if "overflow" in wanted:
+                for tensor in bad:
+                    self._hit("overflow", row, tensor, _extent(tensor))
+            outputs = [tensor for tensor in row.outputs if tensor in bad]
+            if "operator-overflow" in wanted and outputs and len(outputs) == len(bad):
+                self._hit("operator-overflow", row, outputs[0], f"{_extent(outputs[0])}, and its inputs are finite")
+
+    def _output(self, row: Row, tensor: Tensor, wanted: set[str]) -> None:
+        size, low, high = largest(tensor), tensor.min or 0.0, tensor.max or 0.0
+        if "all-zero" in wanted and size == 0 and tensor.size > 1 and not roles.is_blank(row):
+            self._hit("all-zero", row, tensor, f"all {tensor.size} elements are 0")
+        if "tensor-range" in wanted and (low < self.between[0] or high > self.between[1]):
+            self._hit("tensor-range", row, tensor, f"{_extent(tensor)}, outside {_range(self.between)}")
+        self._size("tensor", row, tensor, size, wanted)
+        if "activation-range" in wanted and (found := roles.activation(row)) is not None:
+            name, ends = found
+            room = _ROUNDING * (ends[1] - ends[0] if math.isfinite(ends[1] - ends[0]) else 1.0)
+            if low < ends[0] - room or high > ends[1] + room:
+                self._hit("activation-range", row, tensor, f"{_extent(tensor)}; {name} gives {_range(ends)}")
+            elif name in roles.SATURATE and (high < ends[0] + _SATURATED or low > ends[1] - _SATURATED):
+                self._hit("activation-range", row, tensor, f"{_extent(tensor)}: saturated, {name} gives {_range(ends)}")
+
+    def _size(self, what: str, row: Row, tensor: Tensor, size: float, wanted: set[str]) -> None:
+        large, small = f"{what}-too-large", f"{what}-too-small"
+        if large in wanted and math.isfinite(size) and size > self.limits[large]:
+            self._hit(large, row, tensor, f"|element| up to {figure(size)}, above {figure(self.limits[large])}")
+        if small in wanted and 0 < size < self.limits[small]:
+            self._hit(small, row, tensor, f"|element| up to {figure(size)}, below {figure(self.limits[small])}")
+
+    def _weight(self, row: Row, tensor: Tensor, before: Tensor | None, wanted: set[str]) -> None:
+        if "weight-overflow" in wanted and overflows(tensor):
+            self._hit("weight-overflow", row, tensor, _extent(tensor))
+        self._size("weight", row, tensor, largest(tensor), wanted)
+        if before is None or before.shape != tensor.shape:
+            return
+        change = _change(before, tensor)
+        if change is None:
+            return
+        most, least = self.limits["weight-change-too-large"], self.limits["weight-change-too-small"]
+        if change == 0:
+            if "unchanged-weight" in wanted:
+                self._hit("unchanged-weight", row, tensor, f"{_extent(tensor)}, as in the step before")
+        elif "weight-change-too-large" in wanted and change > most:
+            self._hit("weight-change-too-large", row, tensor, f"changed by {figure(change, 3)} of it")
+        elif "weight-change-too-small" in wanted and change < least:
+            self._hit("weight-change-too-small", row, tensor, f"changed by {figure(change, 3)} of it")
+
+    def _gradient(self, row: Row, tensor: Tensor, norm: float, before: float | None, wanted: set[str]) -> None:
+        times, most, least = (self.limits[f"gradient-{end}"] for end in ("exploding", "too-large", "vanishing"))
+        if "gradient-exploding" in wanted:
+            if not math.isfinite(norm) or overflows(tensor):
+                self._hit("gradient-exploding", row, tensor, _extent(tensor))
+            elif before and norm > times * before:
+                why = f"norm {figure(norm, 4)}, {figure(norm / before, 3)} times that of the step before"
+                self._hit("gradient-exploding", row, tensor, why)
+        if "gradient-too-large" in wanted and math.isfinite(norm) and norm > most:
+            self._hit("gradient-too-large", row, tensor, f"norm {figure(norm, 4)}, above {figure(most)}")
+        if "gradient-vanishing" in wanted and norm < least:
+            self._hit("gradient-vanishing", row, tensor, f"norm {figure(norm, 4)}, below {figure(least)}")
+
+    def _hit(self, point: str, row: Row, tensor: Tensor, why: str) -> None:
+        self.watched.counts[point] = self.watched.counts.get(point, 0) + 1
+        hits = self.watched.hits.setdefault(point, [])
+        if len(hits) < MOST_HITS:
+            if self._stacks is None:
+                self._stacks = self.part.stacks()
+            frames = self._stacks.get(row.name, ())
+            hits.append(Hit(point, self.dump, self.step, self.rank, row.name, tensor.name, why, frames))
+
+
+def _norm(tensor: Tensor) -> float:
+    """The L2 norm; where the dump has none, its upper bound by the largest |element|."""
+    return tensor.norm if tensor.norm is not None else largest(tensor) * math.sqrt(tensor.size)
+
+
+def _change(before: Tensor, now: Tensor) -> float | None:
+    """How much the figures of a weight changed, as a share of them: at most what its elements did.
+
+    None where they are not finite, or the weight was 0 and is no longer (as a new bias): a share of what?
+    """
+    pairs = ((before.max, now.max), (before.min, now.min), (before.mean, now.mean))
+    scale = largest(before)
+    told = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not math.isfinite(scale) or not all(math.isfinite(each) for pair in told for each in pair):
+        return None
+    if scale == 0:
+        return 0.0 if all(one == other for one, other in told) else None
+    shares = [abs(one - other) / scale for one, other in told]
+    if before.norm and now.norm is not None:
+        shares.append(abs(now.norm - before.norm) / before.norm)
+    return max(shares, default=None)
+
+
+def _extent(tensor: Tensor) -> str:
+    return f"{figure(tensor.min or 0.0)} to {figure(tensor.max or 0.0)}"
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"[{figure(ends[0])}, {figure(ends[1])}]"
