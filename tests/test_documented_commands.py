@@ -65,10 +65,17 @@ SCRIPTS_OPTIONS = (
 )  # fmt: skip
 
 
+#: Those whose options stand in documents by themselves; "" is the migration.
+COMMANDS = (
+    "", "check", "run", "prove", "analyze", "config", "compare", "show", "watch", "loss", "convert", "diagnose",
+    "profile-read", "doctor",
+)  # fmt: skip
+
+
 def test_options_in_the_documents_exist() -> None:
     """Options that stand in code spans, of the migration or of check."""
     shown = ""
-    for name in ("", "check", "run", "prove", "analyze", "config", "diagnose", "profile-read", "doctor"):
+    for name in COMMANDS:
         command = [sys.executable, "-m", "transplt", *([name] if name else []), "--help"]
         shown += subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for document in DOCUMENTS:

@@ -201,3 +201,20 @@ def test_what_metrics_cannot_say_is_nan() -> None:
     assert measure(np.array([np.inf, 2]), np.array([np.inf, 1])).max_absolute == 1
     truth = measure(np.array([True, False]), np.array([True, True]))
     assert math.isnan(truth.max_absolute) and truth.cosine == pytest.approx(math.sqrt(0.5))
+
+
+@pytest.mark.extra
+def test_an_h5_file_is_read_and_its_links_are_not_followed(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    for side, scale in (("npu", 1.5), ("bench", 1.0)):
+        with h5py.File(tmp_path / f"{side}.h5", "w") as file:
+            file.create_dataset("/Conv2d/0/input/x", data=[1.0, 2.0])
+            file.create_dataset("/Conv2d/0/output/y", data=[3.0, 4.0])
+            file.create_dataset("/Relu/1/output/y", data=[3.0 * scale, 4.0 * scale])
+    arguments = [str(tmp_path / "npu.h5"), str(tmp_path / "bench.h5")]
+    result = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert "Relu.1: its inputs agree and its output is scaled by 1.5" in result.output
+    with h5py.File(tmp_path / "npu.h5", "a") as file:
+        file["/Relu/1/output/z"] = h5py.ExternalLink("bench.h5", "/Conv2d/0/output/y")
+    with pytest.raises(UnusableDump, match="is a link"):
+        open_dump(str(tmp_path / "npu.h5")).parts[0, 0].read()

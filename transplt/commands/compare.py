@@ -42,8 +42,9 @@ def compare(
     be compared.
     """
     from transplt.precision.compare import compare as compared
+    from transplt.precision.detail import Detail
     from transplt.precision.dumps import open_dump
-    from transplt.precision.output import FORMATS, Detail, check_target, write
+    from transplt.precision.output import FORMATS, check_target, write
     from transplt.precision.sentence import sentence
     from transplt.precision.text import by_ptdbg, one_operator, ranks_text
 

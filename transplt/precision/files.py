@@ -38,7 +38,8 @@ def parsed(data: bytes, path: str, line: int | None = None) -> Any:
     except UnicodeDecodeError as error:
         raise UnusableDump(f"{shown(path)}:{line or 1}: is no UTF-8 text") from error
     except (RecursionError, ValueError) as error:
-        raise UnusableDump(f"{shown(path)}:{line or 1}: is nested too deep, or has a number too long, for a record") from error
+        what = "is nested too deep, or has a number too long, for a record"
+        raise UnusableDump(f"{shown(path)}:{line or 1}: {what}") from error
 
 
 def json_lines(path: str) -> Iterator[tuple[int, Any]]:

@@ -146,8 +146,10 @@ class _Measure:
 
 def pairs(npu: Sequence[Tensor], bench: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
     """The tensors of one place, by name; numbers among the arguments are no tensors."""
-    if len(npu) == len(bench) and all(one.name == other.name for one, other in zip(npu, bench, strict=True)):
-        yield from ((one, other) for one, other in zip(npu, bench, strict=True) if one.is_tensor and other.is_tensor)
+    if [one.name for one in npu] == [other.name for other in bench]:
+        for one, same in zip(npu, bench, strict=True):
+            if one.is_tensor and same.is_tensor:
+                yield one, same
         return
     there = {tensor.name: tensor for tensor in bench}
     for tensor in npu:

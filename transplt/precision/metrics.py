@@ -176,8 +176,9 @@ def _kullback_leibler(np: Any, n: Array, b: Array, sums: _Sums) -> float:
         total_n += float(p.sum())
         total_b += float(q.sum())
         mixed += float(p @ log(p / q))
-    found = mixed / total_n + math.log(total_b / total_n)
-    return 0.0 if abs(found) < EPSILON else found
+    one, other = mixed / total_n, math.log(total_b / total_n)
+    # What is left of two that cancel is rounding.
+    return 0.0 if abs(one + other) < 8 * EPSILON * max(1.0, abs(one)) else one + other
 
 
 def _rescaled(values: Array, least: float, most: float) -> Array:

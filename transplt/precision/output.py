@@ -6,18 +6,17 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from transplt.disk.publish import publish, staging
 from transplt.errors import CannotFinish, UsageError, reason, shown
-from transplt.precision.advice import Advice, advise
-from transplt.precision.compare import Compared, Comparison, matched_with_metrics
-from transplt.precision.match import Matched
+from transplt.precision.compare import Comparison
+from transplt.precision.detail import Detail
 from transplt.precision.page import render
 from transplt.precision.sentence import place, sentence
-from transplt.precision.table import Line, cells, csv_text, first_by_ptdbg, header, lines
+from transplt.precision.table import cells, csv_text, header
 
 FORMATS = ("csv", "xlsx", "html", "json")
 FORMAT = 1
@@ -35,25 +34,6 @@ def check_target(out: Path) -> None:
         raise UsageError(f"{shown(out)} is no folder")
     if foreign := sorted(name for name in os.listdir(out) if not name.startswith(_OURS)):
         raise UsageError(f"{shown(out)} holds {shown(foreign[0])}, which no comparison wrote; choose another folder")
-
-
-class Detail:
-    """One rank in one step with all its rows."""
-
-    def __init__(self, found: Comparison, compared: Compared) -> None:
-        parts = found.npu.parts, found.bench.parts
-        key = compared.step, compared.rank
-        self.compared = compared
-        self.matched: Matched
-        self.matched, metrics = matched_with_metrics(parts[0][key], parts[1][key], found.tolerance)
-        self.lines: list[Line] = [*lines(self.matched, metrics, found.tolerance)]
-        self.stacks: Mapping[str, tuple[str, ...]] = {**parts[1][key].stacks(), **parts[0][key].stacks()}
-        self.advice: Advice = advise(self.lines)
-        self.ptdbg = first_by_ptdbg(self.lines)
-
-    @property
-    def has_elements(self) -> bool:
-        return any(line.metrics is not None for line in self.lines)
 
 
 def write(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import transplt
 from transplt.precision.compare import Comparison
+from transplt.precision.detail import Detail
 from transplt.precision.elements import elements
 from transplt.precision.match import Match
 from transplt.precision.record import MODULE, Tensor
 from transplt.precision.sentence import sentence
 from transplt.report.cell import figure, many, visible
 from transplt.report.templates import asset, fill
-
-if TYPE_CHECKING:
-    from transplt.precision.output import Detail
 
 #: What a colour says; a distance is a multiple of the tolerance.
 LEVELS = ("equal", "below a tenth of the tolerance", "within it", "beyond it", "over 100 times", "on one side only")

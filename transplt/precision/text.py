@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from transplt.errors import UsageError, shown
 from transplt.precision.compare import Comparison
+from transplt.precision.detail import Detail
 from transplt.precision.elements import elements, numpy_or_sentence
 from transplt.precision.match import Match, pairs
-from transplt.precision.output import Detail
 from transplt.precision.record import Tensor, named
 from transplt.report.cell import figure, visible
 

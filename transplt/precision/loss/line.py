@@ -158,4 +158,3 @@ def number_of(text: str) -> float | None:
     """The number that a cell is: `0.5`, `nan`, `3/10` (3); None for other texts."""
     match = re.fullmatch(rf"({_NUMBER})|(\d{{1,15}})\s?/\s?\d{{1,15}}", text.strip(), re.IGNORECASE)
     return float(match[1] or match[2]) if match else None
-

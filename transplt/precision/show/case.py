@@ -36,9 +36,7 @@ _RANDOM = re.compile(
 #: None in an index is not recorded.
 _INDEXED = ("__getitem__", "__setitem__")
 _DTYPE = re.compile(r"torch\.\w+")
-_KNOWN = frozenset(
-    "float16 bfloat16 float32 float64 complex64 complex128 int8 uint8 int16 int32 int64 bool".split()
-)
+_KNOWN = frozenset("float16 bfloat16 float32 float64 complex64 complex128 int8 uint8 int16 int32 int64 bool".split())
 
 _HEAD = '''\
 """One operator of a recorded run as a test; written by `transplt show --case`.
@@ -129,7 +127,7 @@ def close(found, expected):
     )
 
 '''
-_FORWARD = '''
+_FORWARD = """
 def test_forward():
     args, kwargs = arguments()
     expected = tensors(operator(moved(args, "cpu", wide=True), moved(kwargs, "cpu", wide=True)))
@@ -138,7 +136,7 @@ def test_forward():
     for one, other in zip(found, expected):
         close(one, other)
 
-'''
+"""
 _RECORDED = '''
 OUTPUTS = {outputs}
 
@@ -152,7 +150,7 @@ def test_as_recorded():
         close(one, recorded(path, dtype))
 
 '''
-_BACKWARD = '''
+_BACKWARD = """
 def gradients(device, wide):
     args, kwargs = (moved(each, device, wide) for each in arguments())
     leaves = [each.requires_grad_() for each in tensors([args, list(kwargs.values())]) if each.dtype.is_floating_point]
@@ -177,11 +175,11 @@ def test_backward():
         if one is not None:
             close(one, other)
 
-'''
-_END = '''
+"""
+_END = """
 if __name__ == "__main__":
     pytest.main([__file__])
-'''
+"""
 
 
 @dataclass(slots=True)
@@ -249,9 +247,7 @@ def _pair(found: Found, row: Row) -> tuple[Row, Row | None]:
         raise UsageError(f"{shown(row.name)} is a module; a test is made of a function in it{more}")
     if row.phase != BACKWARD:
         return row, None
-    forward = next(
-        (r for r in found.record.rows if (r.api, r.index, r.phase) == (row.api, row.index, FORWARD)), None
-    )
+    forward = next((r for r in found.record.rows if (r.api, r.index, r.phase) == (row.api, row.index, FORWARD)), None)
     if forward is None:
         raise UsageError(f"the dump has no forward pass of {shown(row.name)}, which its test needs")
     return forward, row

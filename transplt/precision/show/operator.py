@@ -28,9 +28,7 @@ class Found:
 
 def find(dump: Dump, name: str, step: int | None, rank: int | None) -> Found:
     """The rows of the first step and rank (or those given) that have the operator. UsageError where none has."""
-    parts = {
-        key: part for key, part in sorted(dump.parts.items()) if step in (None, key[0]) and rank in (None, key[1])
-    }
+    parts = {key: part for key, part in sorted(dump.parts.items()) if step in (None, key[0]) and rank in (None, key[1])}
     if not parts:
         steps, ranks = ", ".join(map(str, dump.steps)), ", ".join(map(str, dump.ranks))
         raise UsageError(f"{shown(dump.path)} has no such step and rank: its steps are {steps}, its ranks {ranks}")

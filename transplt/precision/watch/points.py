@@ -60,9 +60,7 @@ def chosen(text: str) -> tuple[Point, ...]:
     if not names:
         raise UsageError(f"--checks names no watch point; there are {', '.join(BY_NAME)}, {RECOMMENDED}, {ALL}")
     return tuple(
-        point
-        for point in POINTS
-        if ALL in names or point.name in names or (RECOMMENDED in names and point.recommended)
+        point for point in POINTS if ALL in names or point.name in names or (RECOMMENDED in names and point.recommended)
     )
 
 
