@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-_F: Any = torch.nn.functional
-
 
 class Fault:
     """One fault. `op` is `linear`, `Functional.linear`, either with the number of the call in its step behind it;
@@ -51,7 +49,7 @@ def _in_place(func: Any, args: Any, result: Any) -> bool:
     """Whether the caller looks at its argument, and not at what is returned; a gradient would not go through."""
     name = str(getattr(func, "__name__", ""))
     given = bool(args) and result is args[0] and isinstance(result, torch.Tensor)
-    return given and name.endswith("_") and not (torch.is_grad_enabled() and result.requires_grad)
+    return given and name.endswith("_") and (result.is_leaf or not torch.is_grad_enabled())
 
 
 def _each(value: Any, change: Any) -> Any:

@@ -46,7 +46,7 @@ def _api_of(function: Any) -> str:
     if getattr(_F, name, None) is function or module == "torch.nn.functional":
         return f"Functional.{name.strip('_') if name.startswith('_') else name}"
     if module == "torch.nn.init":
-        return ""
+        return f"Init.{name}"
     if name in _RECURRENT:
         return f"VF.{name}"
     return "" if name.startswith("_") else f"Torch.{name}"
@@ -63,7 +63,7 @@ class _Recorder(TorchFunctionMode):
         fault = faults.planted(api, steps.current.counts.get(api, 0))
         if fault is not None and fault.kind == "drop":
             return args[0] if args else next(iter(kwargs.values()))
-        if not steps.recording():
+        if not steps.recording() or api.startswith("Init."):
             return _planted(api, func, args, kwargs, fault)
         result = _record(api, func, args, kwargs, fault)
         if fault is None or fault.kind != "extra":
