@@ -31,6 +31,7 @@ LAZY_COMMANDS = {
     "distributed": ("transplt.commands.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),
+    "instrument": ("transplt.commands.instrument:instrument_command", "Copy a training that records what it computes."),
     "port": ("transplt.commands.port:port_command", "Migrate as a branch of small commits in git."),
     "diagnose": ("transplt.commands.diagnose:diagnose", "Say what went wrong on the card, from logs of a training."),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),

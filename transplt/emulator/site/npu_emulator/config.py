@@ -25,8 +25,8 @@ class Config:
     loaders give ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`,
     the step of which every line is told (1 is the first, 0 none); `left_out`, pairs of the number of an optimizer and
     its steps that are not taken. `dump`, for `--dump` and `--fault`: `folder` ("": record nothing); `task`:
-    statistics | tensor | overflow; `level`: L0 | L1 | mix; `format` of files of elements: pt | npy; `steps`, those wanted
-    ([]: all); `seed`; `faults`, each (operator, kind, value, rank).
+    statistics | tensor | overflow; `level`: L0 | L1 | mix; `format` of files of elements: pt | npy; `steps`, those
+    wanted ([]: all); `seed`; `faults`, each (operator, kind, value, rank).
     """
 
     npus: int = 8
