@@ -169,6 +169,14 @@ def test_a_loop_in_another_file_gets_the_import_alone() -> None:
     assert b'begin(seed=1234, task="tensor", level="L1", deterministic=True, api="ptdbg")' in done.files["train.py"]
 
 
+def test_of_files_that_the_script_does_not_import_nothing_is_said() -> None:
+    other = b"import torch\ntorch.manual_seed(5)\nds.shuffle()\n"
+    files = {"train.py": b"import util.a\n" + LOOP.encode(), "util/a.py": other, "b.py": other, "c.py": other}
+    package = {"util/__init__.py": b"from . import d\n", "util/d.py": b"import c\n"}
+    done = instrument({**files, **package}, "train.py", Probing())
+    assert {each.path for each in done.left} == {"util/a.py", "c.py"}
+
+
 def test_the_edit_is_the_same_for_both_devices() -> None:
     cuda = 'import torch\nz = torch.randn(3, device="cuda")\n' + LOOP
     npu = cuda.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")

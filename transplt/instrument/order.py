@@ -60,7 +60,8 @@ def fix_order(edits: Edits) -> None:
         elif last_name(call.func) == "shuffle" and not name.startswith(("random.", "numpy.")):
             edits.say(call, "this shuffles the data: leave it out for the probe, or give it a seed")
         for keyword in call.keywords:
-            if keyword.arg in _DROPOUTS and not _is_zero(keyword.value):
+            configures = last_name(call.func).endswith("Config") or last_name(call.func) == "from_pretrained"
+            if configures and keyword.arg in _DROPOUTS and not _is_zero(keyword.value):
                 said = f"{keyword.arg} is for a model that may drop out by itself: set it to 0 for the probe"
                 edits.say(keyword.value, said)
     for node in ast.walk(file.scan.tree):

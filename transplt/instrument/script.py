@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from transplt.instrument.edits import Edits, Left
 from transplt.instrument.loops import PROBE, record_steps
 from transplt.instrument.order import fix_order, seeds_of
-from transplt.program.files import read_file
+from transplt.program.files import File, read_file
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,13 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
     left = [Left(path, 1, "cannot be read as Python, and is copied as it is") for path in read if read[path] is None]
     every = [Edits(file) for file in read.values() if file is not None]
     found = record_steps(every)
+    with_loops = {edits.file.path for edits in every if edits.probes}
     for edits in every:
         fix_order(edits)
-    own = seeds_of(every)
+    reached = _reached({edits.file.path: edits.file for edits in every}, main)
+    # A loop in a file that nobody imports by its name: the program imports by other ways.
+    spoken = reached if not with_loops or with_loops & reached else set(files)
+    own = seeds_of([edits for edits in every if edits.file.path in spoken])
     seed = probing.seed if probing.seed is not None else own[0] if own else 1234
     for edits in every:
         if edits.file.path == main:
@@ -51,9 +56,46 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
             _head(edits, "")
     if not found:
         left.append(Left(main, 1, f"no training loop was found: call {PROBE}.step() before each step"))
-    left += [each for edits in every for each in edits.left]
+    left += [each for edits in every if edits.file.path in spoken for each in edits.left]
     changed = {edits.file.path: edits.result() for edits in every if edits.changes}
     return Probed(changed, tuple(sorted(set(left))), seed)
+
+
+def _reached(files: Mapping[str, File], main: str) -> set[str]:
+    """The files that the script imports, and those that these import, by names in import statements."""
+    seen: set[str] = set()
+    left = [main]
+    while left:
+        path = left.pop()
+        if path in seen or path not in files:
+            continue
+        seen.add(path)
+        here = PurePosixPath(path).parent
+        for node in files[path].scan.imports:
+            for folder, name in _imported(node, here, PurePosixPath(main).parent):
+                stem = folder
+                for part in filter(None, name.split(".")):
+                    stem /= part
+                    left += [f"{stem}.py", f"{stem}/__init__.py"]
+                left.append(f"{folder}/__init__.py")
+    return seen
+
+
+def _imported(
+    node: ast.Import | ast.ImportFrom, here: PurePosixPath, top: PurePosixPath
+) -> Iterator[tuple[PurePosixPath, str]]:
+    """(folder, dotted name below it) of all that a statement may import."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        stem = node.module or ""
+        names = [stem, *(f"{stem}.{name}".strip(".") for name in names)]
+        if node.level:
+            folder = here
+            for _ in range(node.level - 1):
+                folder = folder.parent
+            yield from ((folder, name) for name in names)
+            return
+    yield from ((folder, name) for name in names for folder in (top, PurePosixPath("."), here))
 
 
 def _call(probing: Probing, seed: int) -> str:
