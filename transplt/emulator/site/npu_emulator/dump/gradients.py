@@ -36,14 +36,15 @@ def tensors(values: Any) -> list[Any]:
     return [tensor for value in values for tensor in tensors(value)]
 
 
-def watch(name: str, parent: str | None, before: list[Any], outputs: Any, keep: Any) -> None:
+def watch(name: str, parent: str | None, before: list[Any], outputs: Any, keep: Any, frame: Any) -> None:
     """Record the row `name` when the backward pass comes through what lies between `before` and `outputs`."""
     made = [(at, each.grad_fn, each.output_nr) for at, each in enumerate(tensors(outputs)) if each.grad_fn is not None]
     wanted = {(id(edge.node), edge.output_nr): at for at, edge in enumerate(before) if edge is not None}
     made = [each for each in made if (id(each[1]), each[2]) not in wanted]  # what gives its input back did nothing
     if not made or not wanted:
         return
-    row = _Row(name, parent, len(tensors(outputs)), len(before), keep, before)
+    row = _Row(name, parent, len(tensors(outputs)), keep, before)
+    row.place = steps.Place(frame) if frame is not None else None
     for node in {id(node): node for _, node, _ in made}.values():
         places = [(at, number) for at, other, number in made if other is node]
         node.register_prehook(lambda given, places=places: row.given(places, given))
@@ -71,10 +72,11 @@ def watch(name: str, parent: str | None, before: list[Any], outputs: Any, keep: 
 class _Row:
     """One row of a backward pass; it is there once the first gradient is."""
 
-    def __init__(self, name: str, parent: str | None, outputs: int, inputs: int, keep: Any, before: list[Any]) -> None:
+    def __init__(self, name: str, parent: str | None, outputs: int, keep: Any, before: list[Any]) -> None:
         self.name, self.parent, self.keep = name, parent, keep
         self.step = steps.current
-        self.row: dict[str, Any] = {"input": [None] * outputs, "output": [None] * inputs}
+        self.place: steps.Place | None = None
+        self.row: dict[str, Any] = {"input": [None] * outputs, "output": [None] * len(before)}
         self.sums: dict[int, Any] = {}
         #: Ids say which node is which, so nodes stay.
         self.kept: list[Any] = list(before)
@@ -106,4 +108,4 @@ class _Row:
                 known = self.sums.get(at)
                 self.sums[at] = total = gradient if known is None else known + gradient
                 self.row["output"][at] = entry(total, f"output.{at}", self.keep)
-            steps.look_for_overflow(self.name, self.row["input"], self.row["output"], None)
+            steps.look_for_overflow(self.name, self.row["input"], self.row["output"], self.place)

@@ -78,7 +78,7 @@ def _after(module: Any, args: Any, output: Any) -> None:
             back = name.replace(".forward.", ".backward.")
             outer = inside()
             above = outer.replace(".forward.", ".backward.") if outer else None
-            backward.watch(back, above, edges, outputs, keeper(back))
+            backward.watch(back, above, edges, outputs, keeper(back), frame)
 
 
 def gradients(optimizer: Any) -> None:

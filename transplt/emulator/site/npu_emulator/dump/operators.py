@@ -118,7 +118,7 @@ def _record(api: str, func: Any, args: Any, kwargs: Any, fault: Any) -> Any:
         steps.add(name, {"input_args": given, "input_kwargs": named, "output": told}, parent, frames)
     if steps.asked()["task"] != "overflow":
         above = parent.replace(".forward.", ".backward.") if parent else None
-        backward.watch(f"{stem}.backward", above, before, outputs, keeper(f"{stem}.backward"))
+        backward.watch(f"{stem}.backward", above, before, outputs, keeper(f"{stem}.backward"), frame)
     return result
 
 

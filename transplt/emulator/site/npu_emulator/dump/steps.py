@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -35,7 +35,7 @@ class Step:
         self.stacks: dict[tuple[str, ...], list[str]] = {}
         self.counts: dict[str, int] = {}
         self.stepped: dict[int, int] = {}
-        self.backward = False
+        self.backward = self.scaled = False
 
     def count(self, api: str) -> int:
         """The number of this call of `api`, from 0."""
@@ -151,19 +151,31 @@ def _watch_scaler() -> None:
         return result
 
     kind.step = stepped
+    scale = kind.scale
+
+    @functools.wraps(scale)
+    def scaled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        current.scaled = True
+        return scale(self, *args, **kwargs)
+
+    kind.scale = scaled
+    for name in ("_unscale_grads_", "update", "_lazy_init_scale_growth_tracker"):
+        setattr(kind, name, _busily(getattr(kind, name)))
+
+
+def _busily(original: Any) -> Any:
+    @functools.wraps(original)
+    def done(*args: Any, **kwargs: Any) -> Any:
+        with busy():
+            return original(*args, **kwargs)
+
+    return done
 
 
 def _watch_loaders() -> None:
     """Collating samples is no part of a step."""
     kind: Any = torch.utils.data.dataloader._BaseDataLoaderIter
-    following = kind.__next__
-
-    @functools.wraps(following)
-    def __next__(self: Any) -> Any:
-        with busy():
-            return following(self)
-
-    kind.__next__ = __next__
+    kind.__next__ = _busily(kind.__next__)
 
 
 def add(name: str, row: dict[str, Any], parent: str | None, frames: tuple[str, ...] | None = None) -> None:
@@ -174,17 +186,25 @@ def add(name: str, row: dict[str, Any], parent: str | None, frames: tuple[str, .
         current.stacks.setdefault(frames, []).append(name)
 
 
-def look_for_overflow(name: str, inputs: Any, outputs: Any, frame: FrameType | None) -> bool:
-    """Whether the operator `name` overflows: its inputs are finite and its outputs are not. The first is a finding."""
+def look_for_overflow(name: str, inputs: Any, outputs: Any, frame: FrameType | Place | None) -> bool:
+    """Whether the operator `name` overflows: its inputs are finite and its outputs are not. The first is a finding, but
+    for gradients of a scaled loss: a scaler leaves out that step, and lowers its scale."""
     global _overflow_told
     if not overflown(outputs) or overflown(inputs):
         return False
-    if not _overflow_told:
+    if not _overflow_told and not (current.scaled and ".backward" in name):
         _overflow_told = True
         what = f"{name} overflows in step {current.number}: its inputs are finite, its output is not"
         hint = "look at its inputs, at the scale of the loss, or compute it in float32"
-        record.finding(frame, "NPU794", what, hint, "warning")
+        record.finding(cast("FrameType | None", frame), "NPU794", what, hint, "warning")
     return True
+
+
+class Place:
+    """Where a frame stood, without its variables."""
+
+    def __init__(self, frame: FrameType) -> None:
+        self.f_code, self.f_lineno = frame.f_code, frame.f_lineno
 
 
 def frames_here() -> tuple[tuple[str, ...], FrameType | None]:
