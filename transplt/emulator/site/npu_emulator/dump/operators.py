@@ -37,7 +37,8 @@ def api_of(function: Any) -> str:
 
 def _api_of(function: Any) -> str:
     name = str(getattr(function, "__name__", ""))
-    if not name or name in _NONE or (name.startswith("__") and name not in _ARITHMETIC):
+    # An overload (`broadcast_.default`) is what torch's own code calls, as DistributedDataParallel does.
+    if not name or "." in name or name in _NONE or (name.startswith("__") and name not in _ARITHMETIC):
         return ""
     kind = type(function).__name__
     if getattr(torch.Tensor, name, None) is function or kind in ("method_descriptor", "wrapper_descriptor"):

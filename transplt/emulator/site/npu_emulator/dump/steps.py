@@ -159,7 +159,7 @@ def _watch_scaler() -> None:
         return scale(self, *args, **kwargs)
 
     kind.scale = scaled
-    for name in ("_unscale_grads_", "update", "_lazy_init_scale_growth_tracker"):
+    for name in ("unscale_", "_unscale_grads_", "update", "_lazy_init_scale_growth_tracker"):
         setattr(kind, name, _busily(getattr(kind, name)))
 
 
