@@ -54,6 +54,14 @@ def test_a_copy_has_the_probe_and_a_launch_script_beside_the_script(tmp_path: Pa
     assert (tmp_path / "in" / "train.py").read_text() == TRAIN
 
 
+def test_the_output_of_a_migration_is_copied_and_a_folder_of_the_projects_name(tmp_path: Path) -> None:
+    for name in (".transplt", "in"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "manifest.json").write_text("{}")
+    code, _, out = copied(tmp_path)
+    assert code == 0 and (out / "in" / "manifest.json").is_file() and not (out / ".transplt" / "manifest.json").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [(["--seed", "x"], "write auto or a number"), (["--steps", "3-1"], "are no steps")],

@@ -17,6 +17,10 @@ from transplt.text.regular_file import SOURCE, read_regular
 
 _PROBE = Path(__file__).with_name("transplt_probe.py")
 _LAUNCH = "run_probe.sh"
+#: Where a migration keeps its record.
+_NOTES = ".transplt"
+#: A folder in the staged one that no project has, for the time of copying.
+_APART = ".transplt_copy"
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,16 @@ def write_copy(source: Path, out: Path, main: str, probing: Probing) -> Copy:
     target = Path(os.path.realpath(out))
     check_output(project.root, target, force=False, discard_edits=False)
     with staging(target) as stage:
+        apart = stage.folder / _APART
+        apart.mkdir()
         try:
-            copied = project.copy_to(stage.folder)
+            copied = project.copy_to(apart)
         except RunUsageError as error:
             raise UsageError(str(error)) from error
         for path in copied.iterdir():
-            shutil.move(str(path), stage.folder)
-        copied.rmdir()
+            if path.name != _NOTES:  # the copy is no migration's output
+                path.rename(stage.folder / path.name)
+        shutil.rmtree(apart)
         files = {path.relative_to(stage.folder).as_posix(): path for path in sorted(stage.folder.rglob("*.py"))}
         own = {name: path for name, path in files.items() if path.is_file() and not path.is_symlink()}
         texts = {name: read_regular(path, SOURCE) for name, path in own.items()}
