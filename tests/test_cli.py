@@ -378,7 +378,7 @@ def test_the_help_shows_what_people_need_first(
     _, told, _ = call(monkeypatch, capsys, "--help")
     commands = told[told.index("Commands:") : told.index("Options:")].splitlines()[1:-1]
     assert [line.split()[0] for line in commands if line.startswith("  ") and line[2] != " "] == [
-        "check", "analyze", "distributed", "run", "prove", "port", "loss", "compare", "show", "watch", "convert",
-        "diagnose", "profile-read", "doctor", "explain", "rules", "config",
+        "check", "analyze", "distributed", "run", "prove", "instrument", "port", "loss", "compare", "show", "watch",
+        "convert", "diagnose", "profile-read", "doctor", "explain", "rules", "config",
     ]  # fmt: skip
     assert told.index("transplt -i PROJECT -o OUT") < told.index("transplt check PROJECT") < told.index("Commands:")

@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "transplt"
 #: From the lowest up; docs/architecture.md says what each is for.
 ORDER = (
     "text", "rules", "syntax", "project", "values", "trees", "edits", "program", "codemods", "themes", "analysis",
-    "apply", "files", "actions", "disk", "report", "run", "checking", "emulator", "prove", "port", "diagnose",
-    "profiles", "precision", "commands",
+    "apply", "files", "actions", "disk", "report", "run", "checking", "emulator", "prove", "instrument", "port",
+    "diagnose", "profiles", "precision", "commands",
 )  # fmt: skip
 #: Modules at the top that everybody uses, and those that only start the others.
 WORDS, ENTRIES = ("errors", "finding", "settings"), ("__init__", "__main__", "codemod")

@@ -31,6 +31,7 @@ LAZY_COMMANDS = {
     "distributed": ("transplt.commands.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),
+    "instrument": ("transplt.commands.instrument:instrument_command", "Copy a training that records what it computes."),
     "port": ("transplt.commands.port:port_command", "Migrate as a branch of small commits in git."),
     "loss": ("transplt.commands.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
     "compare": ("transplt.commands.compare:compare", "Say what diverged first between two dumps of a training."),

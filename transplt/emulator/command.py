@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from transplt.emulator.dumping import asked_for, told, with_dump_options
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
 from transplt.emulator.shared_options import PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.emulator.verdict import Word
@@ -73,6 +75,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     help="The npu has random generators of its own, or draws from the CPU's (bit-comparable with a CPU run).",
 )
 @STUBS
+@with_dump_options
 @click.option("--shapes", is_flag=True, help="List operators whose input shapes change between steps.")
 @click.option(
     "--reference",
@@ -93,7 +96,9 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 instead of 1.")
 @click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
 def run_command(
+    context: click.Context,
     module: bool,
     torch_version: str | None,
     card: str,
@@ -103,6 +108,14 @@ def run_command(
     cpu_fallback: str,
     random: str,
     stubs: tuple[str, ...],
+    host: str,
+    dump_folder: Path | None,
+    dump_task: str,
+    dump_level: str,
+    dump_format: str,
+    dump_steps: str,
+    seed: int,
+    faults: tuple[str, ...],
     shapes: bool,
     reference: Path | None,
     report: Path | None,
@@ -112,24 +125,14 @@ def run_command(
     script: str,
     args: tuple[str, ...],
 ) -> int:
-    options = RunOptions(
-        script,
-        args,
-        python,
-        module,
-        torch_version or "",
-        npus,
-        nproc,
-        cuda,
-        cpu_fallback,
-        random,
-        stubs,
-        shapes,
-        reference,
-        timeout,
-        card=card,
-    )
     try:
+        dump = asked_for(dump_folder, dump_task, dump_level, dump_format, dump_steps, seed, faults)
+        if dump is not None and context.get_parameter_source("random") is ParameterSource.DEFAULT:
+            random = "cpu"  # or the two hosts would draw other numbers
+        options = RunOptions(
+            script, args, python, module, torch_version or "", npus, nproc, cuda, cpu_fallback, random, stubs, shapes,
+            reference, timeout, card=card, host=host, dump=dump,
+        )  # fmt: skip
         code = run(options, report)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
@@ -149,6 +152,8 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     torch = interpreter.torch_of(options.python)
     if not options.module and not os.path.isfile(options.script):
         raise UsageError(f"there is no script {shown(options.script)}")
+    if options.reference is not None and (options.host != "npu" or options.dump is not None):
+        raise UsageError("--reference compares on the npu, and records nothing: leave out --host, --dump and --fault.")
     if options.nproc and options.shell:
         raise UsageError("--nproc is for Python scripts: a launch script starts its own processes.")
     if report_path is not None and not report_path.resolve().parent.is_dir():
@@ -163,7 +168,7 @@ def run(options: RunOptions, report_path: Path | None) -> int:
                 runner.start(options, script=str(options.reference), cuda="alias", capture=True, echo=False)
             )
     edited = migration.files if migration else ()
-    outcome = runner.start(options, edited, capture=options.reference is not None)
+    outcome = runner.start(options, edited, capture=options.reference is not None, host=options.host)
     compared = None
     if originals:
         compared = {"original": str(options.reference), **reference.compare(originals[0], originals[1], outcome)}
@@ -179,4 +184,6 @@ def run(options: RunOptions, report_path: Path | None) -> int:
             add_run(migration.root, str(result.verdict.word), result.verdict.sentence, as_text(result), result.seen)
     sys.stdout.flush()
     click.echo(as_text(result), err=True)
+    if options.dump is not None and options.dump.folder is not None:
+        click.echo(f"  {told(options.dump.folder)}", err=True)
     return 0 if result.verdict.word in (Word.EQUAL, Word.RUNS) else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 #: What an emulated run cannot show; printed by the help and listed in docs/emulator.md.
 LIMITS = (
@@ -37,11 +38,33 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Dump:
+    """What a run records, and computes wrongly. `folder` is None where only faults are asked for; `steps` are those
+    that are recorded, all without any; `faults` are (operator, kind, value or "", rank or None)."""
+
+    folder: Path | None = None
+    task: str = "statistics"
+    level: str = "mix"
+    form: str = "pt"
+    steps: tuple[int, ...] = ()
+    seed: int = 1234
+    faults: tuple[tuple[str, str, str, int | None], ...] = ()
+
+    def as_config(self) -> dict[str, Any]:
+        """The field `dump` of npu_emulator.config.Config."""
+        folder = str(self.folder.resolve()) if self.folder is not None else ""
+        return {
+            "folder": folder, "task": self.task, "level": self.level, "format": self.form, "steps": list(self.steps),
+            "seed": self.seed, "faults": [list(fault) for fault in self.faults],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """One `transplt run`. `script` is a path or, with `module`, a dotted name; `python` the interpreter of the
     script. `portable`: the project goes on running on CUDA, so asking whether CUDA is there is part of it. `folder` is
     the script's working folder ("": this one), `threads` those that it computes with (0: as the machine has them),
-    `card` one of the table of limits."""
+    `card` one of the table of limits; `host` is one of runner.SITES, `dump` what is recorded and computed wrongly."""
 
     script: str
     arguments: tuple[str, ...]
@@ -62,6 +85,8 @@ class RunOptions:
     folder: str = ""
     threads: int = 0
     card: str = "910B"
+    host: str = "npu"
+    dump: Dump | None = None
 
     @property
     def shell(self) -> bool:

@@ -128,6 +128,7 @@ def _config(options: RunOptions, edited: tuple[EditedFile, ...], records: Path, 
         "stubs": [_stub(name) for name in options.stubs],
         "watch": {os.path.realpath(file.path): file.watched for file in edited},
         "trace": _trace(options.trace, records.parent) if options.trace is not None else None,
+        "dump": options.dump.as_config() if options.dump is not None and cuda is None else None,
     }
 
 
@@ -168,6 +169,8 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     if options.trace is not None:  # the order of sets of strings, or words would have other numbers in each run
         environment["PYTHONHASHSEED"] = str(options.trace.seed)
+    elif options.dump is not None:
+        environment["PYTHONHASHSEED"] = str(options.dump.seed)
     if host == "cuda":
         environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
     else:

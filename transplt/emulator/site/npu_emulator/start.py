@@ -104,7 +104,7 @@ def when_imported(name: str, action: Callable[[ModuleType], None]) -> None:
 
 
 def _torch_is_there(torch: ModuleType) -> None:
-    from . import cuda_guard, saves, stubs, trace
+    from . import cuda_guard, dump, saves, stubs, trace
 
     cuda_guard.install()
     if config.saves:
@@ -112,6 +112,7 @@ def _torch_is_there(torch: ModuleType) -> None:
     if config.autoload:
         import torch_npu  # noqa: F401
     trace.install()
+    dump.install()
     stubs.load()
 
 

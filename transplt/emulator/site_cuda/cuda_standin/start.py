@@ -13,7 +13,7 @@ from npu_emulator.start import find_imports, when_imported
 def _torch_is_there(torch: ModuleType) -> None:
     from emulated_device import _engine, _generators, _parallel, _patches, _profiling, _sharing, _storages
     from emulated_device._kernels_cuda import install_composed
-    from npu_emulator import saves, stubs, trace
+    from npu_emulator import dump, saves, stubs, trace
 
     from . import tensors
 
@@ -30,6 +30,7 @@ def _torch_is_there(torch: ModuleType) -> None:
     if config.saves:
         saves.install()
     trace.install()
+    dump.install()
     stubs.load()
 
 

@@ -15,7 +15,7 @@ def install() -> None:
         return
     from . import calls, collectives, detail, loaders, repeat, steps
 
-    repeat.install()
+    repeat.install(int(config.trace["seed"]))
     steps.install()
     calls.install()
     loaders.install()

@@ -10,20 +10,18 @@ from typing import Any
 
 import torch
 
-from ..config import config
 from ..start import when_imported
 
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 
 
-def install() -> None:
+def install(seed: int) -> None:
     """Seed what draws, and let dropout keep everything. Seeds of the user's own come later, and win.
 
     Each rank has a seed of its own, as where nobody seeds: what has to be equal on all ranks is made equal by the
     program, or is not.
     """
-    assert config.trace
-    seed = int(config.trace["seed"]) + int(os.environ.get("RANK", "0"))
+    seed += int(os.environ.get("RANK", "0"))
     random.seed(seed)
     torch.manual_seed(seed)
     when_imported("numpy", functools.partial(_seed_numpy, seed=seed))

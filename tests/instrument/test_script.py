@@ -1,0 +1,184 @@
+"""What a probe copy changes in a program, as pairs; and what it says of the rest."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from transplt.instrument.script import Probed, Probing, instrument
+
+HEAD = "import transplt_probe\n\ntransplt_probe.begin(seed=1234, steps=[0])\n"
+
+
+def probed(text: str, probing: Probing | None = None) -> Probed:
+    return instrument({"train.py": textwrap.dedent(text).encode()}, "train.py", probing or Probing())
+
+
+def after(text: str) -> str:
+    """The copy without its first lines."""
+    done = probed(text).files["train.py"].decode()
+    assert done.startswith(HEAD)
+    return done.removeprefix(HEAD)
+
+
+LOOP = "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        pytest.param(LOOP, LOOP.replace("loader", "transplt_probe.steps(loader)"), id="a loop"),
+        pytest.param(
+            "for epoch in range(3):\n    for i, x in enumerate(loader):\n        if bad(x):\n            continue\n"
+            "        loss(x).backward()\n        optimizer.step()\n    test()\n",
+            "for epoch in range(3):\n    for i, x in transplt_probe.steps(enumerate(loader)):\n        if bad(x):\n"
+            "            continue\n        loss(x).backward()\n        optimizer.step()\n    test()\n",
+            id="the innermost loop that steps",
+        ),
+        pytest.param(
+            "for x in batches:\n    for part in x:\n        loss(part).backward()\n    optimizer.step()\n"
+            "    scheduler.step()\n",
+            "for x in transplt_probe.steps(batches):\n    for part in x:\n        loss(part).backward()\n"
+            "    optimizer.step()\n    scheduler.step()\n",
+            id="gradients that add up",
+        ),
+        pytest.param(
+            "while True:\n    loss().backward()\n    optimizer.step()\n",
+            "while True:\n    transplt_probe.step()\n    loss().backward()\n    optimizer.step()\n",
+            id="while",
+        ),
+        ("while go: loss().backward()\n", "while go: transplt_probe.step(); loss().backward()\n"),
+        ("for x in a, b:\n    x.backward()\n", "for x in transplt_probe.steps((a, b)):\n    x.backward()\n"),
+        pytest.param(
+            "for x in loader:\n    for _ in range(5):\n        d_loss(x).backward()\n        d_opt.step()\n"
+            "    g_loss().backward()\n    g_opt.step()\n",
+            "for x in transplt_probe.steps(loader):\n    for _ in range(5):\n        d_loss(x).backward()\n"
+            "        d_opt.step()\n    g_loss().backward()\n    g_opt.step()\n",
+            id="a GAN is one step",
+        ),
+        pytest.param(
+            "def train_step(x):\n    loss(x).backward()\n    opt.step()\n\ndef main():\n"
+            "    for x in data:\n        train_step(x)\n",
+            "def train_step(x):\n    loss(x).backward()\n    opt.step()\n\ndef main():\n"
+            "    for x in transplt_probe.steps(data):\n        train_step(x)\n",
+            id="the loop around the call",
+        ),
+        pytest.param(
+            "for x in loader:\n    loss_scaler(loss, optimizer, parameters=model.parameters())\n",
+            "for x in transplt_probe.steps(loader):\n    loss_scaler(loss, optimizer, parameters=model.parameters())\n",
+            id="a scaler that does it all",
+        ),
+        pytest.param(
+            "from transformers import Trainer\nt = Trainer(model=m, callbacks=[early])\n",
+            "from transformers import Trainer\n"
+            "t = Trainer(model=m, callbacks=transplt_probe.trainer_callbacks([early]))\n",
+            id="Trainer with callbacks",
+        ),
+        pytest.param(
+            "from transformers import Trainer\nclass Mine(Trainer):\n    pass\nt = Mine(m)\n",
+            "from transformers import Trainer\nclass Mine(Trainer):\n    pass\n"
+            "t = Mine(m, callbacks=transplt_probe.trainer_callbacks())\n",
+            id="a Trainer of the program's own",
+        ),
+        pytest.param(
+            "import lightning as L\nL.Trainer(max_epochs=1).fit(net)\n",
+            "import lightning as L\nL.Trainer(max_epochs=1, callbacks=transplt_probe.lightning_callbacks()).fit(net)\n",
+            id="Lightning",
+        ),
+    ],
+)  # fmt: skip
+def test_steps_are_recorded(before: str, wanted: str) -> None:
+    assert after(before) == wanted
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        ("DataLoader(d, shuffle=True, num_workers=4, timeout=2)", "DataLoader(d, shuffle=False, num_workers=0)"),
+        ("DataLoader(d, 32, True)", "DataLoader(d, 32, False)"),
+        ("DataLoader(d)", "DataLoader(d)"),
+        ("DistributedSampler(d)", "DistributedSampler(d, shuffle=False)"),
+        ("DistributedSampler(d, shuffle=False)", "DistributedSampler(d, shuffle=False)"),
+        ("torch.randn(4, 8, device=dev)", "torch.randn(4, 8).to(dev)"),
+        ("torch.randint(0, 9, (3,), device='cuda', dtype=t)", "torch.randint(0, 9, (3,), dtype=t).to('cuda')"),
+        ("torch.rand(device=dev, size=(2, 2))", "torch.rand(size=(2, 2)).to(dev)"),
+        ("torch.rand(4, device='cpu')", "torch.rand(4, device='cpu')"),
+        ("torch.randn(4)", "torch.randn(4)"),
+        ("torch.randn_like(x)", "torch.randn(x.shape, dtype=x.dtype).to(x.device)"),
+        ("dict(**{'shuffle': True, 'num_workers': 2})", "dict(**{'shuffle': False, 'num_workers': 0})"),
+        ("torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark = False"),
+        ("random.shuffle(names)", "random.shuffle(names)"),
+    ],
+)
+def test_order_and_numbers_are_fixed(before: str, wanted: str) -> None:
+    head = "import random\nimport torch\nfrom torch.utils.data import DataLoader, DistributedSampler\n"
+    done = after(f"{head}{before}\n{LOOP}")
+    assert done == f"{head}{wanted}\n{LOOP.replace('loader', 'transplt_probe.steps(loader)')}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("from torch.utils.data import RandomSampler\nRandomSampler(d)\n", 2, "RandomSampler draws the order"),
+        ("import torch\nfor x in y:\n    torch.bernoulli(x)\n", 3, "bernoulli draws on the device"),
+        ("import torch\ntorch.randn(3, device=d, generator=g)\n", 2, "its generator is one of the device"),
+        ("ds = ds.shuffle(1000)\n", 1, "this shuffles the data"),
+        ("c = Config(hidden_dropout_prob=0.1)\n", 1, "hidden_dropout_prob is for a model"),
+        ("def f():\n    loss.backward()\n", 2, "no loop around this backward pass"),
+        ("print(1)\n", 1, "no training loop was found"),
+    ],
+)
+def test_what_cannot_be_fixed_is_said(text: str, line: int, said: str) -> None:
+    assert any(each.line == line and said in each.message and not each.informs for each in probed(text).left)
+
+
+def test_nothing_is_said_of_a_plain_program() -> None:
+    assert probed(LOOP).left == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        ('"""Doc."""\nfrom __future__ import annotations\nimport os\nx = 1\n',
+         '"""Doc."""\nfrom __future__ import annotations\n' + HEAD + "import os\nx = 1\n"),
+        ("#!/bin/env python\n# coding: utf-8\n\nx = 1\n", "#!/bin/env python\n# coding: utf-8\n\n" + HEAD + "x = 1\n"),
+        ("@f\nclass A: pass\n", HEAD + "@f\nclass A: pass\n"),
+        ("import os\r\nx = 1\r\n", HEAD.replace("\n", "\r\n") + "import os\r\nx = 1\r\n"),
+        ("", HEAD),
+    ],
+)  # fmt: skip
+def test_the_probe_begins_before_any_other_name_is_bound(before: str, wanted: str) -> None:
+    assert instrument({"m.py": before.encode()}, "m.py", Probing()).files["m.py"].decode() == wanted
+
+
+def test_the_seed_of_the_program_wins_over_ours_and_an_asked_one_over_both() -> None:
+    text = "import torch\ntorch.manual_seed(42)\n" + LOOP
+    done = probed(text)
+    assert done.seed == 42 and b"begin(seed=42, steps=[0])" in done.files["train.py"]
+    assert [(each.line, each.informs) for each in done.left] == [(2, True)]
+    assert probed(text, Probing(seed=7)).seed == 7
+
+
+def test_a_loop_in_another_file_gets_the_import_alone() -> None:
+    engine = "def run():\n" + textwrap.indent(LOOP, "    ")
+    files = {"train.py": b"from engine import run\nrun()\n", "engine.py": engine.encode()}
+    done = instrument(files, "train.py", Probing(level="L1", task="tensor", steps=(), api="ptdbg", deterministic=True))
+    wanted = engine.replace("loader", "transplt_probe.steps(loader)")
+    assert done.files["engine.py"].decode() == f"import transplt_probe\n{wanted}"
+    assert b'begin(seed=1234, task="tensor", level="L1", deterministic=True, api="ptdbg")' in done.files["train.py"]
+
+
+def test_of_files_that_the_script_does_not_import_nothing_is_said() -> None:
+    other = b"import torch\ntorch.manual_seed(5)\nds.shuffle()\n"
+    files = {"train.py": b"import util.a\n" + LOOP.encode(), "util/a.py": other, "b.py": other, "c.py": other}
+    package = {"util/__init__.py": b"from . import d\n", "util/d.py": b"import c\n"}
+    done = instrument({**files, **package}, "train.py", Probing())
+    assert {each.path for each in done.left} == {"util/a.py", "c.py"}
+
+
+def test_the_edit_is_the_same_for_both_devices() -> None:
+    cuda = 'import torch\nz = torch.randn(3, device="cuda")\n' + LOOP
+    npu = cuda.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu")
+    ours, theirs = (probed(text).files["train.py"].decode() for text in (cuda, npu))
+    assert ours.replace("import torch\n", "import torch\nimport torch_npu\n").replace("cuda", "npu") == theirs
