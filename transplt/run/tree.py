@@ -21,11 +21,13 @@ from transplt.run.asked_for import with_what_asks
 from transplt.run.kept_back import kept_back
 from transplt.run.main_file import check_main_file
 from transplt.run.options import Plan
-from transplt.run.passes import steps, work_through
+from transplt.run.passes import work_through
 from transplt.run.pool import default_jobs
+from transplt.run.steps import steps
 from transplt.run.to_output import to_output
 from transplt.run.unmatched import unmatched
-from transplt.run.worker import FileWorker, MigratedFile, unread_finding
+from transplt.run.unread import unread_finding
+from transplt.run.worker import FileWorker, MigratedFile
 
 
 def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
