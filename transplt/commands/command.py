@@ -36,8 +36,8 @@ LAZY_COMMANDS = {
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
-    "cache": ("transplt.commands.cache:cache", "Say where results of checks are cached; clear them."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
+    "cache": ("transplt.commands.cache:cache", "Say where results of checks are cached; clear them."),
 }
 
 
