@@ -17,6 +17,9 @@ settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+# Tests check what is worked out; those of the cache bring a folder of their own.
+os.environ["TRANSPLT_NO_CACHE"] = "1"
+
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 

@@ -379,6 +379,6 @@ def test_the_help_shows_what_people_need_first(
     commands = told[told.index("Commands:") : told.index("Options:")].splitlines()[1:-1]
     assert [line.split()[0] for line in commands if line.startswith("  ") and line[2] != " "] == [
         "check", "analyze", "distributed", "run", "prove", "instrument", "port", "loss", "compare", "show", "watch",
-        "convert", "diagnose", "profile-read", "doctor", "explain", "rules", "config",
+        "convert", "diagnose", "profile-read", "doctor", "explain", "rules", "config", "cache",
     ]  # fmt: skip
     assert told.index("transplt -i PROJECT -o OUT") < told.index("transplt check PROJECT") < told.index("Commands:")

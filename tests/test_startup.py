@@ -95,6 +95,12 @@ def test_libcst_shows_the_others(tmp_path: Path) -> None:
     assert "npu" in out
 
 
+def test_a_migration_imports_what_it_writes_with_and_no_more(tmp_path: Path) -> None:
+    modules, _ = imported(COMMON_EDITS, tmp_path, "-i", "train.py", "-o", "out", "--jobs", "0")
+    assert "openpyxl" in modules and (tmp_path / "out/train_msft/unsupported_op.xlsx").is_file()
+    assert {"numpy", "transplt.run.main_file", "multiprocessing.context"} & modules == set()
+
+
 def test_help_imports_no_rule(tmp_path: Path) -> None:
     modules, _ = imported("", tmp_path, "--help")
     assert heavy(modules) == []

@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transplt.checking.checked_file import CheckedFile, checked
 from transplt.checking.inputs import CheckedProject, find_inputs, open_project
+from transplt.checking.remembered import Remembered
+from transplt.checking.what_is_left import work_through_rest
 from transplt.disk.git_changes import changed_lines
 from transplt.disk.git_index import find_repository
 from transplt.disk.records import Progress
@@ -20,23 +23,33 @@ from transplt.finding import Finding
 from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
 from transplt.run.kept_back import kept_back
 from transplt.run.options import Options
-from transplt.run.passes import steps, work_through
 from transplt.run.pool import default_jobs
-from transplt.run.worker import FileWorker, MigratedFile, unread_finding
+from transplt.run.steps import steps
+from transplt.run.unread import unread_finding
+from transplt.settings import Settings
+
+if TYPE_CHECKING:
+    from transplt.disk.cache_folder import Cache
+    from transplt.run.worker import FileWorker, MigratedFile  # what is remembered needs no engine
+
+#: A glob of paths and the prefixes of the codes that are switched off there.
+_Ignores = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def check_paths(
     paths: Sequence[Path],
     options: Options,
     *,
-    ignores: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    ignores: _Ignores = (),
     fix: bool = False,
     diff: bool = False,
     since: str | None = None,
     progress: Progress = lambda done, total: None,
+    cache: Cache | None = None,
 ) -> CheckResult:
     """Looks at files and folders; nothing is written. `ignores` come on top of the settings' own. With `since`, a
-    commit, only at the lines that changed from there to the working tree.
+    commit, only at the lines that changed from there to the working tree. What a `cache` has is not worked out again;
+    edits are, and what changed since a commit.
 
     UsageError for a path that is not there, for settings that are wrong, and for a commit that git does not know.
     """
@@ -48,17 +61,39 @@ def check_paths(
     step = steps(progress, told, [entry for project in projects for entry in project.wanted])
     result = CheckResult()
     for project in projects:
-        worker = _worker(project, ignores, fix, diff)
-        jobs = default_jobs(project.every or project.wanted) if options.jobs is None else options.jobs
-        if project.every is None and len(project.wanted) == 1:
-            jobs = 0
-        files, unread = work_through(worker, project.every or (), project.wanted, jobs, step)
+        files, unread = _looked_at(project, ignores, fix, diff, step, cache if since is None else None, options.jobs)
         unread += [unread_finding(path, why) for path, why in project.unreadable]
         result = _joined(result, project, sorted(files, key=lambda each: each.path), unread)
         wanted = [entry.path for entry in project.wanted]
         notes = kept_back(project.config, project.settings, wanted, project.excluded)
         result = replace(result, notes=(*result.notes, *notes))
     return result
+
+
+def _looked_at(
+    project: CheckedProject,
+    ignores: _Ignores,
+    fix: bool,
+    diff: bool,
+    step: Callable[[], None],
+    cache: Cache | None,
+    given_jobs: int | None,
+) -> tuple[list[CheckedFile], list[Finding]]:
+    """The files of a project, from the cache where it has them, and findings for those that cannot be opened."""
+    named = project.every is None and len(project.wanted) == 1
+
+    def jobs(entries: Sequence[Entry]) -> int:
+        return 0 if named else default_jobs(entries) if given_jobs is None else given_jobs
+
+    told = project.every or ()
+    make_worker = partial(_worker, project, ignores, fix, diff)
+    if cache is None or fix or diff:
+        from transplt.run.passes import work_through
+
+        return work_through(make_worker(), told, project.wanted, jobs(told or project.wanted), step)
+    settings = _settings(project, ignores, fix, diff)
+    remembered = Remembered.of(cache, str(project.root), settings, project.torch, alone=project.every is None)
+    return work_through_rest(remembered, make_worker, told, project.wanted, jobs, step)
 
 
 def _only_changed(project: CheckedProject, since: str) -> None:
@@ -86,7 +121,7 @@ def check_text(
     path: str,
     options: Options,
     *,
-    ignores: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    ignores: _Ignores = (),
     fix: bool = False,
     diff: bool = False,
 ) -> CheckResult:
@@ -102,11 +137,15 @@ def check_text(
     return replace(_joined(CheckResult(), project, [record], []), notes=notes)
 
 
-def _worker(
-    project: CheckedProject, ignores: tuple[tuple[str, tuple[str, ...]], ...], fix: bool, diff: bool
-) -> FileWorker[CheckedFile]:
+def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> Settings:
     ignored = (*project.settings.per_file_ignores, *ignores)
-    settings = replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
+    return replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
+
+
+def _worker(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:
+    from transplt.run.worker import FileWorker
+
+    settings = _settings(project, ignores, fix, diff)
     keep: Callable[[str, MigratedFile], CheckedFile] = partial(
         checked, fix=fix, diff=diff, only_lines=None if settings.only_lines is None else dict(settings.only_lines)
     )

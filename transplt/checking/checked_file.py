@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from transplt.apply.changed_lines import in_lines
 from transplt.apply.edited_lines import edits_in_order
 from transplt.apply.patch import unified_diff
 from transplt.checking.inputs import path_from_here
 from transplt.finding import NO_TOKENS, Finding, Span, Status, TokenCount
-from transplt.run.worker import MigratedFile
 from transplt.text.frames import decoded, frames
 from transplt.text.source import Source
+
+if TYPE_CHECKING:
+    from transplt.run.worker import MigratedFile
 
 
 @dataclass(frozen=True, slots=True)

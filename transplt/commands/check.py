@@ -16,6 +16,7 @@ from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
 if TYPE_CHECKING:
+    from transplt.disk.cache_folder import Cache
     from transplt.run.options import Options
 
 #: In `FORMATS` of transplt.report.formats, named here so that --help imports nothing.
@@ -54,6 +55,7 @@ _STDIN = "-"
 @ISOLATED
 @JOBS
 @EXIT_ZERO
+@click.option("--no-cache", is_flag=True, envvar="TRANSPLT_NO_CACHE", help="Neither read nor write the cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what is only worth knowing.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary.")
 def check(
@@ -73,6 +75,7 @@ def check(
     statistics: bool,
     stdin_filename: str,
     exit_zero: bool,
+    no_cache: bool,
     verbose: bool,
     quiet: bool,
     **given: Any,
@@ -120,8 +123,9 @@ def check(
     else:
         with progress_bar(not quiet) as progress:
             result = check_paths(
-                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, progress=progress
-            )
+                inputs, options, ignores=ignores, fix=fixing, diff=diff, since=since, progress=progress,
+                cache=None if no_cache else _cache(verbose and not quiet),
+            )  # fmt: skip
     if baseline is not None:
         from transplt.checking.baseline import mark_known, read_baseline, write_baseline
 
@@ -149,6 +153,21 @@ def check(
         for line in footer(result, styled, fixing):
             say(line)
     return DONE if exit_zero else result.exit_code
+
+
+def _cache(said: bool) -> Cache | None:
+    """The user's cache; why there is none is `said` or not."""
+    from transplt.disk.cache_folder import Cache, NoCache
+    from transplt.run.versions import versions_digest
+
+    try:
+        if not versions_digest():
+            raise NoCache("the versions of the packages that read files cannot be told")
+        return Cache.of_user()
+    except NoCache as why:
+        if said:
+            say(f"nothing is cached: {why}")
+        return None
 
 
 def _watch(inputs: Sequence[Path], options: Options) -> int:

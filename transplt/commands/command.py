@@ -47,6 +47,7 @@ LAZY_COMMANDS = {
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
+    "cache": ("transplt.commands.cache:cache", "Say where results of checks are cached; clear them."),
 }
 
 

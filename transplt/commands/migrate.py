@@ -128,6 +128,10 @@ def migrate(
         raise UsageError("--prove runs what was written; it goes neither with --diff nor with --report-only")
     if prove is None and (stubs or data):
         raise UsageError("--stubs and --data are for what --prove runs")
+    if not diff:
+        from transplt.report.workbook_writer import import_writer
+
+        import_writer()
     proof = None
     with progress_bar(not quiet) as progress:
         if prove is not None:

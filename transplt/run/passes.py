@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from transplt.apply.engine import join_facts
-from transplt.disk.records import Progress
 from transplt.disk.walk import Entry
 from transplt.finding import Finding
 from transplt.project.facts import ModuleFacts
 from transplt.run.pool import Died, Pool, share_out
-from transplt.run.worker import FileWorker, Unread, unread_finding
+from transplt.run.unread import Unread, unread_finding
+from transplt.run.worker import FileWorker, Untold
 
 _Record = TypeVar("_Record")
-
-
-def steps(progress: Progress, told: Iterable[Entry], wanted: Sequence[Entry]) -> Callable[[], None]:
-    """A `step` of `work_through`, which tells `progress` how far the work on all these files is."""
-    total = len(wanted) + sum(entry.tells for entry in told)
-    done = count(1)
-    return lambda: progress(next(done), total)
 
 
 def work_through(
@@ -39,26 +31,35 @@ def work_through(
     shares = share_out(told or wanted, jobs)
     with Pool(worker, jobs) as pool:
         if told:
-            facts: list[ModuleFacts] = []
-            for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
-                step()
-                if isinstance(fact, Died):
-                    lost[entry.path] = fact.why
-                elif fact is not None:
-                    facts.append(fact)
-            pool.set_project(join_facts(facts, worker.settings))
+            facts = what_files_tell(pool, shares, lost, step)
+            known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
+            pool.set_project(join_facts(known, worker.settings))
         going = [[entry for entry in share if entry.path in paths and entry.path not in lost] for share in shares]
-        return _finished(worker, pool, wanted, going, lost, step)
+        return finish(worker, pool, wanted, going, lost, step)
+
+
+def what_files_tell(
+    pool: Pool, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
+) -> dict[str, ModuleFacts | Untold | None]:
+    """The first pass over the files that may tell something; a file of which a worker died goes to `lost`."""
+    facts: dict[str, ModuleFacts | Untold | None] = {}
+    for entry, fact in pool.run("index", [[entry for entry in share if entry.tells] for share in shares]):
+        step()
+        if isinstance(fact, Died):
+            lost[entry.path] = fact.why
+        else:
+            facts[entry.path] = fact
+    return facts
 
 
 def work_again(worker: FileWorker[_Record], wanted: Sequence[Entry], jobs: int) -> tuple[list[_Record], list[Finding]]:
     """The second pass alone, over files that `worker` has been through: it knows the project."""
     with Pool(worker, jobs) as pool:
         pool.set_project(worker.project)
-        return _finished(worker, pool, wanted, share_out(wanted, jobs), {}, lambda: None)
+        return finish(worker, pool, wanted, share_out(wanted, jobs), {}, lambda: None)
 
 
-def _finished(
+def finish(
     worker: FileWorker[_Record],
     pool: Pool,
     wanted: Sequence[Entry],

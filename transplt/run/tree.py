@@ -19,13 +19,14 @@ from transplt.finding import Finding
 from transplt.report import write_reports
 from transplt.run.asked_for import with_what_asks
 from transplt.run.kept_back import kept_back
-from transplt.run.main_file import check_main_file
 from transplt.run.options import Plan
-from transplt.run.passes import steps, work_through
+from transplt.run.passes import work_through
 from transplt.run.pool import default_jobs
+from transplt.run.steps import steps
 from transplt.run.to_output import to_output
 from transplt.run.unmatched import unmatched
-from transplt.run.worker import FileWorker, MigratedFile, unread_finding
+from transplt.run.unread import unread_finding
+from transplt.run.worker import FileWorker, MigratedFile
 
 
 def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
@@ -41,7 +42,7 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     found = _fitting(_inventory(plan), plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
-    check_main_file(plan, found)
+    _check_main_file(plan, found)
     with staging(plan.target) as stage:
         try:
             result = _fill(plan, found, stage, progress)
@@ -53,10 +54,17 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
     return replace(result, notes=(*notes, *result.notes))
 
 
+def _check_main_file(plan: Plan, found: Inventory) -> None:
+    if plan.settings.entry:
+        from transplt.run.main_file import check_main_file  # reads programs, which others need not
+
+        check_main_file(plan, found)
+
+
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would do, with the patch of every file that would change; nothing is written."""
     found = _inventory(plan)
-    check_main_file(plan, found)
+    _check_main_file(plan, found)
     return _worked_through(plan, found, progress, "nothing", patches=True)
 
 

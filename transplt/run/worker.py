@@ -15,7 +15,9 @@ from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
-from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
+from transplt.finding import Cause, Effort, FileResult, Finding, Level, Status, Verdict
+from transplt.project.facts import ModuleFacts
+from transplt.run.unread import TOP, Unread
 from transplt.settings import Settings, TorchTarget
 from transplt.text.regular_file import read_regular
 from transplt.text.token_rows import ledger_of
@@ -25,11 +27,8 @@ _Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """A file that could not be opened, so that the output does not hold it."""
-
-    path: str
-    why: str
+class Untold:
+    """In place of what a file tells its project: reading it ended with an error, which the second pass names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +79,10 @@ class FileWorker(Generic[_Record]):
         """The bytes of a file. OSError when it cannot be opened or is not what the walk has seen."""
         return read_regular(f"{self.root}/{entry.path}", entry.limit, follow=self.follow)
 
-    def index(self, entry: Entry) -> Any:
-        """What the Python of a file says to its project; None when there is none, or it cannot be read."""
+    def index(self, entry: Entry) -> ModuleFacts | Untold | None:
+        """What the Python of a file says to its project; None when there is none, or the file cannot be opened."""
         try:
-            data = self.read(entry)
+            data = self.known[entry.path] if entry.path in self.known else self.read(entry)
             if entry.is_python or entry.size < SMALL_SCRIPT_BYTES:  # pictures of notebooks are not kept
                 self.known[entry.path] = data
             with warnings.catch_warnings():
@@ -91,9 +90,11 @@ class FileWorker(Generic[_Record]):
                 if not entry.is_python:
                     return other_facts(data, entry.path, self.settings)
                 return engine.index_source(data, entry.path, self.settings)
+        except OSError:
+            return None
         except Exception:
             # Whatever is wrong with the file is said when it is migrated.
-            return None
+            return Untold()
 
     def finish(self, entry: Entry) -> _Record | Unread:
         """Reads and migrates one file, and keeps what comes of it. WriteError when that cannot be written."""
@@ -150,24 +151,11 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     return MigratedFile(entry, kind, data, result, prose)
 
 
-def unread_finding(path: str, why: str) -> Finding:
-    """The finding for what could not be opened."""
-    return Finding(
-        path=path,
-        span=_TOP,
-        code="NPU909",
-        level=Level.MANUAL,
-        message=f"this cannot be opened, so the output does not hold it: {why}",
-        effort=Effort.LOW,
-        help=why,
-    )
-
-
 def internal_result(path: str, data: bytes, why: str) -> FileResult:
     """A file on which transplt itself failed: it is copied as it is, and nobody has looked at its tokens."""
     finding = Finding(
         path=path,
-        span=_TOP,
+        span=TOP,
         code="NPU991",
         level=Level.MANUAL,
         message=f"transplt could not work on this file and copied it as it is: {why}",
@@ -178,9 +166,6 @@ def internal_result(path: str, data: bytes, why: str) -> FileResult:
         return FileResult(path, data, (finding,), status=Status.INTERNAL)
     ledger, count = ledger_of(data, Cause(Verdict.UNKNOWN, finding.code))
     return FileResult(path, data, (finding,), count, Status.INTERNAL, ledger=ledger)
-
-
-_TOP = Span(1, 1, 1, 1, 0, 0)
 
 
 def _where(error: Exception) -> str:
