@@ -83,17 +83,19 @@ def test_an_export_as_it_should_be(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import torch\ndef export(model, x):\n    return torch.jit.trace(model, x)\n",
-        "import torch\nmodel = torch.jit.load('m.pt')\ntorch.jit.trace(model, x)\n",
-        "import torch\nmodel = torch.compile(net)\ntorch.jit.trace(model, x)\n",
+        "import torch\ndef export(model, x):\n    torch.jit.trace(model, x).save('m')\n",
+        "import torch\nmodel = torch.jit.load('m.pt')\ntorch.jit.trace(model, x).save('m')\n",
+        "import torch\nmodel = torch.compile(net)\ntorch.jit.trace(model, x).save('m')\n",
     ],
 )
 def test_models_that_others_made(source: str) -> None:
     assert said(source, "NPU731") == []
 
 
-def test_a_trace_is_an_export() -> None:
-    assert told("import torch\nfrom mine import Net\nnet = Net()\ntorch.jit.trace(net, x)\n") == [("NPU731", 4)]
+def test_a_trace_that_is_saved_is_an_export() -> None:
+    trace = "import torch\nfrom mine import Net\nnet = Net()\ntraced = torch.jit.trace(net, x)\n"
+    assert told(trace + "traced.save('net.pt')\n") == [("NPU731", 4)]
+    assert told(trace + "assert traced(x)\n") == []
 
 
 def test_names_of_a_wrapped_model() -> None:

@@ -32,7 +32,8 @@ def exports(file: ScannedFile) -> Iterator[Place]:
         call = call_of(node)
         if call is None or hides_arguments(call):
             continue
-        if full in (_EXPORT, _TRACE) and _trains(file, call):
+        leaves = full == _EXPORT or (full == _TRACE and "save" in file.scan.attributes)
+        if leaves and _trains(file, call):
             yield call, "export_training", full
         if full == _EXPORT:
             yield from _to_onnx(file, call)
