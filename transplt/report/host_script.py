@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from itertools import groupby
 
-from transplt.rules.host_settings import HostSetting, host_settings
+from transplt.rules.host_settings import HostSetting, host_settings_by_group
 
 HOST_SCRIPT = "env_npu.sh"
 _HEAD = """\
@@ -26,7 +25,7 @@ def render_host_script() -> bytes:
 
 
 def _lines() -> Iterator[str]:
-    for group, settings in groupby(host_settings(), key=lambda setting: setting.group):
+    for group, settings in host_settings_by_group():
         yield f"## --- {group} {'-' * (112 - len(group))}\n"
         for setting in settings:
             lines = (f"#{line}" if line.startswith("#") else f"# {line}" for line in setting.lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 
 from transplt.rules.tables import read_table
 
@@ -33,3 +34,9 @@ def host_settings() -> tuple[HostSetting, ...]:
         )
         for row in sorted(table["settings"], key=lambda row: list(groups).index(row["group"]))
     )  # fmt: skip
+
+
+@cache
+def host_settings_by_group() -> tuple[tuple[str, tuple[HostSetting, ...]], ...]:
+    """The groups in their order, each with its settings."""
+    return tuple((group, tuple(each)) for group, each in groupby(host_settings(), key=lambda setting: setting.group))
