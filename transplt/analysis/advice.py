@@ -41,6 +41,14 @@ _DETERMINISTIC = "torch.use_deterministic_algorithms"
 _EXCHANGES = frozenset({"permute", "transpose", "t", "swapaxes", "movedim"})
 #: Names and operators that are looked through for a mask.
 _DEEPEST_MASK = 5
+#: What there is to say of exports and of what only looks something up.
+_ABOUT: dict[str, tuple[str, ...]] = {
+    "torch.onnx.export": ("export_training", "opset", "opset_default", "export_on_card", "fixed_sizes"),
+    "torch.jit.trace": ("export_training",),
+    "torch.nn.Embedding": ("int64",),
+    "torch.nn.functional.embedding": ("int64",),
+    "torch.index_select": ("int64",),
+}
 #: What has to be done, not only known.
 _WORK = frozenset({"channels_last", "fork"})
 #: Where one finding a file says it.
@@ -61,6 +69,7 @@ def advice_on(api: str) -> list[dict[str, Any]]:
     keys += ["debug_switch"] if api in _DEBUG else []
     keys += ["overflow"] if api in _OVERFLOW else []
     keys += ["deterministic"] if api == _DETERMINISTIC else []
+    keys += _ABOUT.get(api, ())
     return [_advice()[key] for key in keys]
 
 
