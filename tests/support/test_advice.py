@@ -115,6 +115,12 @@ class Model(nn.Module):
 """
 
 
+def test_shapes_are_told_once_for_each_api() -> None:
+    source = "import torch\ndef f(x: torch.Tensor):\n    y = x.nonzero()\n    return x[x > 0], x.nonzero(), x[x < 0]\n"
+    told = [(each.api, each.span.line, "also in" in each.message) for each in findings(source) if each.code == "NPU712"]
+    assert told == [("torch.Tensor.nonzero", 3, True), ("torch.Tensor.__getitem__", 4, False)]
+
+
 def test_copies_and_wide_indices() -> None:
     """One remark a file, which names the other lines."""
     chain = "x.t().contiguous().view(3, 4, 5).permute(1, 0, 2).contiguous()"

@@ -52,7 +52,9 @@ _ABOUT: dict[str, tuple[str, ...]] = {
 #: What has to be done, not only known.
 _WORK = frozenset({"channels_last", "fork"})
 #: Where one finding a file says it.
-_ONCE = frozenset({"float64", "deterministic", "int64", "channel_shuffle", "copy_chain"})
+_ONCE = frozenset({"float64", "deterministic", "int64", "channel_shuffle", "copy_chain", "dynamic_shape"})
+#: And where it says it once for each API.
+_BY_API = frozenset({"dynamic_shape"})
 
 
 @cache
@@ -81,7 +83,7 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
         once.setdefault((key, loop), []).append((node, api))
     for node, key, api in _places(file, uses):
         if key in _ONCE:
-            once.setdefault((key, None), []).append((node, api))
+            once.setdefault((key, api if key in _BY_API else None), []).append((node, api))
         else:
             found.append(_note(file, node, key, api))
     for (key, _), places in once.items():

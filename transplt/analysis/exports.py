@@ -21,6 +21,8 @@ _CARDS = ("cuda", "npu")
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 #: What makes no module of the file's own: scripted, traced, exported or loaded models, and wrappers of functions.
 _NO_MODULES = frozenset("script trace load load_model export from_pretrained compile partial".split())
+#: Calls and names that are looked through.
+_DEEPEST = 12
 _TAR = (".pth.tar", ".pt.tar")
 
 Place = tuple[ast.expr, str, str]
@@ -75,10 +77,12 @@ def _trains(file: ScannedFile, call: ast.Call) -> bool:
 
 def _on_card(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
     """True for what says that it lies on a card: `.cuda()`, `.npu()`, `.to("cuda:0")`, `device="npu"`."""
+    if depth > _DEEPEST:
+        return False
     if isinstance(node, (ast.Tuple, ast.List)):
-        return any(_on_card(file, each, depth) for each in node.elts)
+        return any(_on_card(file, each, depth + 1) for each in node.elts)
     if isinstance(node, ast.Name):
-        given = last_value(file.scan, node) if depth < 3 else None
+        given = last_value(file.scan, node)
         return given is not None and _on_card(file, given, depth + 1)
     if not isinstance(node, ast.Call):
         return False
@@ -89,7 +93,7 @@ def _on_card(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
         return False
     if node.func.attr in _CARDS and file.names.qualified(node.func) is None:
         return True
-    return node.func.attr not in ("cpu", "to") and _on_card(file, node.func.value, depth)
+    return node.func.attr not in ("cpu", "to") and _on_card(file, node.func.value, depth + 1)
 
 
 # --- names in checkpoints --------------------------------------------------------------------------------------------
@@ -98,12 +102,13 @@ def _on_card(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
 def _prefixes(file: ScannedFile) -> Iterator[Place]:
     """States of a wrapped model that are saved with the names of the wrapper, in a file that never takes it off."""
     saved = [call for node in file.scan.attributes.get("state_dict", ()) if (call := call_of(node)) is not None]
-    if not saved or not any(full == "torch.save" for _, full in file.chains) or _takes_off(file):
-        return
     for call in saved:
         model = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if isinstance(model, ast.Name) and _is_wrapped(file, model) and _goes_to_a_file(file, call):
-            yield call, "module_prefix", "torch.save"
+        if not isinstance(model, ast.Name) or not _goes_to_a_file(file, call) or not _is_wrapped(file, model):
+            continue
+        if _takes_off(file):
+            return
+        yield call, "module_prefix", "torch.save"
 
 
 def _takes_off(file: ScannedFile) -> bool:

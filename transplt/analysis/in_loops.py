@@ -32,8 +32,9 @@ def in_loops(file: ScannedFile) -> Iterator[Place]:
         if call is not None and loop is not None:
             first = first if first is not None and first.lineno <= call.lineno else call
             losses.setdefault(loop, set()).update({node.value.id} if isinstance(node.value, ast.Name) else ())
-    if first is not None:
-        yield file.scan.tree, first, "environment", ""
+    if first is None:
+        return
+    yield file.scan.tree, first, "environment", ""
     for place, api in [*_copies(file), *_readings(file, losses)]:
         loop = _loop_of(place)
         if loop in losses and not _now_and_then(place, loop):

@@ -9,11 +9,13 @@ import ast
 from dataclasses import dataclass
 
 from transplt.program.program import enclosing_function
-from transplt.syntax.asks import block_of, has_effects, is_dotted
+from transplt.syntax.asks import block_of, is_dotted, last_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, statement
 
 _SHAPES = frozenset({"view", "reshape"})
+#: Operators in a size, one within the other.
+_DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,11 @@ def shuffle_ending_at(scan: Scan, names: Names, last: ast.Call) -> Shuffle | Non
 
     The sizes have to be taken from x itself (`b, c, h, w = x.size()`), with x and the sizes as they were.
     """
+    if last_name(last.func) not in _SHAPES:
+        return None
     gone: list[ast.Assign] = []
     joined = _step(names, last)
-    if joined is None or joined[0] not in _SHAPES:
+    if joined is None:
         return None
     turned = _below(scan, names, joined[1], gone)
     if turned is not None and turned[0] == "contiguous":
@@ -145,12 +149,15 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_plain(node: ast.expr) -> bool:
+def _is_plain(node: ast.expr, depth: int = 0) -> bool:
     """True for a size that can be read at another place: names, numbers, arithmetic on them, and `int` of that."""
+    if depth > _DEEPEST:
+        return False
     if isinstance(node, ast.Call):
-        return _name(node.func) == "int" and len(node.args) == 1 and not node.keywords and _is_plain(node.args[0])
+        plain = _name(node.func) == "int" and len(node.args) == 1 and not node.keywords
+        return plain and _is_plain(node.args[0], depth + 1)
     if isinstance(node, ast.BinOp):
-        return _is_plain(node.left) and _is_plain(node.right)
+        return _is_plain(node.left, depth + 1) and _is_plain(node.right, depth + 1)
     if isinstance(node, ast.UnaryOp):
-        return _is_plain(node.operand)
-    return (isinstance(node, ast.Constant) or is_dotted(node)) and not has_effects(node)
+        return _is_plain(node.operand, depth + 1)
+    return isinstance(node, ast.Constant) or is_dotted(node)
