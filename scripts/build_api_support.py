@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import fact_store  # noqa: E402
+from advice_decisions import ADVICE  # noqa: E402
 from support_decisions import (  # noqa: E402
-    ADVICE,
     AFFINITY,
     CONTRADICTED,
     HOST,
@@ -155,6 +155,9 @@ def advice() -> Entry:
     table = fact_store.read("advice")
     items: Entry = {}
     for key, chosen in ADVICE.items():
+        if "source" in chosen:
+            items[key] = chosen
+            continue
         section, _, name = chosen["from"].partition(":")
         if section == "api":
             fact = next(row for row in table["api_advice"] if row["api"] == name)

@@ -109,6 +109,16 @@ CASES: dict[str, tuple[tuple[str, ...], int, list[Case]]] = {
             *everywhere("shifted", normal(1, 24, 5), value(6), value(4), value(3)),
         ],
     ),
+    "shuffles": (
+        ("channel-shuffle",),
+        3,
+        [
+            case
+            for groups in (2, 4, 8)
+            for name in ("channel_shuffle", "permuted", "ShuffleBlock")
+            for case in everywhere(name, normal(2, 24, 5, 3), value(groups))
+        ],
+    ),
 }
 
 

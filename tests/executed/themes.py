@@ -315,6 +315,17 @@ def shifted(x, size):
 result = shifted(torch.arange(2 * 6 * 6 * 3.0).cuda(), (2, 6, 6, 3))
 """,
     ),
+    "NPU769": _tuned(
+        "channel-shuffle",
+        """
+def shuffled(x, groups):
+    b, c, h, w = x.size()
+    return x.view(b, groups, c // groups, h, w).transpose(1, 2).contiguous().view(b, c, h, w)
+
+
+result = shuffled(torch.arange(2 * 8 * 3 * 3.0).view(2, 8, 3, 3).cuda(), 4)
+""",
+    ),
     "NPU770": _tuned(
         "float32",
         """

@@ -24,8 +24,17 @@ LOOP = (
         ("import torch\nx = torch.nonzero(y)\n", "NPU712", 2),
         ("import torch\nx = torch.where(y)\n", "NPU712", 2),
         ("import torch\ndef f(x: torch.Tensor):\n    return x[x > 0]\n", "NPU712", 3),
+        ("import torch\ndef f(x: torch.Tensor):\n    m = x > 0\n    return x[m]\n", "NPU712", 4),
+        ("import torch\ndef f(x: torch.Tensor):\n    m = (x > 0) & ~(x == 1)\n    return x[~m]\n", "NPU712", 4),
+        ("import torch\ndef f(x: torch.Tensor, y: torch.Tensor):\n    return x[y.bool()]\n", "NPU712", 3),
         (LOOP + "        print(loss.item())\n", "NPU713", 6),
         (LOOP + "        keep(loss.detach().cpu().numpy())\n", "NPU713", 6),
+        (LOOP + "        print(loss)\n", "NPU713", 6),
+        (LOOP + "        print(f'loss {loss:.3f}')\n", "NPU713", 6),
+        (LOOP + "        total += float(loss)\n", "NPU713", 6),
+        (LOOP + "        log('{}'.format(loss))\n        log('%d %f' % (step, loss))\n", "NPU713", 6),
+        (LOOP + "        if loss.item() > best:\n            keep(model)\n", "NPU713", 6),
+        (LOOP + "        a.item()\n        if x is None:\n            b.item()\n", "NPU713", 6),
         (LOOP, "NPU730", 5),
         ("from torch.utils.data import DataLoader\nx = DataLoader(d, 4, True)\n", "NPU714", 2),
         ("from torch.utils.data import DataLoader\nx = DataLoader(d, num_workers=0, pin_memory=True)\n", "NPU720", 2),
@@ -57,8 +66,19 @@ def test_said(source: str, code: str, line: int) -> None:
         ("import torch\ndef f(x):\n    return x[x > 0]\n", "NPU712"),
         ("import torch\ndef f(x: torch.Tensor, n: int):\n    return x[n > 0 or 1]\n", "NPU712"),
         ("import torch\ndef f(x: torch.Tensor):\n    x[x > 0] = 1\n", "NPU712"),
+        ("import torch\ndef f(x: torch.Tensor):\n    m = x.argmax()\n    return x[m]\n", "NPU712"),
+        ("import torch\ndef f(x: torch.Tensor, n: int):\n    m = n > 0\n    return x[m]\n", "NPU712"),
+        ("import torch\ndef f(x: torch.Tensor, m):\n    return x[m & 1]\n", "NPU712"),
+        ("import torch\ndef f(x, m: torch.Tensor):\n    k = m > 0\n    return x[k]\n", "NPU712"),
         ("import torch\nfor x in y:\n    print(x.item())\n", "NPU713"),
         (LOOP + "    print(loss.item())\n", "NPU713"),
+        (LOOP + "        if step % 100 == 0:\n            print(loss.item())\n", "NPU713"),
+        (LOOP + "        if x is None:\n            print(loss)\n            raise ValueError(loss)\n", "NPU713"),
+        (LOOP + "        if bad(x):\n            print(loss.item())\n            sys.exit(1)\n", "NPU713"),
+        (LOOP + "        losses.append(loss)\n        step(loss)\n        total += loss\n", "NPU713"),
+        (LOOP + "    print(loss)\n    return float(loss)\n", "NPU713"),
+        (LOOP + "        print(step)\n        log(loss)\n", "NPU713"),
+        (LOOP.replace("import torch", "from mine import float, print") + "        print(loss)\n", "NPU713"),
         (LOOP + "        for key, value in table.items():\n            print(value)\n", "NPU713"),
         ("from torch.utils.data import DataLoader\nx = DataLoader(d, shuffle=True, drop_last=True)\n", "NPU714"),
         ("from torch.utils.data import DataLoader\nx = DataLoader(d, **options)\n", "NPU720"),
@@ -73,6 +93,62 @@ def test_said(source: str, code: str, line: int) -> None:
     ],
 )
 def test_left_in_peace(source: str, code: str) -> None:
+    assert said(source, code) == []
+
+
+SHUFFLE = """\
+import torch
+def shuffle(x, g):
+    b, c, h, w = x.size()
+    return x.view(b, g, c // g, h, w).transpose(1, 2).contiguous().view(b, c, h, w)
+"""
+POSITIONS = """\
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.position = nn.Embedding(64, 32)
+    def forward(self, x, y):
+        ids = torch.arange(x.size(1), dtype=torch.long)
+        return self.position(ids)
+"""
+
+
+def test_shapes_are_told_once_for_each_api() -> None:
+    source = "import torch\ndef f(x: torch.Tensor):\n    y = x.nonzero()\n    return x[x > 0], x.nonzero(), x[x < 0]\n"
+    told = [(each.api, each.span.line, "also in" in each.message) for each in findings(source) if each.code == "NPU712"]
+    assert told == [("torch.Tensor.nonzero", 3, True), ("torch.Tensor.__getitem__", 4, False)]
+
+
+def test_copies_and_wide_indices() -> None:
+    """One remark a file, which names the other lines."""
+    chain = "x.t().contiguous().view(3, 4, 5).permute(1, 0, 2).contiguous()"
+    twice = f"import torch\ndef f(x: torch.Tensor):\n    return {chain}\n"
+    assert said(SHUFFLE, "NPU726") == [("NPU726", "", 4)]
+    assert said(twice, "NPU726") == [("NPU726", "torch.Tensor.contiguous", 3)]
+    both = SHUFFLE + SHUFFLE.replace("shuffle", "other").replace("import torch", "")
+    assert [each.message for each in findings(both) if each.code == "NPU726"] == [
+        "a channel shuffle by views, which have to be copied (also in line 8)"
+    ]
+    assert said(POSITIONS, "NPU727") == [("NPU727", "torch.long", 8)]
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("import torch\ndef f(x: torch.Tensor):\n    return x.permute(0, 2, 1).contiguous().view(3, -1)\n", "NPU726"),
+        ("import torch\ndef f(x: torch.Tensor):\n    return x.transpose(1, 2).reshape(3, 4, 5)\n", "NPU726"),
+        ("import torch\ndef f(x: torch.Tensor):\n    return x.contiguous().view(3, -1).t().contiguous()\n", "NPU726"),
+        (SHUFFLE.replace("b, c, h, w = x.size()", "b, c, h, w = g"), "NPU726"),
+        (POSITIONS.replace("self.position(ids)", "self.position(ids) + ids"), "NPU727"),
+        (POSITIONS.replace("dtype=torch.long", "dtype=torch.int32"), "NPU727"),
+        (POSITIONS.replace("self.position(ids)", "y.gather(1, ids)"), "NPU727"),
+        (POSITIONS.replace("self.position(ids)", "y[ids]"), "NPU727"),
+        ("import torch\ndef f(x, loss):\n    return loss(x, x.long())\n", "NPU727"),
+    ],
+)
+def test_views_and_indices_left_in_peace(source: str, code: str) -> None:
     assert said(source, code) == []
 
 

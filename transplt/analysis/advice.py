@@ -12,15 +12,19 @@ from functools import cache
 from typing import Any
 
 from transplt.analysis.api_uses import Use
+from transplt.analysis.exports import exports
+from transplt.analysis.in_loops import in_loops
 from transplt.analysis.scanned_file import ScannedFile
 from transplt.analysis.verdicts import also, argument
 from transplt.edits.edit import Note
 from transplt.finding import Effort, Level
+from transplt.program.indices import long_lookups
+from transplt.program.shuffles import shuffle_ending_at
 from transplt.rules.tables import read_table
-from transplt.syntax.asks import hides_arguments
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.asks import call_of, hides_arguments
+from transplt.syntax.scan import parent
+from transplt.values.last_value import last_value
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DYNAMIC = frozenset(
     f"{owner}.{name}"
     for owner in ("torch", "torch.Tensor")
@@ -29,15 +33,28 @@ _DYNAMIC = frozenset(
 _DEBUG = {
     "torch.autograd.set_detect_anomaly": True, "torch.autograd.detect_anomaly": True, "torch.autograd.gradcheck": False,
 }  # fmt: skip
-_TO_HOST = frozenset({"item", "cpu", "numpy", "tolist"})
 _LOADER = "torch.utils.data.DataLoader"
 _DDP = "torch.nn.parallel.DistributedDataParallel"
 _OVERFLOW = ("torch.baddbmm", "torch.Tensor.baddbmm")
 _DETERMINISTIC = "torch.use_deterministic_algorithms"
+#: Methods that give a view of other strides.
+_EXCHANGES = frozenset({"permute", "transpose", "t", "swapaxes", "movedim"})
+#: Names and operators that are looked through for a mask.
+_DEEPEST_MASK = 5
+#: What there is to say of exports and of what only looks something up.
+_ABOUT: dict[str, tuple[str, ...]] = {
+    "torch.onnx.export": ("export_training", "opset", "opset_default", "export_on_card", "fixed_sizes"),
+    "torch.jit.trace": ("export_training",),
+    "torch.nn.Embedding": ("int64",),
+    "torch.nn.functional.embedding": ("int64",),
+    "torch.index_select": ("int64",),
+}
 #: What has to be done, not only known.
 _WORK = frozenset({"channels_last", "fork"})
 #: Where one finding a file says it.
-_ONCE = frozenset({"float64", "environment", "deterministic"})
+_ONCE = frozenset({"float64", "deterministic", "int64", "channel_shuffle", "copy_chain", "dynamic_shape"})
+#: And where it says it once for each API.
+_BY_API = frozenset({"dynamic_shape"})
 
 
 @cache
@@ -54,19 +71,22 @@ def advice_on(api: str) -> list[dict[str, Any]]:
     keys += ["debug_switch"] if api in _DEBUG else []
     keys += ["overflow"] if api in _OVERFLOW else []
     keys += ["deterministic"] if api == _DETERMINISTIC else []
+    keys += _ABOUT.get(api, ())
     return [_advice()[key] for key in keys]
 
 
 def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
     """The advice for a file."""
     found: list[Note] = []
-    once: dict[str, list[tuple[ast.expr, str]]] = {}
+    once: dict[tuple[str, object], list[tuple[ast.expr, str]]] = {}
+    for loop, node, key, api in in_loops(file):
+        once.setdefault((key, loop), []).append((node, api))
     for node, key, api in _places(file, uses):
         if key in _ONCE:
-            once.setdefault(key, []).append((node, api))
+            once.setdefault((key, api if key in _BY_API else None), []).append((node, api))
         else:
             found.append(_note(file, node, key, api))
-    for key, places in once.items():
+    for (key, _), places in once.items():
         every = [Use(node, api) for node, api in sorted(places, key=lambda place: place[0].lineno)]
         first = every[0]
         found.append(_note(file, first.node, key, first.api, also(every)))
@@ -86,7 +106,10 @@ def _places(file: ScannedFile, uses: list[Use]) -> Iterator[tuple[ast.expr, str,
     yield from _dtypes(file)
     yield from _masks(file)
     yield from _indices(file)
-    yield from _loops(file)
+    yield from _copies(file)
+    for node, _, api in long_lookups(file.scan, file.names):
+        yield node, "int64", api
+    yield from exports(file)
     if b"fork" in file.source.utf8:
         yield from _forks(file)
 
@@ -185,55 +208,56 @@ def _minus_infinity(file: ScannedFile, node: ast.expr) -> bool:
 
 
 def _indices(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
-    """x[mask] where x is a tensor for certain and the mask is written as a comparison: read, not assigned to."""
+    """x[mask] where x is a tensor for certain and the mask holds truth values for certain: read, not assigned to."""
     for node in file.scan.subscripts:
-        if (
-            isinstance(node.ctx, ast.Load)
-            and isinstance(node.slice, ast.Compare)
-            and file.receivers.is_tensor(node.value)
-        ) and file.receivers.is_tensor(node.slice):
+        if isinstance(node.ctx, ast.Load) and _is_mask(file, node.slice) and file.receivers.is_tensor(node.value):
             yield node, "dynamic_shape", "torch.Tensor.__getitem__"
 
 
-def _loops(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
-    """What stands in a training loop: a loop that calls backward."""
-    loops: set[ast.AST] = set()
-    for node in file.scan.attributes.get("backward", ()):
-        call = parent(node)
-        loop = _loop_of(node) if isinstance(call, ast.Call) and call.func is node else None
-        if loop is not None and loop not in loops:
-            loops.add(loop)
-            yield call, "environment", ""  # type: ignore[misc]
-    if not loops:
-        return
-    for name in _TO_HOST & file.scan.attributes.keys():
-        for node in file.scan.attributes[name]:
-            call = parent(node)
-            if not (isinstance(call, ast.Call) and call.func is node and not call.args and _loop_of(node) in loops):
-                continue
-            copies = name in ("item", "cpu") or _copied(node.value) or file.receivers.is_tensor(node.value)
-            if copies and not _inside_host_call(call):
-                yield call, "host_sync", f"torch.Tensor.{name}"
+def _is_mask(file: ScannedFile, node: ast.expr, depth: int = 0) -> bool:
+    """True for a comparison of a tensor, for `~`, `&` and `|` of such, and for a name that was given one."""
+    if depth > _DEEPEST_MASK:
+        return False
+    if isinstance(node, ast.Compare):
+        return file.receivers.is_tensor(node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return _is_mask(file, node.operand, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return _is_mask(file, node.left, depth + 1) and _is_mask(file, node.right, depth + 1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        return node.func.attr == "bool" and file.receivers.is_tensor(node.func.value)
+    given = last_value(file.scan, node) if isinstance(node, ast.Name) else None
+    return given is not None and _is_mask(file, given, depth + 1)
 
 
-def _copied(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cpu"
+def _copies(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:
+    """Channel shuffles, and expressions that exchange dimensions and copy, and do so again."""
+    for node in (node for name in ("view", "reshape", "contiguous") for node in file.scan.attributes.get(name, ())):
+        call = call_of(node)
+        if call is None:
+            continue
+        if node.attr != "contiguous" and shuffle_ending_at(file.scan, file.names, call) is not None:
+            yield call, "channel_shuffle", ""
+        elif node.attr == "contiguous" and _copies_twice(call):
+            yield call, "copy_chain", "torch.Tensor.contiguous"
 
 
-def _inside_host_call(call: ast.Call) -> bool:
-    """True for x.cpu() in x.cpu().numpy(): one copy is one finding, at the call outside."""
-    above = parent(call)
-    return isinstance(above, ast.Attribute) and above.attr in _TO_HOST and isinstance(parent(above), ast.Call)
+def _copies_twice(call: ast.Call) -> bool:
+    """True for a chain of calls that exchanges dimensions before `contiguous`, and again before another one."""
+    names = _chained(call)
+    copies = [index for index, name in enumerate(names) if name == "contiguous"]
+    steps = zip(copies, [*copies[1:], len(names)], strict=True)
+    return sum(not _EXCHANGES.isdisjoint(names[start:end]) for start, end in steps) > 1
 
 
-def _loop_of(node: ast.AST) -> ast.AST | None:
-    """The innermost loop of the function in which a node stands."""
-    while not isinstance(node, (ast.Module, ast.Lambda, *FUNCTIONS)):
-        above = parent(node)
-        if isinstance(above, _LOOPS) and node in above.body:
-            return above
-        node = above
-    return None
+def _chained(call: ast.Call) -> list[str]:
+    """The methods of a chain of calls, the last one first."""
+    found: list[str] = []
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        found.append(node.func.attr)
+        node = node.func.value
+    return found
 
 
 def _forks(file: ScannedFile) -> Iterator[tuple[ast.expr, str, str]]:

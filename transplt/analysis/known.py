@@ -12,6 +12,7 @@ from typing import Any
 from transplt.analysis import tables
 from transplt.analysis.advice import advice_on
 from transplt.analysis.affinity import form_of
+from transplt.rules.host_settings import host_settings
 from transplt.rules.kernels import kernel_called, kernel_in_module, kernels
 from transplt.rules.packages import packages, what_to_do
 from transplt.rules.pages import all_codes, load
@@ -43,7 +44,8 @@ class Fact:
 def facts_of(name: str) -> list[Fact]:
     """All that is known of a name as it is spelled in the tables; empty for one that none of them holds."""
     readers: tuple[Callable[[str], Iterator[Fact]], ...] = (
-        _rules, _support, _names, _codemods, _variable, _package, _kernel, _faster, _advice, _tuning, _word, _module,
+        _rules, _support, _names, _codemods, _variable, _option, _host, _package, _kernel, _faster, _advice, _tuning,
+        _word, _module,
     )  # fmt: skip
     found = [fact for reader in readers for fact in reader(name)]
     return [*found, *_pages(name)] if found else []
@@ -86,6 +88,7 @@ def known_names() -> tuple[str, ...]:
     documented = read_table("support/api_support.json")["names"].items()
     found = {f"{owner}.{name}" for owner, names in documented for name in names}
     found |= {rule.old for _, table in _rule_tables() for rule in table}
+    found |= {*_options(), *(setting.name for setting in host_settings())}
     found |= {*_variables(), *tunings(), *read_table("support/tunings.json")["targets"], *_exists()}
     found |= {key for row in packages() for key in _keys_of(row)}
     found |= {name for row in kernels() for name in (row["name"], *row["operators"], *row["modules"])}
@@ -214,6 +217,31 @@ def _variable(name: str) -> Iterator[Fact]:
     used = [old for old, other in _variables().items() if other.get("npu") == name and old != name]
     if used:
         yield Fact("Variable", f"takes the place of {', '.join(sorted(used))}", "rules/support/env_vars.json")
+
+
+@cache
+def _options() -> dict[str, dict[str, Any]]:
+    options: dict[str, dict[str, Any]] = read_table("support/npu_options.json")["options"]
+    return options
+
+
+def _option(name: str) -> Iterator[Fact]:
+    row = _options().get(name)
+    if row is None:
+        return
+    parts = [f"an option of torch.npu.set_option ({row['about']})"]
+    if "values" in row:
+        parts.append(f"it takes {', '.join(row['values'])}")
+    if "range" in row:
+        parts.append(f"it takes a number from {row['range'][0]} to {row['range'][1]}")
+    parts += ["torch_npu warns that it goes"] if row.get("deprecated") else []
+    yield Fact("Option", "; ".join(parts), read_table("support/npu_options.json")["_meta"]["source"], "NPU558")
+
+
+def _host(name: str) -> Iterator[Fact]:
+    for setting in host_settings():
+        if setting.name == name:
+            yield Fact("Host", f"`{'; '.join(setting.lines)}`: {setting.what}; cost: {setting.cost}", setting.source)
 
 
 def _keys_of(row: dict[str, Any]) -> set[str]:

@@ -11,8 +11,8 @@ from transplt.syntax.scan import FUNCTIONS, Scan
 from transplt.text.source import Source
 
 #: Faster forms, float64, masks of -inf, limits of an API: what they say is about one place.
-_OF_PLACES = ("NPU701", "NPU710", "NPU711", "NPU521", "NPU522", "NPU523", "NPU524")
-_TUNINGS = ("NPU760", "NPU761", "NPU762", "NPU763", "NPU764", "NPU765", "NPU768", "NPU770")
+_OF_PLACES = ("NPU701", "NPU710", "NPU711", "NPU726", "NPU727", "NPU521", "NPU522", "NPU523", "NPU524")
+_TUNINGS = ("NPU760", "NPU761", "NPU762", "NPU763", "NPU764", "NPU765", "NPU768", "NPU769", "NPU770", "NPU771")
 _ROTARY = "NPU762"
 #: They replace the name that is called; what they write elsewhere is beside the point.
 _OPTIMIZERS = ("NPU750", "NPU751")

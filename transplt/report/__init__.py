@@ -21,17 +21,20 @@ def write_reports(
 ) -> tuple[RunResult, dict[str, str]]:
     """Writes the reports to the top of `folder`; returns the result that names them, and their sha256 by path.
 
-    With `page` there is an HTML page too, for which the records of the files must hold their patches.
+    With `page` there is an HTML page too, for which the records of the files must hold their patches. A migration with
+    tunings gets a script with settings of the host.
 
     A name that is taken by a file of the project is left to it: the report is called transplt_<name> then.
     WriteError or OSError when the system refuses.
     """
     from transplt.report.change_list import render_change_list
+    from transplt.report.host_script import HOST_SCRIPT, render_host_script
     from transplt.report.log import render_log
     from transplt.report.tokens import render_tokens
     from transplt.report.unsupported_op import render_unsupported
 
-    wanted = (CHANGE_LIST, TOKENS, UNSUPPORTED, LOG, *([PAGE] if page else []))
+    host = [HOST_SCRIPT] if result.settings.tune else []
+    wanted = (CHANGE_LIST, TOKENS, UNSUPPORTED, LOG, *([PAGE] if page else []), *host)
     names = {name: _free_name(name, taken) for name in wanted}
     result = replace(result, reports=names)
     contents = {
@@ -39,6 +42,8 @@ def write_reports(
         UNSUPPORTED: render_unsupported(result, folder, None if result.written == "reports" else ""),
         LOG: render_log(result),
     }
+    if host:
+        contents[HOST_SCRIPT] = render_host_script()
     if page:
         from transplt.report.html import render_html
 

@@ -22,6 +22,7 @@ from transplt.report.cell import many, visible
 from transplt.report.templates import asset, fill
 from transplt.report.titles import title
 from transplt.report.token_view import token_view
+from transplt.rules.host_settings import host_settings_by_group
 
 _EFFORTS = (Effort.LOW.value, Effort.MEDIUM.value, Effort.HIGH.value)
 _EFFORT_NAMES = {
@@ -63,6 +64,8 @@ def render_html(result: RunResult) -> bytes:
         efforts=effort_bars(open_findings),
         codes=code_bars(open_findings),
         files=ranked_files(result)[:_MOST_FILES],
+        host=host_settings_by_group() if result.settings.tune else (),
+        host_script=result.reports.get("env_npu.sh", ""),
         css=asset("report.css"),
         script=asset("theme.js") + asset("report.js"),
         data=_embedded(page_data(result)),
