@@ -96,6 +96,7 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
     assert config.trace
     if config.trace["steps"] and done >= config.trace["steps"]:
         emit("limit")
+        atexit.register(_end_profiler)
         raise SystemExit(0)
     parameters = _parameters(optimizer)
     if which not in _told:
@@ -131,6 +132,12 @@ def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         emit("skipped", o=which, k=done, scale=1.0)
         return
     emit("step", o=which, k=done, p=[figures(parameter) for parameter in _parameters(optimizer)], b=held)
+
+
+def _end_profiler() -> None:
+    """Close an open profiler: PyTorch 2.13 ends with SIGSEGV otherwise, and the program was kept from doing it."""
+    if torch.autograd._profiler_enabled():
+        torch.autograd._disable_profiler()
 
 
 def _watch_backward() -> None:
