@@ -88,9 +88,9 @@ class Reference(Runner):
         made.kept, made.fresh = kept, True
         return made
 
-    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
-        if not self.fresh or world != 1 or replay is not None or detail:
-            return super().run(world, replay=replay, detail=detail)
+    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0) -> Run:
+        if not self.fresh or world != 1 or replay is not None or detail or shake:
+            return super().run(world, replay=replay, detail=detail, shake=shake)
         self.fresh = False
         watched = {path: sorted(lines) for path, lines in sorted(self.watched.items())}
         told = repr((watched, self.options, _EMULATOR))

@@ -138,6 +138,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     return {
         "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
+        "shake": trace.shake,
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transplt.prove.training import Figures
@@ -31,6 +31,11 @@ class Tolerance:
             f"losses within {figure(self.loss)}, gradients within {figure(self.gradient)} of their norm, parameters "
             f"within {figure(self.movement)} of the way they moved"
         )
+
+    def narrowed(self, times: float) -> Tolerance:
+        """Bounds that are so many times as narrow."""
+        loss, gradient, movement = (bound / times for bound in (self.loss, self.gradient, self.movement))
+        return replace(self, loss=loss, gradient=gradient, movement=movement, roundings=self.roundings / times)
 
     def loss_apart(self, one: Any, other: Any) -> float:
         """The relative difference where it is beyond the bound, else 0."""

@@ -24,7 +24,8 @@ class Config:
     `transplt prove`: `seed`; `steps` after which the script ends (0: its own end); `replay`, a file of indices that
     loaders give ("" for their own), all of them or, without `replay_all`, those with a DistributedSampler; `detail`,
     the step of which every line is told (1 is the first, 0 none); `left_out`, pairs of the number of an optimizer and
-    its steps that are not taken.
+    its steps that are not taken; `shake`, the share by which each parameter is changed when its optimizer is made and
+    after each step (0: not).
     """
 
     npus: int = 8

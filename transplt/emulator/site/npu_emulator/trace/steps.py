@@ -11,7 +11,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ..config import config
-from . import models
+from . import models, shaken
 from .figures import figures, gradient_figures, number
 from .log import emit, quiet
 
@@ -63,6 +63,7 @@ def _watch_making() -> None:
         made(self, params, defaults)
         sizes = [len(group["params"]) for group in self.param_groups]
         emit("optimizer", o=_number(self), kind=type(self).__name__, sizes=sizes, hyper=_hyper(self))
+        shaken.shake(_parameters(self))
 
     kind.__init__ = __init__
 
@@ -132,6 +133,7 @@ def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         emit("skipped", o=which, k=done, scale=1.0)
         return
     emit("step", o=which, k=done, p=[figures(parameter) for parameter in _parameters(optimizer)], b=held)
+    shaken.shake(_parameters(optimizer))
 
 
 def _end_profiler() -> None:
