@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from transplt.prove.found import Difference
 from transplt.prove.steps import mixed_differences, pairs
-from transplt.prove.tolerance import FUSED, PLAIN, ROUNDING, Tolerance
+from transplt.prove.tolerance import ROUNDING, Tolerance
 from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
 
@@ -30,10 +30,6 @@ def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
         return exact
     coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
     return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
-
-
-def _fused(training: Training) -> bool:
-    return any("Fused" in made.kind for made in training.optimizers.values())
 
 
 def rounding_of(training: Training) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
+from transplt.emulator.warm import Warm
 from transplt.prove import averages, loaders, precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
@@ -293,16 +294,17 @@ class Prover:
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
 
 
-def between(original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None]) -> Prover:
-    """What proves `migrated` against `original`; `say` is told of each run before it is made."""
+def between(
+    original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None], warm: Warm | None = None
+) -> Prover:
+    """What proves `migrated` against `original`; `say` is told of each run before it is made, `warm` forks it."""
     branches = ways(original.root, migrated.root)
     watched: tuple[dict[str, list[int]], ...] = ({}, {})
     for way in branches:
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
-    return Prover(
-        Runner(original, options, "cuda", watched[0]), Runner(migrated, options, "npu", watched[1]), branches, say
-    )
+    reference = Runner(original, options, "cuda", watched[0], warm=warm)
+    return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, say)
 
 
 def _groups(run: Run) -> bool:

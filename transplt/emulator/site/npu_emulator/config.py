@@ -85,3 +85,9 @@ def _read() -> Config:
 
 
 config = _read()
+
+
+def read_again() -> None:
+    """Take the settings of the environment as it is now; for a process that was forked for a run."""
+    for name, value in vars(_read()).items():
+        object.__setattr__(config, name, value)
