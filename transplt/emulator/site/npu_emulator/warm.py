@@ -7,7 +7,9 @@ forked with the variables that torchrun sets, and end together.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import json
 import multiprocessing.process
 import os
@@ -18,14 +20,16 @@ import threading
 import time
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 #: Names the socket, in the environment of the process that waits.
 VARIABLE = "TRANSPLT_WARM"
+#: That of the records writes one, which a process that only waits has not.
+_leave = os._exit
 
 
 def main() -> None:
-    """Wait for runs until the socket is closed. In a forked process this returns from the script of its run."""
+    """Wait for runs until the parent is gone."""
     place = os.environ.pop(VARIABLE)
     import torch
     import torch._dynamo
@@ -36,6 +40,7 @@ def main() -> None:
     server.listen()
     os.rename(place + ".part", place)  # it is there when it answers
     parent = os.getppid()
+    gc.freeze()  # or a collection in a forked process would copy all of it
     server.settimeout(1.0)
     while os.getppid() == parent:
         with contextlib.suppress(ChildProcessError):
@@ -50,12 +55,11 @@ def main() -> None:
         if not os.fork():
             server.close()
             _lead(asked)
-            return
         asked.close()
 
 
-def _lead(asked: socket.socket) -> None:
-    """Fork the processes of one run and tell how they end; returns in those, behind the script."""
+def _lead(asked: socket.socket) -> NoReturn:
+    """Fork the processes of one run, and tell how they end."""
     asked.setblocking(True)
     os.setsid()
     length, handles, _, _ = socket.recv_fds(asked, 8, 2)
@@ -76,14 +80,13 @@ def _lead(asked: socket.socket) -> None:
         if not pid:
             asked.close()
             os.environ.update(variables)
-            _begin(run["script"], run["arguments"])
-            return
+            _to_its_end(run["script"], run["arguments"])
         children[pid] = number
     asked.sendall(f"{os.getpid()}\n".encode())
     code = _wait(children)
     with contextlib.suppress(OSError):
         asked.sendall(f"{code}\n".encode())
-    os._exit(0)
+    _leave(0)
 
 
 def _ranks(count: int) -> list[dict[str, str]]:
@@ -129,6 +132,28 @@ def _end(children: dict[int, int]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
     threading.Thread(target=kill, daemon=True).start()
+
+
+def _to_its_end(script: str, arguments: list[str]) -> NoReturn:
+    """Run a script, and end as the interpreter does, but for taking all modules apart, which takes longer than many a
+    script."""
+    code = 0
+    try:
+        _begin(script, arguments)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if code and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        code = 1
+        sys.excepthook(*sys.exc_info())
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    vars(sys.modules["__main__"]).clear()  # files that the script left open are written
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    _leave(code & 0xFF)
 
 
 def _begin(script: str, arguments: list[str]) -> None:

@@ -184,6 +184,12 @@ def tell_skip(optimizer: Any, scale: float) -> None:
         emit("skipped", o=which, k=done, scale=scale)
 
 
+def tell_zero_grad() -> None:
+    """Gradients are set to zero by a method that an optimizer was given."""
+    if config.trace:
+        emit("zero_grad")
+
+
 def tell_update(scale: float) -> None:
     """The scale after a scaler has seen whether gradients overflowed."""
     if config.trace:
