@@ -29,7 +29,8 @@ ASKED: dict[str, tuple[str, tuple[int, ...], tuple[str, ...]]] = {
     **{name: (main, (1, 2), ()) for name, main in DISTRIBUTED.items()},
     **{right.program.name: ("train.py", (1, 2), right.arguments) for right in RIGHT if right.port == "sample"},
     "image_classifier": ("train.py", (1,), next(each.arguments for each in RIGHT if each.program.name[0] == "i")),
-    **{name: ("gan.py", (1,), ()) for name in ("amp/gan", "amp_apex/gan")},
+    "amp/gan": ("gan.py", (1,), ()),
+    "amp_apex/gan": ("gan.py", (1,), ()),
     "amp/trainer": ("main.py", (1,), ()),
     # DataParallel divides its batches among eight cards, and the statistics of batch norms with them.
     "quick_start": ("main.py", (1,), ("--gpu", "0")),
