@@ -64,9 +64,6 @@ class Tolerance:
 
 #: The emulated card computes with the host's arithmetic, so a plain port is nearly the original to the bit.
 PLAIN = Tolerance(1e-5, 1e-4, 1e-3, 4)
-#: A fused optimizer takes the same formula in another order, such as `m * b + g * (1 - b)` for `lerp`: one rounding,
-#: which large steps and norms of small batches make larger at every step.
-FUSED = Tolerance(1e-4, 2e-3, 1e-2, 8)
 #: The sums of W processes are added in another order.
 REORDERED = Tolerance(1e-4, 2e-3, 2e-2, 32)
 
