@@ -65,6 +65,11 @@ class Warm:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def pids(self) -> list[int]:
+        """Those of the processes that wait."""
+        return [process.pid for process, _ in self._waiting.values()]
+
     def close(self) -> None:
         """End the processes that wait; runs that they forked have ended, or are ended by who began them."""
         for process, place in self._waiting.values():
