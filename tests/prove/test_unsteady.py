@@ -62,5 +62,5 @@ def test_only_steps_with_a_steady_loss_count_as_compared() -> None:
     assert told(explained, 3) == (
         2,
         "2 figures from step 2 on left out, which roundings decide: the original's own move as far when its "
-        "parameters are off by one rounding",
+        "parameters are off by a few roundings",
     )

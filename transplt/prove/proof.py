@@ -18,7 +18,7 @@ from transplt.prove.runs import Replay, Run, Runner
 from transplt.prove.structure import Change, changes
 from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
 from transplt.prove.training import Training
-from transplt.prove.unsteady import NEAR, ONE_ROUNDING, Compare, Unsteady, told
+from transplt.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, told
 from transplt.report.cell import many
 
 
@@ -158,9 +158,9 @@ class Prover:
     ) -> tuple[Unsteady, set[str], Difference | None]:
         """What the original makes of roundings, the results that it does not repeat, and how its training differs from
         itself when it is run again (None: it does not, or nobody needs to know)."""
-        self.say("the original again, with parameters off by a rounding")
+        self.say("the original again, with parameters off by a few roundings")
         same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
-        again = self.original.run(replay=same, shake=precision.rounding_of(other) if mixed else ONE_ROUNDING)
+        again = self.original.run(replay=same, shake=precision.rounding_of(other) if mixed else ROUNDINGS)
         if again.first is None:
             return Unsteady({}), set(), Difference("it ended otherwise the second time")
         unsteady = Unsteady.between(one, again.first, tolerance, compare)

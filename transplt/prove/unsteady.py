@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from transplt.prove.found import Difference
-from transplt.prove.tolerance import Tolerance
+from transplt.prove.tolerance import PLAIN, Tolerance
 from transplt.prove.training import Training
 from transplt.report.cell import many
 
 #: All differences of two trainings within a tolerance.
 Compare = Callable[[Training, Training, Tolerance], Iterator[Difference]]
-#: One rounding of float32, of which every operation makes one.
-ONE_ROUNDING = 2.0**-23
-#: A figure is left out where one random change of the parameters by a rounding moves it by a quarter of the bound; and
-#: as long as the port is not so many times as far away as that change: another change would have moved it by more.
-NEAR, FAR = 4.0, 32.0
+#: The roundings of float32 that a parameter may be off; a step of an optimizer makes more of them.
+ROUNDINGS = PLAIN.roundings * 2.0**-23
+#: A figure is left out where one random change of the parameters by so much moves it by a quarter of the bound; and as
+#: long as the port is not so many times as far away as that change: another change would have moved it by more.
+NEAR, FAR = 4.0, 8.0
 
 
 @dataclass(frozen=True)
 class Unsteady:
-    """How far each figure of a program moved, as a share, when its parameters were off by a rounding."""
+    """How far each figure of a program moved, as a share, when its parameters were off by roundings."""
 
     moved: dict[tuple[str | int, ...], float]
 
@@ -51,5 +51,5 @@ def told(explained: list[Difference], steps: int) -> tuple[int, str]:
     losses = [each.step or 0 for each in explained if each.figure[0] == "loss"]
     whole = min([steps, *(step - 1 for step in losses)])
     what = f"{many(len(explained), 'figure')} from step {first} on left out, which roundings decide"
-    how = "the original's own move as far when its parameters are off by one rounding"
+    how = "the original's own move as far when its parameters are off by a few roundings"
     return whole, f"{what}: {how}"
