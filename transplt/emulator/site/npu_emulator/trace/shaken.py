@@ -1,4 +1,4 @@
-"""The program with its parameters off by a few roundings, again after every step: what it makes of differences so small."""
+"""The program with its parameters off by a few roundings, again after every step: what becomes of so little."""
 
 from __future__ import annotations
 
