@@ -77,6 +77,11 @@ _FIXED = (
 READ: dict[tuple[str, str], str] = {
     ("examples/mnist_forward_forward/main.py", "distributed"): _WHOLE,
     ("examples/mnist_forward_forward/main.py", "four"): _WHOLE,
+    ("Real-Time-Voice-Cloning/vocoder_train.py", "tune"): (
+        "A fused optimizer rounds in another order, and this network makes much of it: its own gradients move by 3 % "
+        "at step 4 where its parameters are off by four roundings, those of the port by 0.5 %. All up to step 7 is "
+        "explained so; one parameter of step 8 is not, which another shake may have moved"
+    ),
     ("pytorch-tutorial/tutorials/03-advanced/generative_adversarial_network/main.py", "distributed"): _FIXED,
     ("pytorch-tutorial/tutorials/03-advanced/generative_adversarial_network/main.py", "four"): _FIXED,
     ("examples/fast_neural_style/neural_style/neural_style.py", "distributed"): _FIXED,
