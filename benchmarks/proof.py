@@ -36,6 +36,7 @@ from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from transplt import __version__  # noqa: E402
 from transplt.emulator.options import RunOptions, Trace  # noqa: E402
+from transplt.emulator.warm import Warm  # noqa: E402
 from transplt.prove.command import for_output  # noqa: E402
 from transplt.prove.projects import Project, find_project  # noqa: E402
 from transplt.prove.proof import between  # noqa: E402
@@ -84,13 +85,13 @@ class Reference(Runner):
 
     @classmethod
     def of(cls, runner: Runner, kept: Path) -> Reference:
-        made = cls(runner.project, runner.options, runner.host, runner.watched)
+        made = cls(runner.project, runner.options, runner.host, runner.watched, warm=runner.warm)
         made.kept, made.fresh = kept, True
         return made
 
-    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
-        if not self.fresh or world != 1 or replay is not None or detail:
-            return super().run(world, replay=replay, detail=detail)
+    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0) -> Run:
+        if not self.fresh or world != 1 or replay is not None or detail or shake:
+            return super().run(world, replay=replay, detail=detail, shake=shake)
         self.fresh = False
         watched = {path: sorted(lines) for path, lines in sorted(self.watched.items())}
         told = repr((watched, self.options, _EMULATOR))
@@ -117,7 +118,9 @@ def sources_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
 
 
-def prove(script: Script, name: str, corpus: Path, place: Path, kept: Path, keep: Path | None) -> dict[str, Any]:
+def prove(
+    script: Script, name: str, corpus: Path, place: Path, kept: Path, keep: Path | None, warm: Warm
+) -> dict[str, Any]:
     """Prove one script one way: the verdict, what it rests on, and how the original ended."""
     way = WAYS[name]
     source = source_of(script, corpus, place)
@@ -138,7 +141,7 @@ def prove(script: Script, name: str, corpus: Path, place: Path, kept: Path, keep
     )  # fmt: skip
     before, after = (_project((each / script.main).parent, options.script) for each in (source, folder))
     options, torch = for_output(options, after.root)
-    prover = between(before, after, options, lambda text: None)
+    prover = between(before, after, options, lambda text: None, warm)
     prover.original = original = Reference.of(prover.original, kept)
     begun = time.perf_counter()
     proof = prover.prove(way.worlds)
@@ -206,10 +209,11 @@ def main() -> int:
             if not (options.folder / script.project / script.main).is_file():
                 print(f"skipped, not there: {script.name}", file=sys.stderr)
                 continue
-            with tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True) as place:
+            scratch = tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True)
+            with scratch as place, Warm() as warm:
                 runs = kept / script.name.replace("/", "_")
                 runs.mkdir(parents=True, exist_ok=True)
-                told = prove(script, way, options.folder, Path(place), runs, options.keep)
+                told = prove(script, way, options.folder, Path(place), runs, options.keep, warm)
             known[key] = {**told, **versions()}
             print(f"{told.get('seconds', 0):6} {key}: {told['verdict']}: {told['sentence'][:300]}", flush=True)
             lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sorted(known.items()))

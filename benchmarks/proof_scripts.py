@@ -73,25 +73,15 @@ _FIXED = (
     "The script shapes tensors by its batch size, so it takes no larger batch than that, and no smaller one: four "
     "ranks of 16 samples get 4 each. The original stops in the same way where its data fill no batch"
 )
-_CLOCK = (
-    "A progress bar prints milliseconds where there are any: the clock decides. Proven before such branches were left "
-    "out"
-)
-_ROUNDS = (
-    "A fused optimizer rounds in another order, which Adam makes larger where gradients are small; whether that is all "
-    "is not known yet"
-)
 #: (script, way) -> what reading a verdict that is not `equal` has shown.
 READ: dict[tuple[str, str], str] = {
     ("examples/mnist_forward_forward/main.py", "distributed"): _WHOLE,
     ("examples/mnist_forward_forward/main.py", "four"): _WHOLE,
-    ("pytorch-cifar/main.py", "amp"): _CLOCK,
-    ("pytorch-cifar/main.py", "tune"): _CLOCK,
-    ("pytorch-tutorial/tutorials/02-intermediate/deep_residual_network/main.py", "amp"): (
-        "With batches of 8; with one batch of 16 it was equal. The cause is not known yet"
+    ("Real-Time-Voice-Cloning/vocoder_train.py", "tune"): (
+        "A fused optimizer rounds in another order, and this network makes much of it: its own gradients move by 3 % "
+        "at step 4 where its parameters are off by four roundings, those of the port by 0.5 %. All up to step 7 is "
+        "explained so; one parameter of step 8 is not, which another shake may have moved"
     ),
-    ("Real-Time-Voice-Cloning/vocoder_train.py", "tune"): _ROUNDS,
-    ("examples/fast_neural_style/neural_style/neural_style.py", "tune"): _ROUNDS,
     ("pytorch-tutorial/tutorials/03-advanced/generative_adversarial_network/main.py", "distributed"): _FIXED,
     ("pytorch-tutorial/tutorials/03-advanced/generative_adversarial_network/main.py", "four"): _FIXED,
     ("examples/fast_neural_style/neural_style/neural_style.py", "distributed"): _FIXED,

@@ -161,7 +161,8 @@ def limits_table(rules: Path) -> dict[str, Any]:
     """The table of limits, without its sources, and `calls`: name -> rows of (mask, code, message, help)."""
     table: dict[str, Any] = json.loads((rules / "support" / "card_limits.json").read_bytes())
     del table["_meta"]
-    for row in (*table["cards"].values(), *table["operators"], *table["collectives"], *table["reductions"]):
+    groups = ("operators", "collectives", "reductions", "shapes")
+    for row in (*table["cards"].values(), *(row for group in groups for row in table[group])):
         del row["source"]
     calls: dict[str, list[list[Any]]] = {}
     for name in RULES:

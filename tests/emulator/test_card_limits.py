@@ -51,8 +51,15 @@ def test_what_a_910b_refuses(program: Any) -> None:
     sums = [f"{name} {dtype}" for dtype in ("float64", "uint8") for name in reductions]
     bits = [f"{name} {op}" for op in ("BAND", "BOR", "BXOR") for name in reductions]
     assert refused(told) == [
-        *products, *(f"{layer} float64" for layer in layers), *sums, *bits, "ddp float64", "ddp complex64", "gloo",
+        *products, *(f"{layer} float64" for layer in layers), "add of 9", "sum of 9", "cat of 9",
+        *sums, *bits, "ddp float64", "ddp complex64", "gloo",
     ]  # fmt: skip
+    assert told["add of 9"][1] == (
+        "[emulated npu] call aclnnAdd failed, error code is 161002. AclNN_Parameter_Error(EZ1001): The self tensor "
+        "cannot be larger than 8 dimensions. aten::add takes tensors of 8 dimensions at most: reshape them to fewer "
+        "dimensions first [NPU791]"
+    )
+    assert [told[name][1] for name in ("mul of 8", "views of 9", "9 on the host")] == ["7", "9", "9"]
     assert told["all_reduce BAND"][1] == (
         "[emulated npu] Cannot use ReduceOp.BAND with HCCL. HCCL has no ReduceOp.BAND: combine what all_gather gives, "
         "or take MAX or MIN of tensors that are 0 or 1 [NPU791]"

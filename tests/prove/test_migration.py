@@ -53,7 +53,7 @@ def proving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
             def prove(self, worlds: tuple[int, ...]) -> Proof:
                 return Proof([Part("all", Verdict(judge(self.text), "train.py:9: said so"), Findings())])
 
-        def between(before: Any, after: Any, options: Any, say: Any) -> Judge:
+        def between(before: Any, after: Any, options: Any, say: Any, warm: Any) -> Judge:
             return Judge((after.root / after.main).read_text(encoding="utf-8"))
 
         monkeypatch.setattr(migration, "between", between)
@@ -125,7 +125,7 @@ def test_stubs_and_data_go_to_what_is_run(tmp_path: Path, monkeypatch: pytest.Mo
         def prove(self, worlds: tuple[int, ...]) -> Proof:
             return Proof([Part("all", Verdict(Word.EQUAL, "said so"), Findings())])
 
-    def between(before: Any, after: Any, options: Any, say: Any) -> Judge:
+    def between(before: Any, after: Any, options: Any, say: Any, warm: Any) -> Judge:
         shutil.rmtree(after.root / "images")
         copies = [each.copy_to(tmp_path / f"copy{number}") for number, each in enumerate((before, after))]
         seen.extend([options.stubs, *((copy / "images").is_symlink() for copy in copies)])

@@ -44,6 +44,22 @@ if rank == 0:
     torch.save(model.module, "model.pt")
 dist.destroy_process_group()
 """
+# PyTorch ends with SIGSEGV a process that leaves a profiler open, and `--steps` ends the program in between.
+_PROFILED = """
+import torch
+
+torch.manual_seed(1)
+model = torch.nn.Linear(4, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+profiler = torch.autograd.profiler.profile()
+profiler.__enter__()
+for step in range(9):
+    loss = model(torch.full((2, 4), 1.0 + step).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+profiler.__exit__(None, None, None)
+"""
 
 
 @pytest.mark.torch
@@ -51,6 +67,7 @@ dist.destroy_process_group()
     ("text", "nproc"),
     [
         pytest.param(_SET, "1", id="order of a set"),
+        pytest.param(_PROFILED, "1", id="a profiler is open at the last step"),
         pytest.param(_WHOLE, "2", id="a whole module", marks=pytest.mark.slow),
     ],
 )
@@ -60,5 +77,5 @@ def test_a_right_port_is_equal(text: str, nproc: str, tmp_path: Path) -> None:
     for name, written in (("original", text), ("migrated", port)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
-    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, nproc)
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, nproc, "--steps", "3")
     assert found.verdict == "equal", found.output

@@ -27,7 +27,8 @@ class Trace:
     """What processes tell of their training. `steps` is where the script ends (0: its own end); `replay` maps
     "loader.epoch" to the batches of indices to give, without `replay_all` only where the sampler is a
     DistributedSampler; `detail` is the step of which every line is told (0: none); `left_out` are steps that are not
-    taken, by the number of the optimizer, as a scaler leaves them out."""
+    taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
+    changed at random after every step (0: not)."""
 
     seed: int = 1234
     steps: int = 20
@@ -35,6 +36,7 @@ class Trace:
     replay_all: bool = True
     detail: int = 0
     left_out: dict[int, list[int]] = field(default_factory=dict)
+    shake: float = 0.0
 
 
 @dataclass(frozen=True)

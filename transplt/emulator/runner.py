@@ -20,6 +20,9 @@ from typing import IO, Any
 from transplt.emulator.edits import EditedFile
 from transplt.emulator.hangs import Watch
 from transplt.emulator.options import RunOptions, Trace, UsageError
+from transplt.emulator.warm import Forked, Warm
+
+_Process = subprocess.Popen[bytes] | Forked
 
 SITE = Path(__file__).parent / "site"
 #: What goes on the path of a process, by the host that it is to find: "cpu" is the machine as it is, without GPUs.
@@ -81,9 +84,10 @@ def start(
     capture: bool = False,
     echo: bool = True,
     host: str = "npu",
+    warm: Warm | None = None,
 ) -> ScriptRun:
     """Run the script to its end. `script` and `cuda` override the options (reference runs); `capture` keeps its
-    output; `host` is one of SITES."""
+    output; `host` is one of SITES; `warm` forks the processes of a silent run where it can."""
     with tempfile.TemporaryDirectory(prefix="transplt-run-", ignore_cleanup_errors=True) as folder:
         records = Path(folder) / "records"
         records.mkdir()
@@ -91,7 +95,7 @@ def start(
         config.write_text(json.dumps(_config(options, edited, records, cuda)), encoding="utf-8")
         begun = time.monotonic()
         ended = _execute(
-            command_line(options, script), _environment(options, config, host), options, records, capture, echo
+            command_line(options, script), _environment(options, config, host), options, records, capture, echo, warm
         )
         # A process that outlived the script (a worker whose parent was stopped) writes its record no more: it would do
         # so in the middle of our reading, or of deleting the folder.
@@ -139,6 +143,7 @@ def _trace(trace: Trace, folder: Path) -> dict[str, Any]:
     return {
         "seed": trace.seed, "steps": trace.steps, "detail": trace.detail, "replay_all": trace.replay_all,
         "replay": str(replay) if trace.replay is not None else "", "left_out": sorted(trace.left_out.items()),
+        "shake": trace.shake,
     }  # fmt: skip
 
 
@@ -183,24 +188,24 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
 
 
 def _execute(
-    command: list[str], environment: dict[str, str], options: RunOptions, records: Path, capture: bool, echo: bool
+    command: list[str],
+    environment: dict[str, str],
+    options: RunOptions,
+    records: Path,
+    capture: bool,
+    echo: bool,
+    warm: Warm | None,
 ) -> _Outcome:
     sys.stdout.flush()
-    try:
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE if capture else None,
-            stderr=None if echo else subprocess.DEVNULL,
-            start_new_session=options.timeout is not None or options.trace is not None,
-            cwd=options.folder or None,
-        )
-    except OSError as error:
-        raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from error
+    process, output = None, None
+    if warm is not None and capture and not echo and not options.module and not options.shell:
+        process, output = _fork(environment, options, warm)
+    if process is None:
+        process, output = _begin(command, environment, options, capture, echo)
     lines: list[bytes] = []
     reader = None
-    if process.stdout is not None:
-        reader = threading.Thread(target=_copy, args=(process.stdout, lines, echo), daemon=True)
+    if output is not None:
+        reader = threading.Thread(target=_copy, args=(output, lines, echo), daemon=True)
         reader.start()
     timed_out = hung = False
     try:
@@ -219,10 +224,41 @@ def _execute(
         _end_the_rest(records)
     if reader is not None:
         reader.join(5)
-    return _Outcome(process.returncode, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
+    return _Outcome(process.returncode or 0, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
 
 
-def _wait_watching(process: subprocess.Popen[bytes], timeout: float | None, watch: Watch) -> bool:
+def _begin(
+    command: list[str], environment: dict[str, str], options: RunOptions, capture: bool, echo: bool
+) -> tuple[_Process, IO[bytes] | None]:
+    """Start the command: the process, and its output where that is captured."""
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE if capture else None,
+            stderr=None if echo else subprocess.DEVNULL,
+            start_new_session=options.timeout is not None or options.trace is not None,
+            cwd=options.folder or None,
+        )
+    except OSError as error:
+        raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from error
+    return process, process.stdout
+
+
+def _fork(environment: dict[str, str], options: RunOptions, warm: Warm) -> tuple[_Process | None, IO[bytes] | None]:
+    """As `_begin`, by a process that has imported torch; (None, None) where that cannot be."""
+    read, write = os.pipe()
+    command = [options.python, options.script, *options.arguments]
+    with open(os.devnull, "wb") as silent:
+        process = warm.start(command, options.nproc, options.folder or os.getcwd(), environment, write, silent.fileno())
+    os.close(write)
+    if process is None:
+        os.close(read)
+        return None, None
+    return process, os.fdopen(read, "rb")
+
+
+def _wait_watching(process: _Process, timeout: float | None, watch: Watch) -> bool:
     """Wait for the end of a traced script, or for its ranks to hang: True. TimeoutExpired when the time is over."""
     begun = time.monotonic()
     while True:
@@ -276,7 +312,7 @@ def _locked(path: Path) -> bool:
     return False
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: _Process) -> None:
     """End the script and, where it has a session of its own, the processes it started."""
 
     def tell(number: int) -> None:

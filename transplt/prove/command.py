@@ -125,6 +125,7 @@ def prove(
 ) -> int:
     """Prove, report, and return the exit code. UsageError when no run can be started."""
     from transplt.emulator.verdict import Word
+    from transplt.emulator.warm import Warm
     from transplt.prove.page import render_page
     from transplt.prove.projects import find_project
     from transplt.prove.proof import between
@@ -136,8 +137,9 @@ def prove(
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
     before, after = (find_project(path, options.script, data) for path in (original, migrated))
     options, torch = for_output(options, after.root)
-    prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True))
-    proof = prover.prove(worlds)
+    with Warm() as warm:
+        prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True), warm)
+        proof = prover.prove(worlds)
     command = [str(original), str(migrated), *options.arguments]
     if json_path is not None:
         told = as_json(proof, command, torch, options.torch_version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from transplt.prove.tolerance import Tolerance
@@ -12,13 +13,16 @@ from transplt.prove.training import Place
 class Difference:
     """One difference. `what` is one sentence; `place` the line of the migrated program that it comes from, as far as
     that is known, `original` the line there; `step` counts from 1 (0: before the first, None: at no step). `cause` says
-    how the line was found."""
+    how the line was found; `figure` is what was measured there, the same in every comparison of one program, and
+    `apart` how far the two are apart, as a share."""
 
     what: str
     place: Place | None = None
     original: Place | None = None
     step: int | None = None
     cause: str = ""
+    figure: tuple[str | int, ...] = ()
+    apart: float = math.inf
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""

@@ -13,6 +13,7 @@ from transplt.disk.records import RunResult
 from transplt.emulator.options import RunOptions, Trace
 from transplt.emulator.options import UsageError as CannotRun
 from transplt.emulator.verdict import Verdict, Word
+from transplt.emulator.warm import Warm
 from transplt.errors import UsageError
 from transplt.prove.command import for_output
 from transplt.prove.projects import find_project
@@ -113,7 +114,8 @@ def proof_between(
         if target is None:
             return None
         migrated = replace(find_project(target, options.script, data), elsewhere=original.root)
-        return between(original, migrated, options, say).prove(worlds)
+        with Warm() as warm:
+            return between(original, migrated, options, say, warm).prove(worlds)
     except CannotRun as error:
         raise UsageError(f"--prove: {error}") from error
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from transplt.prove.found import Difference
-from transplt.prove.steps import mixed_difference, pairs
-from transplt.prove.tolerance import FUSED, PLAIN, Tolerance
+from transplt.prove.steps import mixed_differences, pairs
+from transplt.prove.tolerance import ROUNDING, Tolerance
 from transplt.prove.training import Event, Training
 from transplt.report.cell import figure
 
@@ -27,13 +27,15 @@ def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
     """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider, and in the same
     order of sums."""
     if not is_mixed(other) and not is_mixed(one):
-        return FUSED if exact is PLAIN and _fused(other) and not _fused(one) else exact
+        return exact
     coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
     return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
 
 
-def _fused(training: Training) -> bool:
-    return any("Fused" in made.kind for made in training.optimizers.values())
+def rounding_of(training: Training) -> float:
+    """What half precision rounds away of a number, as a share of it."""
+    coarse = any(event.fields["dtype"] == "bfloat16" for event in training.of("autocast"))
+    return ROUNDING["bfloat16" if coarse else "float16"]
 
 
 def is_mixed(training: Training) -> bool:
@@ -150,14 +152,16 @@ def never_stepped(training: Training) -> Iterator[str]:
 
 
 def first_difference(one: Training, other: Training) -> Difference | None:
+    """The first of `differences`, None where there is none."""
+    return next(differences(one, other), None)
+
+
+def differences(one: Training, other: Training, tolerance: Tolerance = MIXED) -> Iterator[Difference]:
     """Losses and the first gradients against float32; behind a step that a scaler left out, losses only."""
     updated = False
     for left, right in pairs(one, other):
-        found = mixed_difference(left, right, one, other, MIXED, updated=updated)
-        if found is not None:
-            return found
+        yield from mixed_differences(left, right, one, other, tolerance, updated=updated)
         updated = updated or not right.skipped
-    return None
 
 
 def summary(training: Training) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
+from transplt.emulator.warm import Warm
 from transplt.prove import averages, loaders, precision, printed, ranks, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
@@ -17,6 +18,7 @@ from transplt.prove.runs import Replay, Run, Runner
 from transplt.prove.structure import Change, changes
 from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
 from transplt.prove.training import Training
+from transplt.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, told
 from transplt.report.cell import many
 
 
@@ -105,22 +107,28 @@ class Prover:
             found.remarks.append(f"mixed precision: {precision.summary(other)}")
             found.differences += precision.precision_faults(one, other)
             found.reasons += precision.never_stepped(other)
-        numeric = precision.first_difference(one, other) if mixed else steps.first_difference(one, other, tolerance)
+        compare = precision.differences if mixed else steps.differences
+        apart = list(compare(one, other, tolerance))
+        numeric = apart[0] if apart else None
         unrepeated: set[str] = set()
+        left = ""
         noise = printed.of_parameters(reference.outcome, steps.rounding(one))
         results = [] if mixed else printed.other_results(reference.outcome, alone.outcome, tolerance.movement, noise)
         if (numeric is not None or results) and not found.differences:
-            unsteady, unrepeated = self._repeats(reference, tolerance)
-            if unsteady is not None and (
-                numeric is None or numeric.step is None or (unsteady.step or 0) <= numeric.step
-            ):
-                found.reasons.append(f"the original does not repeat itself: {unsteady.what}")
+            unsteady, unrepeated, itself = self._unsteady(reference, one, other, tolerance, compare, mixed=mixed)
+            if itself is not None and (numeric is None or numeric.step is None or (itself.step or 0) <= numeric.step):
+                found.reasons.append(f"the original does not repeat itself: {itself.what}")
                 numeric, results = None, []
-            elif unrepeated and results:
+            else:
+                numeric, explained = unsteady.left(apart)
                 but = unrepeated | noise
-                results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, but)
-                what = f"{len(unrepeated)} results left out, which the original does not repeat"
-                found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
+                if results and unrepeated:
+                    results = printed.other_results(reference.outcome, alone.outcome, tolerance.movement, but)
+                    what = f"{many(len(unrepeated), 'result')} left out, which the original does not repeat"
+                    found.remarks.append(f"{what}: {min(unrepeated).strip()!r}")
+                if explained and numeric is None:
+                    found.steps, left = told(explained, found.steps)
+                    found.reasons += [] if found.steps else [left]
         if numeric is not None or results:
             first = numeric if numeric is not None else results[0]
             # Values that differ before the first step were drawn so.
@@ -140,18 +148,30 @@ class Prover:
             if noise:
                 what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
                 found.reasons.append(what)
+        found.reasons += [left] if left else []
         if one.cut:
             found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
-        return Part(title, _equal(found, mixed), found)
+        return Part(title, _equal(found, mixed), found, left)
 
-    def _repeats(self, reference: Run, tolerance: Tolerance) -> tuple[Difference | None, set[str]]:
-        """How the training of the original differs from itself when it is run again, and the results that do."""
+    def _unsteady(
+        self, reference: Run, one: Training, other: Training, tolerance: Tolerance, compare: Compare, *, mixed: bool
+    ) -> tuple[Unsteady, set[str], Difference | None]:
+        """What the original makes of roundings, the results that it does not repeat, and how its training differs from
+        itself when it is run again (None: it does not, or nobody needs to know)."""
+        self.say("the original again, with parameters off by a few roundings")
+        same = Replay({}, every=False, left_out=precision.left_out(other) if mixed else {})
+        again = self.original.run(replay=same, shake=precision.rounding_of(other) if mixed else ROUNDINGS)
+        if again.first is None:
+            return Unsteady({}), set(), Difference("it ended otherwise the second time")
+        unsteady = Unsteady.between(one, again.first, tolerance, compare)
+        results = printed.unrepeated(reference.outcome, again.outcome, tolerance.movement / NEAR)
+        if not unsteady.moved:
+            return unsteady, results, None
         self.say("the original again: does it repeat itself?")
-        again = self.original.run()
-        if reference.first is None or again.first is None:
-            return Difference("it ended otherwise the second time"), set()
-        found = steps.first_difference(reference.first, again.first, tolerance)
-        return found, printed.unrepeated(reference.outcome, again.outcome, tolerance.movement)
+        again = self.original.run(replay=same)
+        if again.first is None:
+            return unsteady, results, Difference("it ended otherwise the second time")
+        return unsteady, results, next(compare(one, again.first, tolerance), None)
 
     def _with_cause(
         self, first: Difference, decisive: list[Change], sides: list[OneSided], one: Training, other: Training
@@ -274,16 +294,17 @@ class Prover:
         return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
 
 
-def between(original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None]) -> Prover:
-    """What proves `migrated` against `original`; `say` is told of each run before it is made."""
+def between(
+    original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None], warm: Warm | None = None
+) -> Prover:
+    """What proves `migrated` against `original`; `say` is told of each run before it is made, `warm` forks it."""
     branches = ways(original.root, migrated.root)
     watched: tuple[dict[str, list[int]], ...] = ({}, {})
     for way in branches:
         for side in (0, 1):
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
-    return Prover(
-        Runner(original, options, "cuda", watched[0]), Runner(migrated, options, "npu", watched[1]), branches, say
-    )
+    reference = Runner(original, options, "cuda", watched[0], warm=warm)
+    return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, say)
 
 
 def _groups(run: Run) -> bool:

@@ -12,6 +12,7 @@ from transplt.emulator import runner
 from transplt.emulator.edits import EditedFile
 from transplt.emulator.options import RunOptions, Trace
 from transplt.emulator.runner import ScriptRun
+from transplt.emulator.warm import Warm
 from transplt.prove.collectives import CollectiveFault, collective_faults, standings
 from transplt.prove.projects import Project
 from transplt.prove.training import Place, Training, below, read_trainings
@@ -69,7 +70,8 @@ class Run:
 class Runner:
     """Starts one of the two programs as often as it is asked to. `watched`: lines by path, to be told if they ran.
 
-    `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for each card by itself.
+    `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `spawns`: it starts a process for
+    each card by itself.
     """
 
     project: Project
@@ -79,26 +81,27 @@ class Runner:
     torchrun: bool = False
     spawns: bool = False
     seconds: float = 0.0
+    warm: Warm | None = None
 
-    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0) -> Run:
+    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0) -> Run:
         """Run with `world` processes. A script that asks for the variables of torchrun gets them with one, too."""
-        done = self._start(world, replay, detail)
+        done = self._start(world, replay, detail, shake)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
             self.torchrun = True
-            done = self._start(world, replay, detail)
+            done = self._start(world, replay, detail, shake)
         if not self.torchrun and not self.spawns and world == 1 and any(each.world > 1 for each in done.trainings):
             self.spawns = True
-            done = self._start(world, replay, detail)
+            done = self._start(world, replay, detail, shake)
         return done
 
-    def _start(self, world: int, replay: Replay | None, detail: int) -> Run:
+    def _start(self, world: int, replay: Replay | None, detail: int, shake: float) -> Run:
         with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
             root = self.project.copy_to(Path(folder))
             assert self.options.trace is not None
             steps = detail or self.options.trace.steps
             order = replay or Replay({})
             given = replay.batches if replay is not None else None
-            trace = Trace(self.options.trace.seed, steps, given, order.every, detail, order.left_out)
+            trace = Trace(self.options.trace.seed, steps, given, order.every, detail, order.left_out, shake)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
                 nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,
@@ -109,7 +112,7 @@ class Runner:
                 for path, lines in self.watched.items()
                 if lines and not detail
             )
-            outcome = runner.start(options, edited, capture=True, echo=False, host=self.host)
+            outcome = runner.start(options, edited, capture=True, echo=False, host=self.host, warm=self.warm)
             self.seconds += outcome.seconds
             trainings = read_trainings(outcome.traces, root)
             return Run(

@@ -27,6 +27,11 @@ def pairs(one: Training, other: Training) -> Iterator[tuple[Step, Step]]:
 
 def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
     """The first step at which the two differ, and in what; None where every figure agrees."""
+    return next(differences(one, other, tolerance), None)
+
+
+def differences(one: Training, other: Training, tolerance: Tolerance) -> Iterator[Difference]:
+    """Every figure that differs, step by step."""
     begun: set[int] = set()
     for left, right in pairs(one, other):
         made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
@@ -34,13 +39,11 @@ def first_difference(one: Training, other: Training, tolerance: Tolerance) -> Di
             continue
         if left.optimizer not in begun:
             begun.add(left.optimizer)
-            found = _at_the_start(made, remade, left, right, tolerance)
-            if found is not None:
-                return found
-        found = _at_a_step(made, remade, left, right, tolerance)
+            yield from _at_the_start(made, remade, left, right)
+        yield from _at_a_step(made, remade, left, right, tolerance)
+    for found in (_in_number(one, other), _at_the_end(one, other, tolerance)):
         if found is not None:
-            return found
-    return _in_number(one, other) or _at_the_end(one, other, tolerance)
+            yield found
 
 
 def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
@@ -52,7 +55,7 @@ def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Differe
         before, after = one.final[name], other.final[name]
         gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
         if not gap <= max(1e-4, tolerance.movement) * max(before[0], after[0], 1e-6):
-            return Difference(f"{name} differs at the end")
+            return Difference(f"{name} differs at the end", figure=("end", name))
     return None
 
 
@@ -70,18 +73,20 @@ def rounding(training: Training) -> set[str]:
     return {name for name in noisy if name and not any(f".{each}".endswith(f".{name}") for each in trains)}
 
 
-def mixed_difference(
+def mixed_differences(
     left: Step, right: Step, one: Training, other: Training, tolerance: Tolerance, *, updated: bool
-) -> Difference | None:
-    """As `first_difference`, for one pair of steps of which the second is in mixed precision: the losses; before
-    any optimizer has `updated` anything the gradients, too."""
+) -> Iterator[Difference]:
+    """As `differences`, for one pair of steps of which the second is in mixed precision: the losses; before any
+    optimizer has `updated` anything the gradients, too."""
     made, remade = one.optimizers.get(left.optimizer), other.optimizers.get(right.optimizer)
     if made is None or remade is None:
-        return None
+        return
     if not updated and not right.skipped:
         plain = replace(right, parameters=[], buffers={})
-        return _at_a_step(made, remade, left, plain, tolerance)
-    return _at_a_step(made, remade, left, replace(right, skipped=True), tolerance) or _hyper(left, right)
+        yield from _at_a_step(made, remade, left, plain, tolerance)
+        return
+    yield from _at_a_step(made, remade, left, replace(right, skipped=True), tolerance)
+    yield from _hyper(left, right)
 
 
 def _in_number(one: Training, other: Training) -> Difference | None:
@@ -95,45 +100,49 @@ def _in_number(one: Training, other: Training) -> Difference | None:
         what = f"optimizer {which} takes {len(right)} steps, in the original {len(left)}"
         origin = one.optimizers.get(which)
         return Difference(
-            what, made.place if made else None, origin.place if origin else None, min(len(left), len(right)) + 1
-        )
+            what, made.place if made else None, origin.place if origin else None, min(len(left), len(right)) + 1,
+            figure=("number", which),
+        )  # fmt: skip
     return None
 
 
-def _at_the_start(
-    made: Optimizer, remade: Optimizer, left: Step, right: Step, tolerance: Tolerance
-) -> Difference | None:
+def _at_the_start(made: Optimizer, remade: Optimizer, left: Step, right: Step) -> Iterator[Difference]:
+    figure_of = ("start", left.optimizer)
     if len(made.start) != len(remade.start):
         what = f"{remade.kind} has {len(remade.start)} parameters, in the original {len(made.start)}"
-        return Difference(what, remade.place, made.place, 0)
+        yield Difference(what, remade.place, made.place, 0, figure=figure_of)
+        return
     for place, (before, after) in enumerate(zip(made.start, remade.start, strict=True)):
         if before is None or after is None or before == after:
             continue
         gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
         if not gap <= 1e-5 * max(before[0], after[0], 1e-12):
             what = f"{remade.names[place]} begins with other values than in the original"
-            return Difference(what, right.place, left.place, 0)
-    return None
+            yield Difference(what, right.place, left.place, 0, figure=(*figure_of, place))
 
 
-def _at_a_step(made: Optimizer, remade: Optimizer, left: Step, right: Step, tolerance: Tolerance) -> Difference | None:
+def _at_a_step(
+    made: Optimizer, remade: Optimizer, left: Step, right: Step, tolerance: Tolerance
+) -> Iterator[Difference]:
     step = left.number + 1
+    which = (left.optimizer, left.number)
     if len(left.losses) == len(right.losses):
-        for mine, theirs in zip(left.losses, right.losses, strict=True):
+        for place, (mine, theirs) in enumerate(zip(left.losses, right.losses, strict=True)):
             apart = tolerance.loss_apart(mine.value, theirs.value)
             if apart:
                 what = f"the loss of step {step} is {_shown(theirs.value)}, in the original {_shown(mine.value)}"
-                return Difference(what, theirs.place, mine.place, step)
+                yield Difference(what, theirs.place, mine.place, step, figure=("loss", *which, place), apart=apart)
     if left.skipped or right.skipped:
-        return None
+        return
     total = math.sqrt(sum(each[0] ** 2 for each in left.gradients if each is not None))
     quiet: set[int] = set()
     for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
         name = _name(remade, place)
+        measured = ("gradient", *which, place)
         if (before is None) != (after is None):
             here, there = ("no", "one") if after is None else ("a", "none")
             what = f"{name} has {here} gradient at step {step}, in the original {there}"
-            return Difference(what, right.place, left.place, step)
+            yield Difference(what, right.place, left.place, step, figure=measured)
         if before is None or after is None:
             continue
         if before[0] <= _NOISE * total and after[0] <= _NOISE * total:
@@ -147,30 +156,32 @@ def _at_a_step(made: Optimizer, remade: Optimizer, left: Step, right: Step, tole
                 if abs(after[0] - before[0]) > 1e-6 * before[0]
                 else f"the gradient of {name} at step {step} is another one than in the original, with an equal norm"
             )
-            return Difference(what, right.place, left.place, step)
-    found = _hyper(left, right)
-    if found is not None:
-        return found
+            yield Difference(what, right.place, left.place, step, figure=measured, apart=apart)
+    yield from _hyper(left, right)
     for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
         start = made.start[place] if place < len(made.start) else None
         dtype = remade.dtypes[place] if place < len(remade.dtypes) else "float32"
-        if place not in quiet and tolerance.parameter_apart(before, after, start, dtype):
-            return Difference(f"{_name(remade, place)} differs after step {step}", right.place, left.place, step)
+        apart = 0.0 if place in quiet else tolerance.parameter_apart(before, after, start, dtype)
+        if apart:
+            what = f"{_name(remade, place)} differs after step {step}"
+            yield Difference(what, right.place, left.place, step, figure=("parameter", *which, place), apart=apart)
     for name in left.buffers.keys() & right.buffers.keys():
         before, after = left.buffers[name], right.buffers[name]
         gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
-        if not gap <= max(1e-4, tolerance.movement) * max(before[0], after[0], 1e-6):
-            return Difference(f"the buffer {name} differs after step {step}", right.place, left.place, step)
-    return None
+        reference = max(before[0], after[0], 1e-6)
+        if not gap <= max(1e-4, tolerance.movement) * reference:
+            what = f"the buffer {name} differs after step {step}"
+            shown = ("buffer", *which, name)
+            yield Difference(what, right.place, left.place, step, figure=shown, apart=gap / reference)
 
 
-def _hyper(left: Step, right: Step) -> Difference | None:
+def _hyper(left: Step, right: Step) -> Iterator[Difference]:
     for mine, theirs in zip(left.hyper, right.hyper, strict=False):
         for key in mine.keys() & theirs.keys():
             if not _alike(mine[key], theirs[key]):
                 what = f"{key} is {_shown(theirs[key])} at step {left.number + 1}, in the original {_shown(mine[key])}"
-                return Difference(what, right.place, left.place, left.number + 1, cause="hyper")
-    return None
+                measured = ("hyper", left.optimizer, left.number, key)
+                yield Difference(what, right.place, left.place, left.number + 1, "hyper", measured)
 
 
 def _alike(one: Any, other: Any) -> bool:

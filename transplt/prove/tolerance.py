@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transplt.prove.training import Figures
@@ -31,6 +31,11 @@ class Tolerance:
             f"losses within {figure(self.loss)}, gradients within {figure(self.gradient)} of their norm, parameters "
             f"within {figure(self.movement)} of the way they moved"
         )
+
+    def narrowed(self, times: float) -> Tolerance:
+        """Bounds that are so many times as narrow."""
+        loss, gradient, movement = (bound / times for bound in (self.loss, self.gradient, self.movement))
+        return replace(self, loss=loss, gradient=gradient, movement=movement, roundings=self.roundings / times)
 
     def loss_apart(self, one: Any, other: Any) -> float:
         """The relative difference where it is beyond the bound, else 0."""
@@ -59,9 +64,6 @@ class Tolerance:
 
 #: The emulated card computes with the host's arithmetic, so a plain port is nearly the original to the bit.
 PLAIN = Tolerance(1e-5, 1e-4, 1e-3, 4)
-#: A fused optimizer takes the same formula in another order, such as `m * b + g * (1 - b)` for `lerp`: one rounding,
-#: which large steps and norms of small batches make larger at every step.
-FUSED = Tolerance(1e-4, 2e-3, 1e-2, 8)
 #: The sums of W processes are added in another order.
 REORDERED = Tolerance(1e-4, 2e-3, 2e-2, 32)
 

@@ -62,6 +62,15 @@ for label, dtype in (("float64", F64), ("float32", F32)):
     say(f"group_norm {label}", lambda: nn.GroupNorm(1, 2).to("npu", dtype)(of(dtype, 4, 2)))
 say("conv2d complex64", lambda: nn.functional.conv2d(of(C64, 1, 1, 3, 3), of(C64, 1, 1, 2, 2)).dtype)
 
+# --- dimensions ---
+nine, eight = of(F32, *[1] * 9), of(F32, *[1] * 8)
+say("add of 9", lambda: nine + nine)
+say("sum of 9", lambda: nine.sum(0))
+say("cat of 9", lambda: torch.cat([nine, nine]))
+say("mul of 8", lambda: (eight * eight).sum(0).dim())
+say("views of 9", lambda: nine.permute(*range(8, -1, -1)).expand(2, *[1] * 8).dim())
+say("9 on the host", lambda: (torch.ones([1] * 9) + 1).dim())
+
 # --- weight norm ---
 for made in (nn.utils.weight_norm, nn.utils.parametrizations.weight_norm):
     torch.manual_seed(0)

@@ -28,4 +28,7 @@ def _run_hidden_sitecustomize() -> None:
 _run_hidden_sitecustomize()
 from npu_emulator import start  # noqa: E402
 
-start.begin()
+if "TRANSPLT_WARM" in os.environ:  # this process only waits: those that it forks begin
+    start.find_imports()
+else:
+    start.begin()

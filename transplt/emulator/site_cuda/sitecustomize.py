@@ -40,4 +40,7 @@ _package("npu_emulator", "npu_emulator", DEVICE="cuda")
 _package("emulated_device", "torch_npu")
 from cuda_standin import start  # noqa: E402
 
-start.begin()
+if "TRANSPLT_WARM" in os.environ:  # this process only waits: those that it forks begin
+    start.prepare()
+else:
+    start.begin()

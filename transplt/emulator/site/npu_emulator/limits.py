@@ -25,7 +25,8 @@ _CANN = {
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit of an operator or a collective (`name`): the types it refuses, and what is said of it."""
+    """One limit of an operator or a collective (`name`): the types that it refuses, or how many dimensions a tensor
+    may have at `most` (0: any number), and what is said of it."""
 
     name: str
     kernel: str
@@ -37,16 +38,17 @@ class Limit:
     takes: tuple[str, ...] = ()
     given: str = ""
     becomes: str = ""
+    most: int = 0
 
     def said(self, dtype: str = "") -> str:
         """The message of the finding."""
-        return self.message.format(name=self.name, dtype=dtype, card=card_title())
+        return self.message.format(name=self.name, dtype=dtype, card=card_title(), most=self.most)
 
     def error(self, dtype: str = "", words: str = "") -> str:
         """The text of the error: the words of torch_npu (`words` where somebody else says it), then ours."""
         taken = "".join(f"{_CANN.get(each, 'DT_' + each.upper())}," for each in self.takes) or self.given
         kind = _CANN.get(dtype, "DT_" + dtype.upper())
-        words = words or self.words.format(name=self.name, kernel=self.kernel, dt=kind, list=taken)
+        words = words or self.words.format(name=self.name, kernel=self.kernel, dt=kind, list=taken, most=self.most)
         return f"{words.rstrip('. ')}. {self.said(dtype)}: {self.help} [{self.code}]"
 
 
@@ -98,12 +100,14 @@ def _limits(group: str, prefix: str, by_kernel: bool) -> dict[str, tuple[Limit, 
             continue
         takes = tuple(row.get("takes", ()))
         refuses = frozenset(row["refuses"]) if "refuses" in row else frozenset(DTYPES) - frozenset(takes)
+        most = int(row.get("most", 0))
+        refuses = frozenset() if most else refuses
         said = _table()["texts"][row["text"]]
         for name, kernel in row["kernels"].items():
             limit = Limit(
                 prefix + name.removesuffix("_overrideable"), kernel,
                 refuses, said["code"], said["words"], said["message"], said["help"], takes,
-                row.get("list", ""), row.get("becomes", ""),
+                row.get("list", ""), row.get("becomes", ""), most,
             )  # fmt: skip
             key = kernel if by_kernel and name != "*" else name
             found[key] = (*found.get(key, ()), limit)
@@ -114,6 +118,12 @@ def _limits(group: str, prefix: str, by_kernel: bool) -> dict[str, tuple[Limit, 
 def operators() -> dict[str, tuple[Limit, ...]]:
     """Limits by the name of an aten operator, without overload."""
     return _limits("operators", "aten::", by_kernel=False)
+
+
+@cache
+def shapes() -> dict[str, tuple[Limit, ...]]:
+    """Limits of dimensions by the name of an aten operator, without overload."""
+    return _limits("shapes", "aten::", by_kernel=False)
 
 
 @cache

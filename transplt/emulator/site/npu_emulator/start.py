@@ -118,6 +118,8 @@ def _torch_is_there(torch: ModuleType) -> None:
 
 def find_imports() -> None:
     """Let `when_imported` see the imports from here on."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
     sys.meta_path.insert(0, _Finder())
     for name in _LARGE:
         when_imported(name, lambda module: None)

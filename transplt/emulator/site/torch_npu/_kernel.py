@@ -35,6 +35,14 @@ def check_types(info: OperatorInfo, args: Any) -> None:
             refused[value.dtype](value.dtype)
 
 
+def check_dimensions(info: OperatorInfo, args: Any) -> None:
+    """RuntimeError when a tensor among `args`, or in a list of them, has more dimensions than the operator takes."""
+    for value in args:
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(each, _Tensor) and each.dim() > info.most:
+                info.too_many()
+
+
 def count(name: str) -> None:
     """Count one operator call."""
     record.operators[name] += 1
@@ -143,6 +151,8 @@ def boxed(op: Any, *args: Any, **kwargs: Any) -> Any:
             hook(info, args, kwargs)
     if info.refused is not None:
         check_types(info, args)
+    if info.most:
+        check_dimensions(info, args)
     if info.unsupported:
         for action in on_unsupported:
             action(info)

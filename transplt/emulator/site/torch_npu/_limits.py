@@ -50,6 +50,8 @@ def _judge(info: Any, op: Any) -> None:
     if namespace == "aten":
         found = limits.operators().get(name.partition(".")[0].rstrip("_"), ())
         info.refused = refused(tuple(limit for limit in found if not limit.becomes))
+        for limit in limits.shapes().get(name.partition(".")[0].rstrip("_"), ()):
+            info.most, info.too_many = limit.most, functools.partial(refuse, limit)
 
 
 def checked(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:

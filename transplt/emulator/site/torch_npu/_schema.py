@@ -38,12 +38,14 @@ class OperatorInfo:
         "index_like",
         "is_out",
         "mixed_ok",
+        "most",
         "name",
         "number_positions",
         "pointwise",
         "random",
         "refused",
         "results",
+        "too_many",
         "unsupported",
         "written",
     )
@@ -81,3 +83,6 @@ class OperatorInfo:
         self.unsupported = False
         #: Types of tensors that the card refuses here, each with what reports and raises it.
         self.refused: dict[Any, Any] | None = None
+        #: How many dimensions a tensor may have here (0: any number), and what reports and raises it.
+        self.most = 0
+        self.too_many: Any = None

@@ -40,14 +40,25 @@ def _distributed_is_there(distributed: ModuleType) -> None:
     nccl.install()
 
 
-def begin() -> None:
-    """Called once per process, before anything of the user's runs."""
+_prepared = False
+
+
+def prepare() -> None:
+    """Give `torch._C` what `torch.cuda` asks it for when it is imported: all that has to be there before torch."""
     from . import runtime
 
+    global _prepared
+    if not _prepared:
+        _prepared = True
+        find_imports()
+        when_imported("torch._C", runtime.install)
+
+
+def begin() -> None:
+    """Called once per process, before anything of the user's runs."""
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # a real torch_npu beside us must not load itself
-    find_imports()
+    prepare()
     when_imported("torchvision", lambda module: None)
-    when_imported("torch._C", runtime.install)
     when_imported("torch", _torch_is_there)
     record.install()
     lines.install()

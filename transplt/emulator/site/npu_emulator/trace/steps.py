@@ -11,7 +11,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ..config import config
-from . import models
+from . import models, shaken
 from .figures import figures, gradient_figures, number
 from .log import emit, quiet
 
@@ -63,6 +63,7 @@ def _watch_making() -> None:
         made(self, params, defaults)
         sizes = [len(group["params"]) for group in self.param_groups]
         emit("optimizer", o=_number(self), kind=type(self).__name__, sizes=sizes, hyper=_hyper(self))
+        shaken.shake(_parameters(self))
 
     kind.__init__ = __init__
 
@@ -96,6 +97,7 @@ def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
     assert config.trace
     if config.trace["steps"] and done >= config.trace["steps"]:
         emit("limit")
+        atexit.register(_end_profiler)
         raise SystemExit(0)
     parameters = _parameters(optimizer)
     if which not in _told:
@@ -131,6 +133,13 @@ def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
         emit("skipped", o=which, k=done, scale=1.0)
         return
     emit("step", o=which, k=done, p=[figures(parameter) for parameter in _parameters(optimizer)], b=held)
+    shaken.shake(_parameters(optimizer))
+
+
+def _end_profiler() -> None:
+    """Close an open profiler: PyTorch 2.13 ends with SIGSEGV otherwise, and the program was kept from doing it."""
+    if torch.autograd._profiler_enabled():
+        torch.autograd._disable_profiler()
 
 
 def _watch_backward() -> None:
@@ -173,6 +182,12 @@ def tell_skip(optimizer: Any, scale: float) -> None:
         done = _attempts.get(which, 0)
         _attempts[which] = done + 1
         emit("skipped", o=which, k=done, scale=scale)
+
+
+def tell_zero_grad() -> None:
+    """Gradients are set to zero by a method that an optimizer was given."""
+    if config.trace:
+        emit("zero_grad")
 
 
 def tell_update(scale: float) -> None:

@@ -121,6 +121,7 @@ def _cast(models: list[Any], optimizers: list[Any], options: Options, outputs: A
 
 def _module_zero_grad(self: Any, set_to_none: bool = False) -> None:
     """`Module.zero_grad` keeps the gradients that are combined in one tensor."""
+    trace.tell_zero_grad()
     assert set_to_none is False, "[emulated apex] with combined gradients set_to_none must be False"
     for parameter in self.parameters():
         if parameter.grad is not None:

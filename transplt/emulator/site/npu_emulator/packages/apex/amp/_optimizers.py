@@ -157,6 +157,7 @@ def _without_casts(step: Any) -> Any:
 @torch.no_grad()
 def _zero_grad(self: Any) -> None:
     """`optimizer.zero_grad()`, which takes no arguments once amp has the optimizer."""
+    trace.tell_zero_grad()
     stash = _ready(self)
     for parameter in [*(half for half, _ in stash.pairs), *stash.own]:
         if parameter.grad is not None:
