@@ -34,8 +34,9 @@ def main(ctx: click.Context, /, **options: Any) -> int:
     """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs.
 
     \b
-      transplt -i PROJECT -o OUT    migrate: writes OUT/<name>_msft, with reports
-      transplt check PROJECT        only look: what would change, what is left
+      transplt check PROJECT             1. look: what would change, what is left
+      transplt -i PROJECT -o OUT         2. migrate: writes OUT/<name>_msft, with reports
+      transplt run OUT/.../train.py      3. try the result on an NPU emulated on the CPU
 
     PROJECT is a folder or one .py file, and is never changed. The options below are those of a migration; each
     command has its own: transplt COMMAND --help.
