@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from transplt.commands.main import main
+from transplt.disk.git_command import run_git
 from transplt.errors import CannotFinish, UsageError
 from transplt.port.decisions import decision_of, decisions
 from transplt.rules.pages import all_codes
@@ -220,3 +221,8 @@ def test_no_folder_for_temporary_files(project: Path, monkeypatch: pytest.Monkey
     with pytest.raises(CannotFinish, match="No usable temporary directory found; the branch"):
         main.main(["port", str(project), "-q"], standalone_mode=False)
     assert "npu-port" not in git(project, "branch", "--list")
+
+
+def test_what_git_says_is_passed_on(project: Path) -> None:
+    with pytest.raises(OSError, match=r"^git cat-file ended with 128: fatal: Not a valid object name nothing$"):
+        run_git(project, "cat-file", "-p", "nothing")

@@ -73,7 +73,7 @@ def render_html(result: RunResult) -> bytes:
         unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
         left=len(open_findings),
         python=len(result.python_files),
-        changed=len(result.changed),
+        changed=sum(record.changed for record in result.python_files),
         failed=len(result.failed) + len(result.unread),
         token_bar=token_bar(result),
         efforts=effort_bars(open_findings),
