@@ -381,4 +381,56 @@ def test_the_help_shows_what_people_need_first(
         "check", "analyze", "distributed", "run", "prove", "instrument", "port", "loss", "compare", "show", "watch",
         "convert", "diagnose", "profile-read", "doctor", "explain", "rules", "config", "cache",
     ]  # fmt: skip
-    assert told.index("transplt -i PROJECT -o OUT") < told.index("transplt check PROJECT") < told.index("Commands:")
+    first = [told.index(f"transplt {words}") for words in ("check PROJECT", "-i PROJECT -o OUT", "run OUT")]
+    assert first == sorted(first) and first[-1] < told.index("Commands:")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (OSError(28, "No space left on device"), 3, "Error: cannot write standard output: No space left on device\n"),
+        (OSError(27, "File too large", "a.csv"), 3, "Error: cannot write a.csv: File too large\n"),
+        (MemoryError(), 3, "Error: not enough memory; no half-written output is left\n"),
+        (BrokenPipeError(32, "Broken pipe"), 0, ""),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    error: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the command was doing: `transplt explain NPU201 > /dev/full`, `transplt rules | head -1`."""
+
+    def refused(*_: object, **__: object) -> int:
+        raise error
+
+    monkeypatch.setattr(cli.main, "main", refused)
+    monkeypatch.setattr(cli.os, "dup2", lambda *_: 0)
+    assert cli.entry_point() == code
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_device() -> None:
+    command = [sys.executable, "-m", "transplt", "explain", "NPU201"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "Error: cannot write standard output: No space left on device\n")
+
+
+def test_a_terminal_that_cannot_show_everything(tmp_path: Path) -> None:
+    (tmp_path / "你.py").write_text("import torch\nprint(torch.cuda.is_available(), torch.poisson(torch.ones(2)))\n")
+    command = [sys.executable, "-m", "transplt", "analyze", str(tmp_path), "--format", "csv"]
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "COLUMNS": "40", "NO_COLOR": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"\\u4f60.py" in done.stdout
+    assert b"Traceback" not in done.stderr and b"\x1b" not in done.stdout + done.stderr
+
+
+def test_files_that_are_not_python_are_counted_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "proj").mkdir()
+    (tmp_path / "proj" / "a.py").write_text(USES_CUDA)
+    (tmp_path / "proj" / "requirements.txt").write_text("torch\n")
+    _, _, err = call(monkeypatch, capsys, "-i", tmp_path / "proj", "-o", tmp_path / "out")
+    assert "1 Python file scanned, 1 changed, 0 failed; 1 other file changed; 2 files in the output" in err

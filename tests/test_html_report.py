@@ -14,6 +14,7 @@ from tests.browser import Browser, browser, missing
 from transplt.apply.patch import unified_diff
 from transplt.disk.records import FileRecord, RunResult
 from transplt.finding import Effort, Finding, Level, Operation, Replacement, Span, TokenCount
+from transplt.report.code_pages import code_pages
 from transplt.report.html import automatic_share, page_data, ranked_files, render_html
 from transplt.run.options import Options, make_plan
 from transplt.run.torch_version import TorchTarget
@@ -68,8 +69,8 @@ def test_it_is_part_of_the_output_and_stands_alone(tmp_path: Path) -> None:
     page = (result.output / "report.html").read_text("utf-8")
     assert str(tmp_path) not in page
     assert NASTY not in page
-    assert set(re.findall(r"""\b(?:src|href)="([^"]{0,5})""", page)) == {"data:", "#find"}
-    assert "http:" not in page and "https:" not in page
+    assert set(re.findall(r"""\b(?:src|href)="([^"]{0,5})""", page)) == {"data:", "#find", "#NPU5"}
+    assert "url(" not in page and "@import" not in page and "default-src 'none'" in page
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert [file[0] for file in data["files"]] == ["train.py", "évil <b>.py"]
     assert migrate_tree(make_plan(Options(source, tmp_path / "again"))).reports == result.reports
@@ -113,6 +114,45 @@ def test_long_lines_are_cut() -> None:
     record = FileRecord("a.ipynb", "notebook", "", (finding,), lines=((1, "cuda" * 1_000_000),))
     result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=(record,))
     assert len(render_html(result)) < 100_000
+
+
+def test_a_page_stays_bounded() -> None:
+    """Ten thousand findings, and a hundred files with long diffs."""
+    result = run_result(500, 20)
+    assert len(render_html(result)) < 3_000_000
+    old = b"".join(b"x = %d\n" % number for number in range(40_000))
+    patch = unified_diff("a.py", old, b"y\n")
+    files = tuple(FileRecord(f"{number}.py", "python", "", patch=patch) for number in range(100))
+    page = render_html(RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=files))
+    assert len(page) < 8_000_000
+
+
+def test_findings_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transplt.report.html._MOST_FINDINGS", 10)
+    result = run_result(3, 4)
+    shown = [row for file in page_data(result)["files"] for row in file[2]]
+    assert [row[3] for row in shown] == ["left"] * 10
+    assert "5 findings are not on this page" in render_html(result).decode()
+
+
+def test_what_comes_again_is_one_choice(tmp_path: Path) -> None:
+    span = Span(1, 1, 1, 5, 0, 4)
+    findings = tuple(
+        Finding(f"{name}.yaml", span, "NPU821", Level.MANUAL, "m", "nccl", Effort.LOW, "h") for name in "abc"
+    )
+    records = tuple(FileRecord(each.path, "other", "", (each,)) for each in findings)
+    result = RunResult("p", Path("/p"), Path("/o"), Settings(), TorchTarget("2.8", ""), files=records)
+    page = render_html(result).decode()
+    assert "one choice, 3 places in 3 files" in page and "3 times nccl in YAML" in page
+
+
+def test_pages_of_codes_are_in_the_page() -> None:
+    pages = code_pages(["NPU201", "NPU000"])
+    assert list(pages) == ["NPU201"] and pages["NPU201"]["title"] == "A device string"
+    why = next(section for section in pages["NPU201"]["sections"] if section["name"] == "Why")
+    assert {"code": True, "text": "torch.device"} in why["blocks"][0]["pieces"]
+    example = next(section for section in pages["NPU201"]["sections"] if section["name"] == "Example")
+    assert [block["code"] for block in example["blocks"]] == [True, False, True]
 
 
 LOADER = """import torch
@@ -302,4 +342,47 @@ def test_nothing_left(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(0, 0), tmp_path)
     assert page.run("return document.body.textContent.includes('Nothing is left.')")
     assert page.run("return document.querySelector('#count').textContent") == "0 of 0 findings"
+    quiet(page)
+
+
+@in_browser
+def test_filters_stand_in_the_address(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path)
+    page.click('[data-filter="path"]')
+    page.wait("location.hash.includes('file=package')")
+    page.type("#search", "message")
+    page.wait("location.hash.includes('q=message')")
+    page.run("location.hash = '#code=NPU502&file=package%2Fmodule_0001.py'")
+    page.wait("document.querySelector('#count').textContent === '1 of 15 findings in package/module_0001.py'")
+    assert page.run("return document.querySelector('#list pre.source').textContent") == "line_2 = 'cuda'"
+    page.run("location.hash = '#code=%3Cb%3E&state=nonsense'")
+    page.wait("document.querySelector('#count').textContent === '12 of 15 findings'")
+    page.run("location.reload()")
+    page.wait("document.querySelector('#list a.code')")
+    page.run("document.querySelector('#list a.code').click()")
+    page.wait("document.querySelector('details.page[open]')")
+    assert page.run("return document.querySelector('#count').textContent") == "12 of 15 findings"
+    quiet(page)
+
+
+@in_browser
+def test_what_is_ticked_is_remembered(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path)
+    page.click(".actions input")
+    assert page.run("return document.querySelector('#ticked').textContent").startswith("1 of ")
+    show(page, run_result(2, 4), tmp_path)
+    assert page.run("return document.querySelectorAll('li.ticked').length") == 1
+    page.click(".actions input")
+    show(page, run_result(3, 4), tmp_path)
+    assert page.run("return document.querySelectorAll('li.ticked').length") == 0
+    quiet(page)
+
+
+@in_browser
+def test_on_paper_actions_are_open(page: Browser, tmp_path: Path) -> None:
+    show(page, run_result(3, 4), tmp_path)
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert page.run("return [...document.querySelectorAll('.actions details')].every((box) => box.open)")
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert not page.run("return [...document.querySelectorAll('.actions details')].some((box) => box.open)")
     quiet(page)

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from transplt.commands.main import main
-from transplt.errors import UsageError
+from transplt.disk.git_command import run_git
+from transplt.errors import CannotFinish, UsageError
 from transplt.port.decisions import decision_of, decisions
 from transplt.rules.pages import all_codes
 
@@ -210,3 +211,18 @@ def test_what_a_partial_clone_lacks_stays(project: Path) -> None:
     (project / ".git" / "objects" / name[:2] / name[2:]).unlink()
     assert "1 file that this partial clone lacks stay as they are: run.sh" in port(project)
     assert git(project, "ls-tree", "npu-port", "run.sh").split()[2] == name
+
+
+def test_no_folder_for_temporary_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(**_: str) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", none)
+    with pytest.raises(CannotFinish, match="No usable temporary directory found; the branch"):
+        main.main(["port", str(project), "-q"], standalone_mode=False)
+    assert "npu-port" not in git(project, "branch", "--list")
+
+
+def test_what_git_says_is_passed_on(project: Path) -> None:
+    with pytest.raises(OSError, match=r"^git cat-file ended with 128: fatal: Not a valid object name nothing$"):
+        run_git(project, "cat-file", "-p", "nothing")

@@ -160,6 +160,12 @@ def test_a_sheet_for_each_kind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_sheet_is_empty(tmp_path: Path) -> None:
+    assert workbook(result_of(edit("a.py", 1)), tmp_path).sheetnames == ["summary"]
+    book = workbook(result_of(manual("a.py", 2, "NPU501")), tmp_path)
+    assert book.sheetnames == ["actions", "unsupported", "summary"]
+
+
 def test_the_summary_sheet_adds_up(tmp_path: Path) -> None:
     result = result_of(edit("a.py", 1), manual("a.py", 2, "NPU501"))
     rows = dict(workbook(result, tmp_path)["summary"].iter_rows(min_row=2, values_only=True))

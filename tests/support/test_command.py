@@ -13,11 +13,13 @@ import pytest
 from openpyxl import load_workbook
 
 from transplt.analysis.effort import FileEffort, effort_of, total
+from transplt.analysis.sheets import SHEETS as ANALYSIS_SHEETS
 from transplt.analysis.version_advice import advise
 from transplt.commands.analyze import check_target, read_library
 from transplt.commands.main import main
-from transplt.errors import UsageError
+from transplt.errors import CannotFinish, UsageError
 from transplt.report.analysis_summary import summarize
+from transplt.report.unsupported_op import SHEETS
 from transplt.run.options import Options, make_plan
 from transplt.run.tree import analyse_tree
 
@@ -87,16 +89,33 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
     assert document["versions"]["lowest"] == ""
     book = load_workbook(out / "unsupported_op.xlsx")
     assert book.sheetnames == [
-        "actions", "unsupported", "check by hand", "third-party", "unreadable",
-        "limited", "unknown", "extensions", "affinity", "advice", "summary",
+        name for name in ("actions", *SHEETS, *ANALYSIS_SHEETS, "summary") if name in book.sheetnames
     ]  # fmt: skip
+    assert "unsupported" in book.sheetnames and "limited" in book.sheetnames
     for sheet in book:
+        assert sheet.max_row > 1
         assert sheet.auto_filter.ref and sheet.freeze_panes == "A2"
         assert not any(cell.data_type == "f" for row in sheet.iter_rows() for cell in row)
     cell = book["unsupported"]["A2"]
     linked = (out / cell.hyperlink.target.replace("%3D", "=")).resolve()
     assert linked.is_file()
     assert run(project, "-o", out, "-q") == 1  # ours: replaced
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_disk_that_is_full_leaves_nothing(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out"
+    if there:
+        out.mkdir()
+    monkeypatch.setattr("transplt.report.analysis_reports.analysis_json", full)
+    with pytest.raises(CannotFinish, match=r"cannot write .*No space left on device"):
+        main.main(["analyze", str(project), "-o", str(out), "-q"], standalone_mode=False)
+    assert not out.exists() or not any(out.iterdir())
 
 
 def test_the_migration_has_the_same_sheets(project: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -114,10 +115,12 @@ def check_target(target: Path, sources: Sequence[Path]) -> None:
 def write(target: Path, summaries: Sequence[Any]) -> None:
     """Writes the reports: into `target`, or for several projects into a folder each below it, with the ranking.
 
-    CannotFinish when the system refuses.
+    CannotFinish when the system refuses; a folder that held nothing holds nothing then.
     """
     from transplt.report.analysis_reports import ranking_csv
 
+    there = target.is_dir()
+    empty = not there or not any(target.iterdir())
     try:
         if len(summaries) == 1:
             _write_one(target, summaries[0])
@@ -132,6 +135,10 @@ def write(target: Path, summaries: Sequence[Any]) -> None:
             _write_one(target / name, summary)
         (target / RANKING).write_bytes(ranking_csv(summaries))
     except OSError as error:
+        if empty:
+            shutil.rmtree(target, ignore_errors=True)
+            if there:
+                target.mkdir(exist_ok=True)
         raise CannotFinish(f"cannot write {shown(target)}: {reason(error)}") from error
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
+import os
 import signal
 import sys
 import threading
@@ -14,10 +17,13 @@ import click
 import transplt
 from transplt.commands.command import DONE, INTERRUPTED, UNFINISHED, USAGE, CommandGroup, given_options, say, spelled
 from transplt.commands.migrate import migrate, migrate_options
-from transplt.errors import TranspltError
+from transplt.errors import TranspltError, reason, shown
 
 #: Sub-commands that migrate first, and so take the options of the group.
 MIGRATING_COMMANDS = frozenset({"distributed"})
+
+#: What a system refuses to every program: no defect of this one.
+_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM})
 
 
 @click.group(
@@ -34,8 +40,9 @@ def main(ctx: click.Context, /, **options: Any) -> int:
     """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs.
 
     \b
-      transplt -i PROJECT -o OUT    migrate: writes OUT/<name>_msft, with reports
-      transplt check PROJECT        only look: what would change, what is left
+      transplt check PROJECT             1. look: what would change, what is left
+      transplt -i PROJECT -o OUT         2. migrate: writes OUT/<name>_msft, with reports
+      transplt run OUT/.../train.py      3. try the result on an NPU emulated on the CPU
 
     PROJECT is a folder or one .py file, and is never changed. The options below are those of a migration; each
     command has its own: transplt COMMAND --help.
@@ -57,6 +64,9 @@ def main(ctx: click.Context, /, **options: Any) -> int:
 def entry_point() -> int:
     """The command `transplt`: the exit code, whatever happens."""
     _catch_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # cp1252 cannot show every path and source line: escaped, not lost
+            stream.reconfigure(errors="backslashreplace")
     try:
         return main.main(prog_name="transplt", standalone_mode=False) or DONE
     except click.ClickException as error:
@@ -71,8 +81,25 @@ def entry_point() -> int:
         with contextlib.suppress(OSError):  # the terminal may be what has gone
             say("interrupted; no half-written output is left")
         return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+    except MemoryError:
+        say("Error: not enough memory; no half-written output is left")
+        return UNFINISHED
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            return _defect(error)
+        say(f"Error: cannot write {shown(error.filename or 'standard output')}: {reason(error)}")
+        return UNFINISHED
     except Exception as error:
         return _defect(error)
+
+
+def _reader_gone() -> int:
+    """`transplt explain NPU201 | head -1`: who reads has enough. What is still buffered goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
 
 
 def _defect(error: Exception) -> int:

@@ -30,6 +30,8 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
 }
+#: So many characters of git's own reason are passed on.
+_MOST_SAID = 200
 #: Scopes of the configuration that belong to the repository.
 _OWN_SCOPES = (b"local", b"worktree")
 
@@ -109,7 +111,9 @@ def _run(
             check=True,
         )
     except subprocess.CalledProcessError as error:
-        raise OSError(f"git {arguments[0]} ended with {error.returncode}") from error
+        told_why = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        said = "".join(c if c.isprintable() else " " for c in told_why[-1][:_MOST_SAID]) if told_why else ""
+        raise OSError(f"git {arguments[0]} ended with {error.returncode}{': ' * bool(said)}{said}") from error
     except ValueError as error:  # a null byte
         raise OSError(str(error)) from error
     return done.stdout

@@ -7,6 +7,7 @@ touched, nothing is pushed. Deleting the branch undoes all of it.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +32,7 @@ from transplt.disk.git_objects import (
 from transplt.disk.records import RunResult
 from transplt.disk.walk import LARGE_FILE_BYTES
 from transplt.emulator.verdict import Verdict, Word
-from transplt.errors import CannotFinish, UsageError, shown
+from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.finding import Finding, Level
 from transplt.port import checklist
 from transplt.port.decisions import ON_REQUEST, Decision
@@ -107,6 +108,8 @@ def port(options: Options, branch: str, command: str, say: Callable[[str], None]
     try:
         return _port(project, Path(os.path.realpath(top)), options, branch, command, say)
     except FileNotFoundError as error:
+        if shutil.which("git") is not None:  # such as no folder for temporary files
+            raise CannotFinish(f"{reason(error)}; the branch is as it was") from error
         raise UsageError(str(error)) from error
     except OSError as error:
         raise CannotFinish(f"git could not do its part: {error}; the branch is as it was") from error

@@ -93,9 +93,12 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
     yield f"  for torch {target.version} ({visible(target.why)}) with {npu}{cann}"
     yield from (f"    changed in {change}" for change in target.changes)
     failed = len(result.failed) + len(result.unread)
+    changed = sum(record.changed for record in result.python_files)
+    others = len(result.changed) - changed
     yield (
-        f"  {many(len(result.python_files), 'Python file')} scanned, {len(result.changed)} changed, {failed} failed; "
-        f"{many(len(result.files), 'file')} {'in the output' if result.written == 'all' else 'looked at'}"
+        f"  {many(len(result.python_files), 'Python file')} scanned, {changed} changed, {failed} failed; "
+        + (f"{many(others, 'other file')} changed; " if others else "")
+        + f"{many(len(result.files), 'file')} {'in the output' if result.written == 'all' else 'looked at'}"
     )
     unsafe = sum(finding.level is Level.UNSAFE for finding in result.edits)
     yield (

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
+from pathlib import PurePosixPath
 from typing import Any
 
 import transplt
@@ -19,6 +21,7 @@ from transplt.disk.records import FileRecord, RunResult
 from transplt.finding import NO_TOKENS, Effort, Finding, Level
 from transplt.report.action_lines import EFFORT_TEXT, MOST_LINES, about, how_many, place_text
 from transplt.report.cell import many, visible
+from transplt.report.code_pages import code_pages
 from transplt.report.templates import asset, fill
 from transplt.report.titles import title
 from transplt.report.token_view import token_view
@@ -32,6 +35,17 @@ _MOST_BARS = 12
 _MOST_FILES = 15
 #: So many places of an action are listed; the findings below are all of them.
 _MOST_PLACES = 60
+_MOST_REPEATED = 3
+#: How the kinds of files are called where the same word stands in many of them.
+_KINDS = {
+    ".py": "Python", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON", ".toml": "TOML", ".sh": "shell",
+    ".ipynb": "notebooks", ".md": "documents",
+}  # fmt: skip
+#: So many findings are on the page, those that are left first; a row is some fifty bytes.
+_MOST_FINDINGS = 20_000
+#: So many characters of diffs, and of source lines, are on the page in all; files with work left come first.
+_MOST_PATCHES = 6_000_000
+_MOST_LINES = 3_000_000
 #: A longer diff is cut in the page; the files themselves hold the rest.
 _MOST_PATCH = 400_000
 #: A longer source line (a notebook's output) is cut, too.
@@ -43,6 +57,8 @@ def render_html(result: RunResult) -> bytes:
     findings = result.findings
     open_findings = [finding for finding in findings if finding.open]
     actions = actions_of(findings)
+    data = page_data(result)
+    omitted = len(findings) - sum(len(file[2]) for file in data["files"])
     return fill(
         "report.html.j2",
         name=visible(result.name),
@@ -58,7 +74,7 @@ def render_html(result: RunResult) -> bytes:
         unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
         left=len(open_findings),
         python=len(result.python_files),
-        changed=len(result.changed),
+        changed=sum(record.changed for record in result.python_files),
         failed=len(result.failed) + len(result.unread),
         token_bar=token_bar(result),
         efforts=effort_bars(open_findings),
@@ -68,7 +84,11 @@ def render_html(result: RunResult) -> bytes:
         host_script=result.reports.get("env_npu.sh", ""),
         css=asset("report.css"),
         script=asset("theme.js") + asset("report.js"),
-        data=_embedded(page_data(result)),
+        pages=code_pages(data["codes"]),
+        omitted=f"{many(omitted, 'finding')} are not on this page; change_list.csv and unsupported_op.xlsx hold all."
+        if omitted
+        else "",
+        data=_embedded(data),
     )
 
 
@@ -84,7 +104,8 @@ def action_rows(actions: Sequence[Action]) -> list[dict[str, Any]]:
             "title": visible(action.title),
             "blocks": BLOCKS_TEXT[action.blocks],
             "effort": EFFORT_TEXT[action.effort],
-            "many": how_many(action),
+            "many": "one choice, " * _one_choice(action) + how_many(action),
+            "repeated": _repeated(action),
             "first": visible(action.first),
             "how": visible(action.how),
             "codes": action.codes,
@@ -93,6 +114,19 @@ def action_rows(actions: Sequence[Action]) -> list[dict[str, Any]]:
         }
         for action in actions
     ]
+
+
+def _one_choice(action: Action) -> bool:
+    """Whether what is decided once holds for several places, as they are about one thing."""
+    return action.count > 1 and len({place.name for place in action.places}) == 1
+
+
+def _repeated(action: Action) -> str:
+    """What comes again and again: `52 times nccl in YAML`; empty where an action is about one thing in any case."""
+    counts = Counter((each.api, _KINDS.get(PurePosixPath(each.path).suffix.lower(), "")) for each in action.findings)
+    often = [(-count, api, kind) for (api, kind), count in counts.items() if api and kind and count > 1]
+    said = (f"{-count} times {visible(api)} in {kind}" for count, api, kind in sorted(often) if api not in action.title)
+    return ", ".join(islice(said, _MOST_REPEATED))
 
 
 def automatic_share(result: RunResult) -> int | None:
@@ -165,20 +199,50 @@ def page_data(result: RunResult) -> dict[str, Any]:
     def text(value: str) -> int:
         return texts.setdefault(visible(value), len(texts))
 
-    files = [_file(record, text) for record in result.files if record.findings or record.patch]
+    shown = _on_the_page(result)
+    files = [
+        _file(record, [finding for finding in record.findings if id(finding) in shown], text)
+        for record in result.files
+        if record.findings or record.patch
+    ]
+    _bound(files)
     files += [[visible(finding.path), "", [_row(finding, text)], [], False] for finding in result.unread]
-    codes = sorted({finding.code for record in result.files for finding in record.findings})
-    tokens = token_view(result)
-    return {"codes": {code: title(code) for code in codes}, "files": files, "texts": list(texts), "tokens": tokens}
+    codes = sorted({row[2] for file in files for row in file[2]})
+    return {
+        "name": visible(result.name),
+        "codes": {code: title(code) for code in codes},
+        "files": files,
+        "texts": list(texts),
+        "tokens": token_view(result),
+    }
 
 
-def _file(record: FileRecord, text: Any) -> list[Any]:
+def _on_the_page(result: RunResult) -> set[int]:
+    """The findings (their ids) that the page lists: those that are left first."""
+    every = [finding for record in result.files for finding in record.findings]
+    every.sort(key=lambda finding: not finding.open)
+    return {id(finding) for finding in every[:_MOST_FINDINGS]}
+
+
+def _bound(files: list[list[Any]]) -> None:
+    """Take diffs and lines from files when those before them have used up the page; files with work left come first."""
+    patches, lines = _MOST_PATCHES, _MOST_LINES
+    for file in sorted(files, key=lambda file: not any(row[3] == "left" for row in file[2])):
+        patches -= len(file[1])
+        lines -= sum(len(line) for _, line in file[3])
+        if patches < 0:
+            file[1], file[4] = "", True
+        if lines < 0:
+            file[3] = []
+
+
+def _file(record: FileRecord, findings: Sequence[Finding], text: Any) -> list[Any]:
     patch = record.patch
     cut = len(patch) > _MOST_PATCH
     if cut:
         patch = patch[: patch.rindex(b"\n", 0, _MOST_PATCH) + 1]
     shown = patch[max(patch.find(b"\n@@ "), 0) :].decode("utf-8", "replace").lstrip("\n")
-    rows = [_row(finding, text) for finding in record.findings]
+    rows = [_row(finding, text) for finding in findings]
     lines = [[line, source[:_MOST_LINE] + "..." * (len(source) > _MOST_LINE)] for line, source in record.lines]
     return [visible(record.path), shown, rows, lines, cut]
 

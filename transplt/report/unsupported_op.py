@@ -61,8 +61,11 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
     book = Workbook(write_only=True)
-    _sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions_of(result.findings)))
+    if actions := actions_of(result.findings):
+        _sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions))
     for name, found in rows.items():
+        if not found:
+            continue
         _sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
     counts = {name: len(found) for name, found in rows.items()}
     _sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))

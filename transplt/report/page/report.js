@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
-  const PAGE = 200, FILE_PAGE = 100;
+  const PAGE = 200, FILE_PAGE = 100, SHOWN = 300;
   const LINE = 0, COLUMN = 1, CODE = 2, STATE = 3, EFFORT = 4, MESSAGE = 5, HELP = 6, IGNORED = 7;
   const text = (index) => data.texts[index];
 
@@ -44,6 +44,25 @@
       && search.value.toLowerCase().split(/\s+/).every((word) => !word || words(row).includes(word));
   };
 
+  // The source line of a finding: kept with the file where it is open, in the diff where it was edited.
+  const sources = new Map();
+  const sourceOf = (row) => {
+    if (!sources.has(row.file)) {
+      const file = data.files[row.file], lines = new Map(file[3]);
+      for (const [number, old] of diffRows(file)) if (number !== null) lines.set(number, old);
+      sources.set(row.file, lines);
+    }
+    return sources.get(row.file).get(row.finding[LINE]);
+  };
+
+  const codeLink = (name) => {
+    const page = get(name);
+    if (!page || !page.classList.contains("page")) return element("span", "code", name);
+    const made = element("a", "code", name);
+    made.href = `#${name}`;
+    return made;
+  };
+
   const item = (row) => {
     const f = row.finding, file = data.files[row.file], made = element("li");
     const place = element("button", "link place", `${file[0]}:${f[LINE]}:${f[COLUMN]}`);
@@ -52,10 +71,12 @@
     const head = element("div");
     const said = f[STATE] === "unsafe" ? "done, unsafe" : f[STATE];
     const badge = f[STATE] === "left" && f[EFFORT] ? `left, ${f[EFFORT]}` : said;
-    head.append(place, " ", element("span", "code", f[CODE]), " ", element("span", `badge ${f[STATE]}`, badge));
+    head.append(place, " ", codeLink(f[CODE]), " ", element("span", `badge ${f[STATE]}`, badge));
     made.append(head, element("div", "", text(f[MESSAGE])));
     const more = f[STATE] === "ignored" ? text(f[IGNORED]) : text(f[HELP]);
     if (more) made.append(element("div", "help", more));
+    const source = sourceOf(row);
+    if (source && source.trim()) made.append(element("pre", "source", source.trim().slice(0, SHOWN)));
     return made;
   };
 
@@ -86,6 +107,44 @@
     moreFiles();
     const where = path === null ? "" : ` in ${path}`;
     get("count").textContent = `${shown.length} of ${rows.length} findings${where}`;
+    writeAddress();
+  };
+
+  // The filters stand in the address (#code=NPU201&file=train.py), so that a view can be sent to somebody.
+  const controls = { q: search, state, code, effort };
+  const PLAIN = { q: "", state: "left", code: "", effort: "" };
+  const writeAddress = () => {
+    const said = new URLSearchParams();
+    for (const [name, control] of Object.entries(controls)) {
+      if (control.value !== PLAIN[name]) said.set(name, control.value || "all");
+    }
+    if (path !== null) said.set("file", path);
+    const wanted = said.toString();
+    if (!wanted && !location.hash.includes("=")) return;
+    try {
+      history.replaceState(null, "", `#${wanted}`);
+    } catch {
+      // A page in a frame of another origin keeps its address.
+    }
+  };
+
+  const readAddress = () => {
+    if (!location.hash.includes("=")) return false;
+    const said = new URLSearchParams(location.hash.slice(1));
+    for (const [name, control] of Object.entries(controls)) {
+      const asked = said.get(name);
+      control.value = asked === null ? PLAIN[name] : asked === "all" && name !== "q" ? "" : asked;
+      if (control.selectedIndex === -1) control.value = PLAIN[name];
+    }
+    path = said.get("file");
+    return true;
+  };
+
+  const openPage = () => {
+    const page = location.hash.length > 1 ? get(location.hash.slice(1)) : null;
+    if (!page || !page.classList.contains("page")) return;
+    page.open = true;
+    page.scrollIntoView();
   };
 
   const fileBox = (index) => {
@@ -248,6 +307,48 @@
     return box;
   };
 
+  // What was ticked is kept in this browser, by project and title: a later report of the project shows it, too.
+  const boxes = [...document.querySelectorAll("[data-tick]")], KEY = `transplt ticked ${data.name}`;
+  const remembered = () => {
+    try {
+      const kept = JSON.parse(localStorage.getItem(KEY));
+      return new Set(Array.isArray(kept) ? kept : []);
+    } catch {
+      return new Set();
+    }
+  };
+  const showTicks = () => {
+    for (const box of boxes) box.closest("li").classList.toggle("ticked", box.checked);
+    const done = boxes.filter((box) => box.checked).length;
+    if (get("ticked")) get("ticked").textContent = done ? `${done} of ${boxes.length} ticked off in this browser.` : "";
+  };
+  const ticked = remembered();
+  for (const box of boxes) {
+    box.hidden = false;
+    box.checked = ticked.has(box.dataset.tick);
+    box.addEventListener("change", () => {
+      const kept = remembered();
+      kept[box.checked ? "add" : "delete"](box.dataset.tick);
+      try {
+        localStorage.setItem(KEY, JSON.stringify([...kept]));
+      } catch {
+        // A browser that keeps nothing still ticks.
+      }
+      showTicks();
+    });
+  }
+  showTicks();
+
+  // On paper the actions say how and where; what was closed is closed again afterwards.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("#h-do ~ * details, #h-do ~ details")].filter((box) => !box.open);
+    for (const box of opened) box.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const box of opened) box.open = false;
+  });
+
   for (const button of document.querySelectorAll("[data-filter]")) {
     button.addEventListener("click", () => {
       const kind = button.dataset.filter, value = button.dataset.value;
@@ -288,5 +389,11 @@
 
   get("tokens").append(...data.tokens.causes.map(tokenBox));
   get("filters").hidden = false;
+  addEventListener("hashchange", () => {
+    if (readAddress()) update();
+    else openPage();
+  });
+  readAddress();
   update();
+  openPage();
 })();

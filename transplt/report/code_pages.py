@@ -1,0 +1,38 @@
+"""The pages of codes as the page of a report shows them: sections, paragraphs, blocks of code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from transplt.rules.pages import Diagnostic, all_codes, load
+
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def code_pages(codes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """By code, sorted: title and sections of its page. Codes of users' rules have none."""
+    return {code: _page(load(code)) for code in sorted({*codes} & {*all_codes()})}
+
+
+def _page(page: Diagnostic) -> dict[str, Any]:
+    sections = [{"name": name, "blocks": _blocks(text)} for name, text in page.sections.items()]
+    return {"title": page.title, "sections": sections}
+
+
+def _blocks(text: str) -> list[dict[str, Any]]:
+    """Paragraphs, with their pieces of code, and blocks of code; links are their words."""
+    blocks: list[dict[str, Any]] = []
+    for number, part in enumerate(_FENCE.split(text)):
+        if number % 2:
+            blocks.append({"code": True, "text": part})
+            continue
+        for paragraph in re.split(r"\n\s*\n", part.strip()):
+            words = _LINK.sub(r"\1", paragraph)
+            pieces = [{"code": bool(at % 2), "text": piece} for at, piece in enumerate(_CODE.split(words)) if piece]
+            if pieces:
+                blocks.append({"code": False, "pieces": pieces})
+    return blocks
