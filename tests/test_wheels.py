@@ -20,7 +20,7 @@ from transplt.apply.engine import ProjectFacts, index_source, migrate_source
 from transplt.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Libraries that run on an NPU as they are, and one that is written for CUDA.
+#: Libraries that run on an NPU as they are (the larger one in the long checks), and one that is written for CUDA.
 PORTABLE = ("timm", "open_clip_torch")
 LIBRARIES = (*PORTABLE, "speechbrain")
 
@@ -68,7 +68,7 @@ def outputs() -> dict[str, Path]:
     return {}
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(params=[pytest.param("timm", marks=pytest.mark.slow), *LIBRARIES[1:]])
 def migrated(
     request: pytest.FixtureRequest,
     sources: dict[str, Path],

@@ -347,6 +347,12 @@ def test_reference(transplt_run: Any, tmp_path: Path) -> None:
     code, report, err = transplt_run(TRAIN.replace("lr=0.1", "lr=0.2"), options=["--reference", str(original)])
     assert (code, report["verdict"], report["reasons"]) == (1, "differs", ["reference-differs"])
     assert "the original prints" in err and "net.pt#" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_reference_that_does_not_repeat_itself(transplt_run: Any, tmp_path: Path) -> None:
+    original = tmp_path / "original.py"
     original.write_text(ORIGINAL.replace("torch.manual_seed(0)\n", ""))
     code, report, _ = transplt_run(TRAIN, options=["--reference", str(original)])
     assert (code, report["verdict"], report["reasons"]) == (0, "runs", ["reference-unstable"])
