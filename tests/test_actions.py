@@ -340,7 +340,7 @@ def test_packages_are_one_action_each_and_members_of_a_module_are_named() -> Non
         at("a.py", 5, "NPU520", "torch.nn.RNN"),
     ]
     assert titles(actions_of(found)) == [
-        "Replace flash_attn, which has nothing for NPUs",
+        "Replace flash_attn: bound to CUDA, nothing for NPUs",
         "Replace torch.nn.utils.rnn (pack_padded_sequence, pad_packed_sequence): not supported on NPU",
         "Replace torch.nn.RNN: not supported on NPU",
     ]
