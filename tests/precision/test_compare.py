@@ -224,3 +224,26 @@ def test_a_folder_of_others_is_not_written_into(tmp_path: Path) -> None:
         command, [str(tmp_path / "npu"), str(tmp_path / "bench"), "-o", str(tmp_path / "out")], standalone_mode=False
     )
     assert "thesis.txt" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "outputs", "same"),
+    [
+        ("Torch.empty.0.forward", [], [1.0], True),
+        ("Torch.empty_like.0.forward", [1.0], [1e30], True),
+        ("Tensor.new_empty.0.forward", [1.0], [float("nan")], True),
+        # What it writes over means nothing, what it writes does.
+        ("Tensor.zero_.0.forward", [5.0], [0.0], True),
+        ("Tensor.normal_.0.forward", [5.0], [7.0], False),
+        ("Torch.ones.0.forward", [], [5.0], False),
+        ("Tensor.add_.0.forward", [5.0], [5.0], False),
+    ],
+)
+def test_memory_that_nobody_has_written_is_not_compared(
+    operator: str, inputs: list[float], outputs: list[float], same: bool, tmp_path: Path
+) -> None:
+    for name, given, made in (("npu", inputs, outputs), ("bench", [3.0] * len(inputs), [0.0])):
+        row = {"input_args": [tensor([each]) for each in given], "input_kwargs": {}, "output": [tensor(made)]}
+        write_rank(tmp_path / name / "step0" / "rank0", {operator: row})
+    found = compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench")))
+    assert found.same == same

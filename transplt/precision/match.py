@@ -10,6 +10,12 @@ from transplt.precision.align import api_of, backward_passes, paired, sequences
 from transplt.precision.distance import beside, by_figures, overflows, tolerance
 from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, Part, Record, Row, Tensor
 
+#: What gives memory that nobody has written yet: its values mean nothing.
+_UNWRITTEN = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_".split())
+#: What writes all of its first tensor, and reads nothing of it.
+_WRITES = frozenset(
+    "zero_ fill_ copy_ set_ random_ uniform_ normal_ exponential_ bernoulli_ log_normal_ cauchy_ geometric_".split()
+)
 #: How far two tensors are apart, and the smallest size that counts.
 Distance = Callable[[Tensor, Tensor, float], float]
 
@@ -107,7 +113,11 @@ class _Measure:
         found = Match(npu, bench)
         if npu is None or bench is None:
             return found
-        found.inputs, found.worst_input = self._apart([*pairs(npu.inputs, bench.inputs)])
+        last = npu.api.rpartition(".")[2]
+        if npu.kind == API and npu.phase == FORWARD and last in _UNWRITTEN:
+            return found
+        taken = npu.inputs[1:] if npu.kind == API and npu.phase == FORWARD and last in _WRITES else npu.inputs
+        found.inputs, found.worst_input = self._apart([*pairs(taken, bench.inputs)])
         parameters, worst = self._apart([*pairs(npu.parameters, bench.parameters)])
         if parameters > found.inputs:
             found.inputs, found.worst_input = parameters, worst
@@ -115,7 +125,7 @@ class _Measure:
         outputs = [*pairs(npu.outputs, bench.outputs)]
         found.outputs, found.worst = self._apart(outputs, beside([other for _, other in outputs], phase))
         found.beyond = any(overflows(one) and not overflows(other) for one, other in outputs)
-        found.wrong_input = any(overflows(each) for each in (*npu.inputs, *npu.parameters))
+        found.wrong_input = any(overflows(each) for each in (*taken, *npu.parameters))
         call = npu.api, npu.index
         if npu.phase == FORWARD:
             self._forward[call] = found

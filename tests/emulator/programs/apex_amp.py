@@ -289,4 +289,4 @@ elif section == "ranks":
     dist.destroy_process_group()
 else:
     raise SystemExit(f"no section {section}")
-print(section, "ok")
+print(f"{section} ok\n", end="", flush=True)  # in one piece: ranks write to one stream
