@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import unmeasured
+
 #: Costs more than the whole check of a small file, or serves other commands.
 HEAVY = (
     "libcst", "openpyxl", "jsonschema", "jinja2", "rich", "torch", "multiprocessing.pool", "concurrent.futures.process",
@@ -47,7 +49,7 @@ def imported(source: str, tmp_path: Path, *arguments: str) -> tuple[set[str], st
     root = str(Path(__file__).resolve().parent.parent)
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r})\n{PROGRAM}", *arguments],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
+        cwd=tmp_path, env=unmeasured(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     return set(done.stderr.split("\n")), done.stdout
 

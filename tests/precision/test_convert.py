@@ -16,6 +16,7 @@ from transplt.precision.convert.device_dump import device_file, device_tensors
 from transplt.precision.record import UnusableDump
 
 np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.extra
 
 #: The twelve types that the comparison guide lists, with their numbers in a dump.
 TWELVE = {"float32": 1, "float16": 2, "int8": 3, "uint8": 4, "int16": 5, "uint16": 6, "int32": 7, "int64": 8,

@@ -91,6 +91,7 @@ def test_figures_beside_those_of_another_dump(tmp_path: Path) -> None:
     assert call(one, RELU, "--bench", one)[0] == 0
 
 
+@pytest.mark.extra
 def test_elements_beside_those_of_another_dump(tmp_path: Path) -> None:
     one, other = relu(tmp_path / "a", [0.0, 2.0, 3.0, 0.0]), relu(tmp_path / "b", [0.0, 2.0, 3.0, 0.0])
     with_elements(tmp_path / "a", [0.0, 2.0, 3.5, 0.5])
@@ -104,6 +105,7 @@ def test_elements_beside_those_of_another_dump(tmp_path: Path) -> None:
     assert beside["apart"] == 2 and beside["elements"][0] == [2, [1, 0], 3.5, 3.0, 0.5, pytest.approx(1 / 6)]
 
 
+@pytest.mark.extra
 def test_the_largest_elements(tmp_path: Path) -> None:
     dump = relu(tmp_path / "a", [0.0, 2.0, 3.0, 0.0])
     with_elements(tmp_path / "a", [0.0, -7.0, math.nan, 2.0])
