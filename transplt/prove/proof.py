@@ -149,6 +149,9 @@ class Prover:
                 what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
                 found.reasons.append(what)
         found.reasons += [left] if left else []
+        if shares := one.of("shares"):
+            cards, where = shares[0].fields["cards"], shares[0].place
+            found.reasons.append(f"DataParallel over {cards} cards ({where}): the original had one card here, as what is migrated has")
         if one.cut:
             found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
         return Part(title, _equal(found, mixed), found, left)

@@ -43,6 +43,8 @@ def install() -> None:
     when_imported("torch_npu", lambda module: _watch_card())
     _watch_autocast()
     _watch_wrapping()
+    if DEVICE == "cuda":
+        _take_one_card()
     _watch_draws()
 
 
@@ -199,6 +201,21 @@ def _watch_wrapping() -> None:
             _inside.pop()
 
     kind.__init__, kind.forward = __init__, through
+
+
+def _take_one_card() -> None:
+    """DataParallel of a reference: on its first card, where it has the whole batch, as what is migrated has it."""
+    kind: Any = torch.nn.DataParallel
+    made = kind.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        if len(self.device_ids) > 1:
+            emit("shares", cards=len(self.device_ids))
+            self.device_ids = self.device_ids[:1]
+
+    kind.__init__ = __init__
 
 
 #: The modules whose wrappers are in their forward passes.
