@@ -262,14 +262,7 @@ SCRIPTS = (
         "examples/gcn",
         "main.py",
         ("--epochs", "3"),
-        settings=(
-            ("idx[:1000], idx[1000:1500], idx[1500:]", "idx[:10], idx[10:20], idx[20:]"),
-            # The emulated card has no sparse tensors.
-            (
-                "features.to_sparse().to(device), labels.to(device), adj_mat.to_sparse()",
-                "features.to(device), labels.to(device), adj_mat",
-            ),
-        ),
+        settings=(("idx[:1000], idx[1000:1500], idx[1500:]", "idx[:10], idx[10:20], idx[20:]"),),
         prepare=CORA,
     ),
     Script(

@@ -12,7 +12,7 @@ LIMITS = (
     "limits of operators beyond the tables of kernels and of limits",
     "speed, and memory beyond the tensors (workspaces, fragmentation)",
     "real HCCL (gloo carries the collectives) and races between streams",
-    "graph capture, inductor, sparse tensors",
+    "graph capture, inductor, sparse tensors other than COO",
     "npu_* operators without a reference implementation",
     "lines that never ran: the report lists them",
 )

@@ -149,11 +149,7 @@ class Prover:
                 what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
                 found.reasons.append(what)
         found.reasons += [left] if left else []
-        if shares := one.of("shares"):
-            cards, where = shares[0].fields["cards"], shares[0].place
-            found.reasons.append(f"DataParallel over {cards} cards ({where}): the original had one card here, as what is migrated has")
-        if one.cut:
-            found.reasons.append("what comes after these steps (--steps 0 lets the programs come to their own end)")
+        found.reasons += _beyond(one)
         return Part(title, _equal(found, mixed), found, left)
 
     def _unsteady(
@@ -344,6 +340,16 @@ def _equal(found: Findings, mixed: bool) -> Verdict:
         return Verdict(Word.EQUAL, f"{beside} compared with the original's{kind}")
     steps_compared = f"{many(found.steps, 'step')} compared with the original's{kind}"
     return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
+
+
+def _beyond(original: Training) -> list[str]:
+    """What no comparison with an original says, though it agrees."""
+    found = [
+        f"DataParallel over {event.fields['cards']} cards ({event.place}): it had one, as what is migrated has"
+        for event in original.of("shares")[:1]
+    ]
+    more = "what comes after these steps (--steps 0 lets the programs come to their own end)"
+    return [*found, more] if original.cut else found
 
 
 def _of_change(change: Change) -> Difference:

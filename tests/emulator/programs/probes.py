@@ -1004,7 +1004,14 @@ def sparse():
     i = torch.tensor([[0, 1], [1, 0]])
     s = torch.sparse_coo_tensor(i, torch.tensor([1.0, 2]), (2, 2)).npu()
     npu(s)
-    close(torch.sparse.mm(s, torch.eye(2).npu()), torch.tensor([[0.0, 1], [2, 0]]))
+    dense = torch.tensor([[0.0, 1], [2, 0]])
+    close(s.to_dense(), dense)
+    close((torch.ones(2, 2).npu() + s).cpu(), dense + 1)
+    close((s + s * 2).coalesce().to_dense(), 3 * dense)
+    close(s.neg().t().to_dense(), -dense.t())
+    assert s._nnz() == 2 and s.sum().item() == 3 and s.cpu().device.type == "cpu"
+    close(dense.npu().to_sparse().values(), torch.tensor([1.0, 2]))
+    close(torch.zeros(2, 2).to_sparse().npu().copy_(s).to_dense(), dense)
 
 
 @probe

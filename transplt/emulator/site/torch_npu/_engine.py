@@ -10,7 +10,7 @@ from npu_emulator.config import config
 from npu_emulator.record import record
 
 from . import _devices as devices
-from . import _kernels_cuda, _kernels_layers, _kernels_memory, _limits, _unsupported, _vtable
+from . import _kernels_cuda, _kernels_layers, _kernels_memory, _limits, _sparse, _unsupported, _vtable
 from ._kernel import boxed, hooks
 from ._kind import KEY, KIND
 
@@ -62,6 +62,7 @@ def install() -> None:
     for name, kernel in own.items():
         aten.impl(name, _limits.checked(name, kernel), KEY)
     _take_cpu_kernels_whole(aten, own)
+    _sparse.install()
     if KIND == "npu":
         for key in ("AutogradPrivateUse1", KEY):  # composed of operators that have gradients
             aten.impl("_weight_norm", _kernels_layers.weight_norm, key)
