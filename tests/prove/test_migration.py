@@ -14,9 +14,9 @@ from transplt.commands.main import main
 from transplt.emulator.verdict import Verdict, Word
 from transplt.errors import UsageError
 from transplt.prove import migration
-from transplt.prove.found import Findings
+from transplt.prove.found import Findings, Part
 from transplt.prove.migration import Proving
-from transplt.prove.proof import Part, Proof
+from transplt.prove.proof import Proof
 from transplt.run.options import Options
 from transplt.run.tree import migrate_tree
 

@@ -13,10 +13,10 @@ import pytest
 from tests.browser import Browser, browser
 from tests.test_html_report import in_browser
 from transplt.emulator.verdict import Verdict, Word
-from transplt.prove.found import Difference, Findings
+from transplt.prove.found import Difference, Findings, Part
 from transplt.prove.page import render_page
 from transplt.prove.plots import BOTTOM, LEFT, MOST_POINTS, RIGHT, TOP, Plot, distance_plot, loss_plot
-from transplt.prove.proof import Part, Proof
+from transplt.prove.proof import Proof
 from transplt.prove.tolerance import PLAIN
 from transplt.prove.training import Place
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from transplt.emulator.verdict import Verdict, Word
-from transplt.prove.found import Difference, Findings
+from transplt.prove.found import Difference, Findings, Part
 from transplt.prove.precision import MIXED
-from transplt.prove.proof import Part, Proof
+from transplt.prove.proof import Proof
 from transplt.prove.text import as_json, as_text
 from transplt.prove.tolerance import PLAIN, REORDERED
 from transplt.prove.training import Place

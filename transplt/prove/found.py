@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from transplt.emulator.verdict import Verdict
 from transplt.prove.tolerance import Tolerance
 from transplt.prove.training import Place
 
@@ -47,3 +48,14 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
     sides: tuple[str, str] = ("original", "migrated")
     curve: list[tuple[float | None, float | None, float | None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison: what with what, and its verdict. `left` says why nothing was compared in one that is `equal`,
+    since the two rightly compute something else."""
+
+    title: str
+    verdict: Verdict
+    findings: Findings
+    left: str = ""

@@ -7,8 +7,8 @@ from typing import Any
 import transplt
 from transplt.emulator.verdict import Word
 from transplt.prove import plots
-from transplt.prove.found import Difference
-from transplt.prove.proof import Part, Proof
+from transplt.prove.found import Difference, Part
+from transplt.prove.proof import Proof
 from transplt.prove.text import how_close, unsaid_reasons
 from transplt.report.cell import figure, many, visible
 from transplt.report.templates import asset, fill

@@ -9,28 +9,18 @@ from transplt.emulator.host import too_small
 from transplt.emulator.options import RunOptions
 from transplt.emulator.verdict import Verdict, Word, gravest
 from transplt.emulator.warm import Warm
-from transplt.prove import averages, loaders, precision, printed, ranks, steps
+from transplt.prove import loaders, precision, printed, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
-from transplt.prove.found import Difference, Findings
+from transplt.prove.found import Difference, Findings, Part
 from transplt.prove.projects import Project
 from transplt.prove.runs import Replay, Run, Runner
+from transplt.prove.several import Several, has_groups
 from transplt.prove.structure import Change, changes
-from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
+from transplt.prove.tolerance import PLAIN, Tolerance
 from transplt.prove.training import Training
 from transplt.prove.unsteady import NEAR, ROUNDINGS, Compare, Unsteady, told
 from transplt.report.cell import many
-
-
-@dataclass(frozen=True)
-class Part:
-    """One comparison: what with what, and its verdict. `left` says why nothing was compared in one that is `equal`,
-    since the two rightly compute something else."""
-
-    title: str
-    verdict: Verdict
-    findings: Findings
-    left: str = ""
 
 
 @dataclass
@@ -64,16 +54,14 @@ class Prover:
         self.say("the migrated program on the emulated npu")
         order = Replay(loaders.global_batches(reference.trainings[:1]), every=False)
         alone = self.migrated.run(replay=order)
-        if 1 in worlds or not _groups(alone):
+        if 1 in worlds or not has_groups(alone):
             proof.parts.append(self._one_process(reference, alone, order))
         for world in worlds:
             if world > 1:
                 self.say(f"the migrated program with {world} processes")
-                proof.parts += self._several(world, reference)
+                proof.parts += Several(self.original, self.migrated, self.say).parts(world, reference)
         proof.seconds = self.original.seconds + self.migrated.seconds
         return proof
-
-    # One process against the original.
 
     def _one_process(self, reference: Run, alone: Run, order: Replay) -> Part:
         title = "the original on a stand-in for CUDA, and the migrated program on one emulated npu"
@@ -204,94 +192,6 @@ class Prover:
                     return replace(first, place=line.place, original=line.original, cause=line.what)
         return first
 
-    # Several processes.
-
-    def _several(self, world: int, reference: Run) -> list[Part]:
-        """The ranks against each other, and against one process with the same global batches."""
-        run = self.migrated.run(world)
-        title = f"{world} ranks of the migrated program with each other"
-        found = Findings()
-        faults = run.faults
-        found.differences += [Difference(fault.text, fault.place) for fault in faults]
-        if run.stop is not None:
-            sentence = f"{faults[0].text}; {run.stop}" if faults else str(run.stop)
-            return [Part(title, Verdict(Word.STOPS, sentence), found)]
-        if not _groups(run):
-            return [Part(title, Verdict(Word.NOT_RUN, "the program begins no process group"), found)]
-        if len(run.trainings) < 2 or not any(training.steps for training in run.trainings):
-            return [Part(title, Verdict(Word.RUNS, "ran to its end; no rank took a step that was seen"), found)]
-        found.steps = min(len(training.steps) for training in run.trainings)
-        for check in (
-            ranks.same_card(run.trainings), ranks.unequal_ranks(run.trainings), loaders.same_data(run.trainings),
-            loaders.same_order(run.trainings[0]),
-        ):  # fmt: skip
-            if check is not None:
-                found.differences.append(check)
-        if precision.is_mixed(run.trainings[0]):
-            found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
-        if found.differences:
-            return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
-        taken = many(found.steps, "step")
-        equal = Verdict(Word.EQUAL, f"the parameters of {world} ranks are equal after each of {taken}")
-        twin = self._against_ranks(world, run) if self.original.project.distributed else None
-        return [Part(title, equal, found), twin or self._against_one(world, run, reference)]
-
-    def _against_ranks(self, world: int, several: Run) -> Part | None:
-        """The ranks against those of an original that is distributed itself; None where it has none, or they stop."""
-        self.say(f"the original with {world} processes")
-        twin = self.original.run(world)
-        if twin.stop is not None or len(twin.trainings) != len(several.trainings) or not _groups(twin):
-            return None
-        found = Findings()
-        found.steps = sum(1 for _ in steps.pairs(twin.trainings[0], several.trainings[0]))
-        found.curve = steps.curve(twin.trainings[0], several.trainings[0])
-        title = f"{world} ranks of the original, and {world} of the migrated program"
-        tolerance = precision.tolerance_of(twin.trainings[0], several.trainings[0], PLAIN)
-        first = ranks.other_than_the_original(twin.trainings, several.trainings, tolerance)
-        if first is not None:
-            found.differences.append(first)
-            return Part(title, Verdict(Word.DIFFERS, str(first)), found)
-        found.tolerance = tolerance
-        return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
-
-    def _against_one(self, world: int, several: Run, reference: Run) -> Part:
-        """W processes against one that is given what they had, all ranks' samples in one batch."""
-        title = f"one process, and {world} with the same global batches"
-        found = Findings(sides=("one process", f"rank 0 of {world}"))
-        rank = several.trainings[0]
-        self.say(f"one process with the batches of {world}")
-        replay = loaders.global_batches(several.trainings)
-        starter = self.migrated if reference.stop is not None or _groups(reference) else self.original
-        single = starter.run(replay=Replay(replay, left_out=precision.left_out(rank)))
-        one = single.first
-        if one is None or (single.stop is not None and not one.steps):
-            stop = f": {single.stop}" if single.stop is not None else ""
-            found.reasons.append(f"one process does not train with the batches of all ranks{stop}")
-            return Part(title, Verdict(Word.RUNS, f"not compared: {found.reasons[0]}"), found)
-        mixed = precision.is_mixed(rank) and not precision.is_mixed(one)
-        found.tolerance = tolerance = precision.tolerance_of(one, rank, REORDERED)
-        found.steps = sum(1 for _ in steps.pairs(one, rank))
-        found.curve = steps.curve(one, rank)
-        if mixed:
-            first = precision.first_difference(one, rank)
-        else:
-            first = ranks.first_difference(one, several.trainings, tolerance)
-        why = _incomparable(several.trainings)
-        lacks = "" if replay else "the data come from no loader with a sampler, so one process cannot be given the same"
-        if first is None and not mixed and not why and not lacks:
-            root = self.migrated.project.root
-            first = averages.other_average(single.outcome, several.outcome, rank, world, root)
-        if first is None:
-            return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
-        if why or lacks:
-            found.reasons.append(why or lacks)
-            found.tolerance, found.steps, left = None, 0, f"one process and {world} are not compared: {why or lacks}"
-            if not why:
-                return Part(title, Verdict(Word.RUNS, f"the ranks agree; {left}"), found)
-            return Part(title, Verdict(Word.EQUAL, f"the ranks agree; {left}"), found, left)
-        found.differences.append(ranks.with_cause(first, one, several.trainings, world))
-        return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-
 
 def between(
     original: Project, migrated: Project, options: RunOptions, say: Callable[[str], None], warm: Warm | None = None
@@ -304,10 +204,6 @@ def between(
             watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
     reference = Runner(original, options, "cuda", watched[0], warm=warm)
     return Prover(reference, Runner(migrated, options, "npu", watched[1], warm=warm), branches, say)
-
-
-def _groups(run: Run) -> bool:
-    return any(training.of("group") for training in run.trainings)
 
 
 def _stopped(reference: Run, run: Run) -> Verdict | None:
@@ -390,18 +286,3 @@ def _of_saved(first: Difference, other: Training) -> Difference:
         return replace(first, place=unsaved[0].place, cause=f"the buffer {name} is not persistent")
     saves = other.of("save")
     return replace(first, place=saves[-1].place if saves else None, cause="")
-
-
-def _incomparable(trainings: list[Training]) -> str:
-    """Why one process may rightly compute something else; empty where it may not."""
-    first = trainings[0]
-    names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
-    if "running_mean" in names:
-        return "batch norms take the statistics of a card's share of the batch"
-    uneven = loaders.uneven_from(trainings)
-    if uneven is not None:
-        return f"batch {uneven + 1} is not shared evenly by the ranks (drop_last would leave it out)"
-    draws = first.of("draw")
-    if draws:
-        return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
-    return ""

@@ -83,25 +83,28 @@ class Runner:
     seconds: float = 0.0
     warm: Warm | None = None
 
-    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0) -> Run:
-        """Run with `world` processes. A script that asks for the variables of torchrun gets them with one, too."""
-        done = self._start(world, replay, detail, shake)
+    def run(
+        self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0, steps: int = 0
+    ) -> Run:
+        """Run with `world` processes, for so many `steps` (0: those of the options). A script that asks for the
+        variables of torchrun gets them with one, too."""
+        done = self._start(world, replay, detail, shake, steps)
         if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
             self.torchrun = True
-            done = self._start(world, replay, detail, shake)
+            done = self._start(world, replay, detail, shake, steps)
         if not self.torchrun and not self.spawns and world == 1 and any(each.world > 1 for each in done.trainings):
             self.spawns = True
-            done = self._start(world, replay, detail, shake)
+            done = self._start(world, replay, detail, shake, steps)
         return done
 
-    def _start(self, world: int, replay: Replay | None, detail: int, shake: float) -> Run:
+    def _start(self, world: int, replay: Replay | None, detail: int, shake: float, steps: int) -> Run:
         with tempfile.TemporaryDirectory(prefix="transplt-prove-", ignore_cleanup_errors=True) as folder:
             root = self.project.copy_to(Path(folder))
             assert self.options.trace is not None
-            steps = detail or self.options.trace.steps
+            last = steps or detail or self.options.trace.steps
             order = replay or Replay({})
             given = replay.batches if replay is not None else None
-            trace = Trace(self.options.trace.seed, steps, given, order.every, detail, order.left_out, shake)
+            trace = Trace(self.options.trace.seed, last, given, order.every, detail, order.left_out, shake)
             options = replace(
                 self.options, script=self.project.main, folder=str(root), trace=trace,
                 nproc=world if (world > 1 or self.torchrun) and not self.spawns else 0,

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from transplt.emulator.verdict import Word
-from transplt.prove.found import Findings
-from transplt.prove.proof import Part, Proof
+from transplt.prove.found import Findings, Part
+from transplt.prove.proof import Proof
 from transplt.report.cell import visible
 
 SCHEMA_VERSION = 1

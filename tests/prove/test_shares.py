@@ -1,0 +1,69 @@
+"""The first step of several ranks against one process on the share of each (transplt.prove.shares)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.prove.trainings import Told
+from transplt.prove.shares import first_step
+from transplt.prove.tolerance import REORDERED
+from transplt.prove.training import Training
+
+
+def told(*steps: tuple[float, float]) -> Training:
+    """A training with (loss, gradient) of each step."""
+    training = Told().made()
+    for loss, gradient in steps:
+        training.step(loss=loss, grad=gradient)
+    return training.training()
+
+
+def said(alone: Sequence[Training], ranks: Sequence[Training]) -> str:
+    return str(first_step(alone, ranks, REORDERED) or "")
+
+
+ALONE = [told((1.0, 0.2)), told((2.0, 0.6))]
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        [told((1.0, 0.4)), told((2.0, 0.4))],
+        [told((1.00001, 0.40001)), told((2.0, 0.40001))],
+        # What comes behind the first step is of other parameters than those of one process.
+        [told((1.0, 0.4), (0.5, 9.0)), told((2.0, 0.4), (0.7, 9.0))],
+    ],
+)
+def test_the_mean_of_the_shares(ranks: list[Training]) -> None:
+    assert said(ALONE, ranks) == ""
+
+
+@pytest.mark.parametrize(
+    ("gradient", "cause"),
+    [
+        (0.8, "each is 2 times as large: summed over the ranks and not divided"),
+        (0.2, "each is 0.5 times as large: divided by the ranks twice"),
+        (0.5, ""),
+    ],
+)
+def test_another_gradient(gradient: float, cause: str) -> None:
+    found = said(ALONE, [told((1.0, gradient)), told((2.0, gradient))])
+    assert found.startswith("train.py:14: the gradient of Net.0 at step 1 is not the mean of those of one process")
+    assert found.endswith(cause or "rank's share")
+
+
+def test_a_rank_with_another_loss_than_its_share_has() -> None:
+    found = said(ALONE, [told((1.0, 0.4)), told((2.5, 0.4))])
+    assert "the loss of step 1 on rank 0 is not that of one process on the same share" in found
+
+
+def test_a_gradient_that_is_rounding_says_nothing() -> None:
+    tiny = [told((1.0, 0.0)), told((2.0, 0.0))]
+    assert said(tiny, [told((1.0, 0.0)), told((2.0, 0.0))]) == ""
+
+
+def test_no_step() -> None:
+    with pytest.raises(ValueError, match="took no step"):
+        first_step([told(), told()], [told((1.0, 0.4)), told((2.0, 0.4))], REORDERED)
