@@ -202,7 +202,7 @@ SCRIPTS = (
         "GAN",
         "03-advanced/generative_adversarial_network",
         ("num_epochs = 200", "num_epochs = 1"),
-        ("batch_size = 100", "batch_size = 8"),
+        ("batch_size = 100", "batch_size = 4"),
         note=NOISE,
     ),
     Script(

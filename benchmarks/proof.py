@@ -89,9 +89,11 @@ class Reference(Runner):
         made.kept, made.fresh = kept, True
         return made
 
-    def run(self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0) -> Run:
-        if not self.fresh or world != 1 or replay is not None or detail or shake:
-            return super().run(world, replay=replay, detail=detail, shake=shake)
+    def run(
+        self, world: int = 1, *, replay: Replay | None = None, detail: int = 0, shake: float = 0.0, steps: int = 0
+    ) -> Run:
+        if not self.fresh or world != 1 or replay is not None or detail or shake or steps:
+            return super().run(world, replay=replay, detail=detail, shake=shake, steps=steps)
         self.fresh = False
         watched = {path: sorted(lines) for path, lines in sorted(self.watched.items())}
         told = repr((watched, self.options, _EMULATOR))
