@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from transplt.analysis.scanned_file import ScannedFile
-from transplt.program.loops import LOOPS
+from transplt.program.loops import lifted, loops_around
 from transplt.syntax.asks import arguments_of, call_of, last_name
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.scan import chain, parent
 
 _TO_HOST = frozenset({"item", "cpu", "numpy", "tolist"})
 #: Functions that make a number or text of a tensor.
@@ -109,10 +109,5 @@ def _inside_host_call(call: ast.Call) -> bool:
 
 
 def _loop_of(node: ast.AST) -> ast.AST | None:
-    """The innermost loop of the function in which a node stands."""
-    while not isinstance(node, (ast.Module, ast.Lambda, *FUNCTIONS)):
-        above = parent(node)
-        if isinstance(above, LOOPS) and node in above.body:
-            return above
-        node = above
-    return None
+    """The innermost loop of the function in whose body a node stands."""
+    return next((loop for loop in loops_around(node) if lifted(node, loop.body) is not None), None)
