@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 import click
@@ -114,7 +114,7 @@ class Formatter(click.HelpFormatter):
             width = max(min(shutil.get_terminal_size().columns, max_width or 80) - 2, 38)
         super().__init__(indent_increment, width, max_width)
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """A table of two columns; what is too long for the first one has a line of its own."""
         super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
 
