@@ -385,6 +385,20 @@ def test_the_help_shows_what_people_need_first(
     assert first == sorted(first) and first[-1] < told.index("Commands:")
 
 
+@pytest.mark.parametrize("columns", [80, 40])
+def test_without_a_word_the_three_commands_are_told_in_the_width_of_the_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, _, told = call(monkeypatch, capsys)
+    for words in ("check PROJECT", "-i PROJECT -o OUT", "run OUT/NAME_msft/train.py"):
+        assert f"transplt {words}\n" in told
+    assert code == 2 and len(told.splitlines()) < 24
+    _, long, _ = call(monkeypatch, capsys, "--help")
+    too_wide = [line for line in (told + long).splitlines() if len(line) > columns]
+    assert all(line.split()[0] == "--torch-npu-import" for line in too_wide)  # one word, longer than 40
+
+
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [

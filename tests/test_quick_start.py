@@ -29,12 +29,11 @@ def commands(page: str) -> list[str]:
 
 def test_both_languages_have_the_same_commands() -> None:
     assert commands("quick_start.md") == commands("quick_start_zh.md")
-    assert len(commands("quick_start.md")) == 7
+    assert len(commands("quick_start.md")) == 8
 
 
 def type_all(folder: Path) -> None:
     """Type what follows the two commands that fetch the example."""
-    (folder / "data").mkdir()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     for command in commands("quick_start.md")[2:]:
         program, *arguments = shlex.split(command)
@@ -42,7 +41,9 @@ def type_all(folder: Path) -> None:
         done = subprocess.run(
             [*measured_alone("transplt"), *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, (command, done.stdout + done.stderr)
+        # A migration leaves the commands of the example's README to a person.
+        assert done.returncode in ((0, 1) if arguments[0] == "-i" else (0,)), (command, done.stdout + done.stderr)
+        assert arguments[0] != "prove" or done.stdout.startswith("transplt prove: equal: "), done.stdout
     assert (folder / "checkpoint.pth").exists() or (folder / "checkpoint.pth.tar").exists()
 
 

@@ -50,6 +50,7 @@ def test_wrong_input(arguments: str, told: str, folders: Path) -> None:
         ("old", "Missing argument 'MIGRATED'"),
         ("old gone", "Path 'gone' does not exist"),
         ("old new --steps -1", "-1 is not in the range x>=0"),
+        ("old new --npus 0", "0 is not in the range 1<=x<=64"),
         ("old new --json new", "File 'new' is a directory"),
         ("old new --html new", "File 'new' is a directory"),
     ],

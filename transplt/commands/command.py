@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 import click
@@ -105,8 +106,29 @@ def _passing_on(name: str, called: Callable[[list[str]], int | None], text: str)
     return command
 
 
+class Formatter(click.HelpFormatter):
+    """Help that fits terminals from 40 columns on; click's own is never narrower than 50."""
+
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        if width is None:
+            width = max(min(shutil.get_terminal_size().columns, max_width or 80) - 2, 38)
+        super().__init__(indent_increment, width, max_width)
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """A table of two columns; what is too long for the first one has a line of its own."""
+        super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
+
+
+class Context(click.Context):
+    """The context of a command, whose help fits the terminal."""
+
+    formatter_class = Formatter
+
+
 class Command(click.Command):
     """A sub-command; bundled options are refused here too."""
+
+    context_class = Context
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.ignore_unknown_options:
@@ -118,13 +140,23 @@ class CommandGroup(click.Group):
     """The group; without a sub-command it migrates."""
 
     command_class = Command
+    context_class = Context
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args and ctx.parent is None and not ctx.resilient_parsing:
-            click.echo(ctx.get_help(), err=True)
+            click.echo(self.beginning(ctx), err=True)
             ctx.exit(USAGE)
         refuse_bundles(ctx, args)
         return super().parse_args(ctx, args)
+
+    def beginning(self, ctx: click.Context) -> str:
+        """What a person reads first: how to call it, and the commands that are needed first."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text("All commands and options: transplt --help")
+        return formatter.getvalue().rstrip("\n")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the sub-commands, those of other modules included; of the main command in the order of need."""
@@ -137,7 +169,10 @@ class CommandGroup(click.Group):
         target, text = LAZY_COMMANDS[cmd_name]
         module, _, attribute = target.partition(":")
         called = getattr(importlib.import_module(module), attribute)
-        return called if isinstance(called, click.Command) else _passing_on(cmd_name, called, text)
+        if not isinstance(called, click.Command):
+            return _passing_on(cmd_name, called, text)
+        called.context_class = Context
+        return called
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The sub-commands, and the options below them."""
@@ -152,6 +187,9 @@ class CommandGroup(click.Group):
             rows.append((name, lazy[1] if lazy else self.commands[name].get_short_help_str(100)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+        if ctx.parent is None:
+            formatter.write_paragraph()
+            formatter.write_text("Options of a command: transplt COMMAND --help; of a migration:")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -40,12 +40,16 @@ def main(ctx: click.Context, /, **options: Any) -> int:
     """Migrates a PyTorch project from CUDA GPUs to Ascend NPUs.
 
     \b
-      transplt check PROJECT             1. look: what would change, what is left
-      transplt -i PROJECT -o OUT         2. migrate: writes OUT/<name>_msft, with reports
-      transplt run OUT/.../train.py      3. try the result on an NPU emulated on the CPU
+    1. Look at it; nothing is written:
+       transplt check PROJECT
+    2. Write OUT/NAME_msft, for NPUs:
+       transplt -i PROJECT -o OUT
+    3. Try the result on an emulated NPU:
+       transplt run OUT/NAME_msft/train.py
 
-    PROJECT is a folder or one .py file, and is never changed. The options below are those of a migration; each
-    command has its own: transplt COMMAND --help.
+    PROJECT is a folder or one .py file, and is never changed.
+    \f
+    The options are those of a migration; each command has its own.
     """
     if ctx.invoked_subcommand is None:
         if not options["source"]:

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from transplt.emulator.dumping import asked_for, told, with_dump_options
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
-from transplt.emulator.shared_options import PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.emulator.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.emulator.verdict import Word
 from transplt.errors import shown
 from transplt.rules.card_limits import cards
@@ -51,7 +51,7 @@ _WORDS = "\n".join(f"  {word:8} {word.meaning}" for word in Word)
     show_default=True,
     help="The card whose limits hold: types that operators and HCCL refuse, memory.",
 )
-@click.option("--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many NPUs there are.")
+@NPUS
 @click.option("--nproc", type=click.IntRange(0, 64), default=0, metavar="N", help="Start N processes with torchrun.")
 @click.option(
     "--cuda",

@@ -15,6 +15,9 @@ STUBS = click.option(
     metavar="FILE",
     help="Run FILE (or a ready one: torchvision) to replace data sets and downloads.",
 )
+NPUS = click.option(
+    "--npus", type=click.IntRange(1, 64), default=8, show_default=True, help="How many cards the emulated host has."
+)
 DATA = click.option(
     "--data", multiple=True, metavar="PATH", help="A folder of data in the project that is linked, not copied."
 )

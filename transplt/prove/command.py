@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from transplt.emulator.options import RunOptions, Trace, UsageError
-from transplt.emulator.shared_options import DATA, PYTHON, SECONDS, STUBS, TORCH_VERSION
+from transplt.emulator.shared_options import DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
 from transplt.errors import reason, shown
 from transplt.settings import DEFAULT_TORCH_VERSION
 
@@ -46,6 +46,7 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
 @click.option(
     "--nproc", default="1", show_default=True, metavar="N,...", help="With how many processes, one after another."
 )
+@NPUS
 @click.option(
     "--steps",
     type=click.IntRange(0),
@@ -87,6 +88,7 @@ Exit codes: 0 equal, 1 anything else, 2 wrong usage or PyTorch missing, 3 intern
 def prove_command(
     main: str,
     nproc: str,
+    npus: int,
     steps: int,
     seed: int,
     threads: int,
@@ -104,7 +106,7 @@ def prove_command(
 ) -> int:
     options = RunOptions(
         main, args, python, torch_version=torch_version or "", random="cpu", stubs=stubs, timeout=timeout,
-        trace=Trace(seed, steps), threads=threads,
+        trace=Trace(seed, steps), threads=threads, npus=npus,
     )  # fmt: skip
     try:
         code = prove(original, migrated, options, _worlds(nproc), data, json_path, html_path)
