@@ -25,8 +25,11 @@ from transplt.emulator.runner import SITES
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 
-#: What two runs of one program print differently: times, addresses.
-_VARIES = re.compile(r"\b(?:[\d.]+ ?(?:m?s|sec(?:onds)?|m|h))+\b|\bid='\d+'|\b0x[0-9a-f]+\b|(?i:time\w*[:=]?) ?[\d.]+")
+#: What two runs of one program print differently: times, speeds, addresses.
+_VARIES = re.compile(
+    r"\b(?:[\d.]+ (?:steps|it)/s|[\d.]+ ?(?:m?s|sec(?:onds)?|m|h))+\b|\bid='\d+'|\b0x[0-9a-f]+\b"
+    r"|(?i:time\w*[:=]?) ?[\d.]+"
+)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 #: Runs in the process of a host: each text in a fork of its own, so that torch is imported once.
 _DRIVER = '''
