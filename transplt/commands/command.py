@@ -44,6 +44,7 @@ LAZY_COMMANDS = {
         "Say where the time goes, from a profiler run or host logs.",
     ),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
+    "mcp": ("transplt.commands.mcp:mcp", "Serve agents: the tools of transplt over MCP, on stdio."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
