@@ -10,7 +10,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "transplt"
 ORDER = (
     "text", "rules", "syntax", "project", "values", "trees", "edits", "program", "codemods", "themes", "analysis",
     "apply", "files", "actions", "disk", "report", "run", "checking", "emulator", "prove", "instrument", "port",
-    "diagnose", "profiles", "precision", "agents", "commands",
+    "diagnose", "profiles", "precision", "agents", "editor",
+    "commands",
 )  # fmt: skip
 #: Modules at the top that everybody uses, and those that only start the others.
 WORDS, ENTRIES = ("errors", "finding", "settings"), ("__init__", "__main__", "codemod")

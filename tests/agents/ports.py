@@ -43,6 +43,7 @@ setup(
 _KERNEL = (
     "#include <torch/extension.h>\n__global__ void scale_kernel(float* x, int n) { x[threadIdx.x] *= 2; }\n"
 )
+_NEW_CUDA = "if torch.version.cuda is not None and float(torch.version.cuda[:2]) > 11:\n"
 _READ_YAML = "settings = yaml.safe_load(Path(__file__).with_name('settings.yaml').read_text())\n"
 _READ_JSON = "settings = json.loads(Path(__file__).with_name('settings.json').read_text())\nwhere = settings['hw']\n"
 
@@ -50,7 +51,7 @@ PORTS = {
     "capability of the card": Port(
         {"main.py": program(_X + "major, minor = torch.cuda.get_device_capability()\nprint(major >= 7)\n")},
         {"NPU503": (
-            ("main.py", "major, minor = torch.npu.get_device_capability()\nprint(major >= 7)\n", "print(True)\n"),
+            ("main.py", "major, minor = torch.cuda.get_device_capability()\nprint(major >= 7)\n", "print(True)\n"),
         )},
     ),
     "nccl in a YAML file": Port(
@@ -63,10 +64,11 @@ PORTS = {
     ),
     "a device in JSON": Port(
         {
-            "main.py": program(_READ_JSON + "x = torch.randn(8, 4).to(where)\n", "import json\nfrom pathlib import Path\n"),
+            "main.py": program(_READ_JSON + "x = torch.randn(8, 4).to(where)\n",
+                               "import json\nfrom pathlib import Path\n"),
             "settings.json": '{"hw": "cuda", "comm": "nccl"}\n',
         },
-        {"NPU821": (("settings.json", '"cuda"', '"npu"'), ("settings.json", "nccl", "hccl"))},
+        {"NPU821": (("settings.json", "nccl", "hccl"),)},
     ),
     "a word from the environment": Port(
         {"main.py": program("backend = os.environ.get('MY_ACCEL', 'cuda')\nx = torch.randn(8, 4)\n"
@@ -75,7 +77,8 @@ PORTS = {
                     ("main.py", "backend == 'cuda'", "backend == 'npu'"))},
     ),
     "a method by its name": Port(
-        {"main.py": program("def place(t, kind):\n    return getattr(t, kind)()\n\nx = place(torch.randn(8, 4), 'cuda')\n")},
+        {"main.py": program("def place(t, kind):\n    return getattr(t, kind)()\n\n"
+                            "x = place(torch.randn(8, 4), 'cuda')\n")},
         {"NPU203": (("main.py", "4), 'cuda')", "4), 'npu')"),)},
     ),
     "a kernel of its own": Port(
@@ -110,7 +113,9 @@ PORTS = {
             "main.py": program(),
             "Dockerfile": "FROM nvidia/cuda:12.1.0-devel-ubuntu22.04\nRUN pip install torch\nCMD python main.py\n",
         },
-        {"NPU850": (("Dockerfile", "nvidia/cuda:12.1.0-devel-ubuntu22.04", "ascendai/cann:8.3.rc1-910b-ubuntu22.04-py3.11"),)},
+        {"NPU850": (
+            ("Dockerfile", "nvidia/cuda:12.1.0-devel-ubuntu22.04", "ascendai/cann:8.3.rc1-910b-ubuntu22.04-py3.11"),
+        )},
     ),
     "nvidia-smi in the code": Port(
         {"main.py": program(_X + "try:\n    subprocess.run(['nvidia-smi'], check=False)\nexcept OSError:\n    pass\n",
@@ -118,10 +123,9 @@ PORTS = {
         {"NPU245": (("main.py", "['nvidia-smi']", "['npu-smi', 'info']"),)},
     ),
     "the version of CUDA": Port(
-        {"main.py": program(_X + "if torch.version.cuda is not None and float(torch.version.cuda[:2]) > 11:\n"
-                                 "    x = x + 0\n")},
+        {"main.py": program(_X + _NEW_CUDA + "    x = x + 0\n")},
         {"NPU506": (
-            ("main.py", "if torch.version.cuda is not None and float(torch.version.cuda[:2]) > 11:\n    x = x + 0\n", ""),
+            ("main.py", _NEW_CUDA + "    x = x + 0\n", ""),
         )},
     ),
     "architectures of the card": Port(

@@ -45,6 +45,7 @@ LAZY_COMMANDS = {
     ),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
     "mcp": ("transplt.commands.mcp:mcp", "Serve agents: the tools of transplt over MCP, on stdio."),
+    "lsp": ("transplt.commands.lsp:lsp", "Serve an editor: findings, quick fixes and pages over LSP, on stdio."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),
