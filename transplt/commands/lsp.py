@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from transplt.commands.command import DONE, ISOLATED, RULES, Command
+from transplt.commands.command import DONE, FIXERS, ISOLATED, RULES, Command
 from transplt.errors import UsageError
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @RULES
+@FIXERS
 @click.option("--torch-version", metavar="X.Y", help="The torch to migrate to (what the project pins).")
 @click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too.")
 @ISOLATED
-def lsp(rules: tuple[str, ...], torch_version: str | None, style: str | None, isolated: bool) -> int:
+def lsp(**given: Any) -> int:
     """Serve an editor: findings while you type, edits as quick fixes, pages on hover; on stdio.
 
     The editor starts it: docs/editors.md says how. Needs pip install 'transplt[lsp]'.
@@ -26,5 +29,5 @@ def lsp(rules: tuple[str, ...], torch_version: str | None, style: str | None, is
         raise UsageError("transplt lsp needs the extra `lsp`: pip install 'transplt[lsp]'") from error
     from transplt.run.options import Options
 
-    serve(Options(rules=rules, torch_version=torch_version, style=style, isolated=isolated))
+    serve(Options(**given))
     return DONE
