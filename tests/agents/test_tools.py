@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from tests.processes import unmeasured
 from transplt.agents.answers import PAGE_CHARACTERS, page
-from transplt.agents.child import start
+from transplt.agents.child import Ended, start
 from transplt.agents.folders import Folders
 from transplt.errors import CannotFinish, UsageError
 
@@ -201,6 +202,37 @@ def test_errors_are_one_sentence(name: str, arguments: dict[str, Any], said: str
     assert str(refused.value).startswith(said) and "\n" not in str(refused.value)
 
 
+def test_run_and_prove_answer_with_a_verdict_and_take_no_paths_outside(folders: Folders) -> None:
+    """What the commands write; tests/agents/test_ports.py lets them run programs."""
+    started: list[list[str]] = []
+    reports = {
+        "run": {"verdict": "stops", "sentence": "train.py:3 " + "x" * 1000, "reasons": [], "findings": [{"a": 1}] * 30},
+        "prove": {"verdict": "equal", "sentence": "3 steps agree", "comparisons": [
+            {"steps": 3, "differences": [], "not_compared": ["buffers"]}]},
+    }  # fmt: skip
+
+    async def written(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
+        started.append([*arguments])
+        path = next(each.partition("=")[2] for each in arguments if each.startswith(("--report=", "--json=")))
+        Path(path).write_text(json.dumps(reports[arguments[0]]))
+        return Ended(0, b"loss 1\nloss 2\n", "")
+
+    async def work(call: Call) -> Any:
+        with pytest.raises(Refused, match="lies outside of"):
+            await call("run", script="../outside.py")
+        with pytest.raises(Refused, match="data are paths in the project"):
+            await call("prove", original="project", migrated="project", data=["../.."])
+        ran = await call("run", script="project/train.py", args=["--epochs", "1"], nproc=2)
+        return ran, await call("prove", original="project", migrated="project", main="train.py", nproc="1,2")
+
+    ran, proof = use(folders, work, allow_run=True, by=written)
+    assert (ran["verdict"], ran["findings_in_all"], len(ran["findings"])) == ("stops", 30, 10)
+    assert len(ran["sentence"]) == 500 and ran["printed"] == ["loss 1", "loss 2"]
+    assert proof["equal"] and proof["steps"] == 3 and proof["not_compared"] == ["buffers"]
+    assert started[0][-4:] == ["--", str(folders.root / "project" / "train.py"), "--epochs", "1"]
+    assert {"--main=train.py", "--nproc=1,2"} < {*started[1]}
+
+
 def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     ended = asyncio.run(start(["explain", "NPU201"], tmp_path, 0.01))
     assert ended.late
@@ -208,6 +240,22 @@ def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
 
     with pytest.raises(CannotFinish, match=r"^transplt explain took longer than 0\.01 seconds and was stopped$"):
         asyncio.run(Bench(Folders(tmp_path)).run(["explain", "NPU201"], 0.01))
+
+
+def test_a_call_that_is_taken_back_ends_its_command(tmp_path: Path) -> None:
+    import anyio
+
+    from transplt.agents import child
+
+    async def work() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start, ["check", "-"], tmp_path, 60.0)
+            while not child._RUNNING:
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+
+    anyio.run(work)
+    assert not child._RUNNING
 
 
 def test_the_command_serves_standard_input_and_imports_nothing_of_the_folder(folders: Folders) -> None:

@@ -38,6 +38,9 @@ class Ended:
     late: bool = False
 
 
+#: Process groups of the commands that are at work.
+_RUNNING: set[int] = set()
+
 #: Starts `transplt ARGUMENTS` in a folder, for so many seconds at most.
 Start = Callable[[Sequence[str], Path, float], Awaitable[Ended]]
 
@@ -57,6 +60,7 @@ async def start(arguments: Sequence[str], folder: Path, seconds: float) -> Ended
         except OSError as why:
             raise CannotFinish(f"cannot start transplt: {reason(why)}") from why
         late = True
+        _RUNNING.add(process.pid)
         try:
             with anyio.move_on_after(seconds):
                 await process.wait()
@@ -64,7 +68,15 @@ async def start(arguments: Sequence[str], folder: Path, seconds: float) -> Ended
         finally:
             if process.returncode is None:
                 await _end(process)
+            _RUNNING.discard(process.pid)
         return Ended(process.returncode or 0, _read(out, _MOST_BYTES), _text(_read(error, _MOST_ERROR)), late)
+
+
+def end_all() -> None:
+    """Asks all commands that are at work to end; each cleans up by itself."""
+    for group in _RUNNING:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGTERM)
 
 
 async def _end(process: Process) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
 from typing import Any
 
 import anyio
@@ -12,11 +14,14 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 import transplt
+from transplt.agents.child import end_all
 from transplt.agents.tools import Bench, call, offered
 from transplt.errors import TranspltError
 
 #: So many tools work at once; more wait.
 _AT_ONCE = 2
+#: The exit code of every command that is interrupted.
+_INTERRUPTED = 130
 
 _TEXT = (
     "Ports PyTorch projects from CUDA GPUs to Ascend NPUs. The loop: check the project; migrate it; take the first "
@@ -63,5 +68,16 @@ def make_server(bench: Bench, *, allow_run: bool) -> Server[Any]:
 async def serve(bench: Bench, *, allow_run: bool) -> None:
     """Serves standard input and output until the client closes them. What is printed by others goes to stderr."""
     server = make_server(bench, allow_run=allow_run)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signal)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signal() -> None:
+    """Ends at once: the thread that waits for standard input would keep an ordinary end from coming."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async for _ in signals:
+            end_all()
+            os._exit(_INTERRUPTED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +25,8 @@ from transplt.run.options import Options
 
 #: Seconds without a key before a text is looked at.
 PAUSE = 0.3
+#: The exit code of every command that is interrupted.
+_INTERRUPTED = 130
 _SEVERITY = {
     Level.INFO: types.DiagnosticSeverity.Hint,
     Level.SAFE: types.DiagnosticSeverity.Information,
@@ -225,6 +228,9 @@ def page_of(finding: Finding) -> str:
 
 def serve(options: Options) -> None:
     """Serves standard input and output until the client ends. What others print goes to stderr."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Nothing is being written, and the thread that waits for standard input would keep an ordinary end away.
+        signal.signal(number, lambda *_: os._exit(_INTERRUPTED))
     with os.fdopen(os.dup(1), "wb", 0) as out:
         os.dup2(2, 1)
         make_server(options).start_io(sys.stdin.buffer, out)
