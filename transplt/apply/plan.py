@@ -40,12 +40,18 @@ def plan(
 
 def in_force(settings: Settings) -> tuple[Fixer, ...]:
     """The fixers of every migration that hold for the torch version, in the order in which they look."""
-    return _holding(settings.torch_version)
+    return _holding(settings.torch_version, settings.fixers)
 
 
 @lru_cache(maxsize=32)
-def _holding(torch_version: str) -> tuple[Fixer, ...]:
-    return tuple(fixer for fixer in fixers_of("transplt.codemods") if fixer.holds(torch_version))
+def _holding(torch_version: str, added: tuple[tuple[str, str, str, str], ...]) -> tuple[Fixer, ...]:
+    fixers = fixers_of("transplt.codemods")
+    if added:
+        from transplt.edits.added import Added, added_fixers
+
+        others = added_fixers([Added(*each) for each in added])
+        fixers = tuple(sorted((*fixers, *others), key=lambda fixer: (fixer.rank, fixer.name)))
+    return tuple(fixer for fixer in fixers if fixer.holds(torch_version))
 
 
 def _themes(settings: Settings) -> tuple[Fixer, ...]:

@@ -18,7 +18,7 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
     lowered = data.lower()
     if _TOOL in lowered:  # it may speak to us in a comment
         return True
-    literals, needing = _words(settings.torch_version, settings.similar, settings.user_rules)
+    literals, needing = _words(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
     if any(word in lowered for word in literals):
         return True
     if any(word in lowered and any(need in data for need in needs) for word, needs in needing):
@@ -29,10 +29,13 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
 
 @lru_cache(maxsize=32)
 def _words(
-    torch_version: str, similar: bool, user_rules: tuple[tuple[str, str], ...]
+    torch_version: str,
+    similar: bool,
+    user_rules: tuple[tuple[str, str], ...],
+    fixers: tuple[tuple[str, str, str, str], ...],
 ) -> tuple[tuple[bytes, ...], tuple[tuple[bytes, tuple[bytes, ...]], ...]]:
     """The literals of the rules and fixers in force, and those of fixers that need another text in the file too."""
-    settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules)
+    settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules, fixers=fixers)
     literals, needing = set(compile_rules(settings).literals), set[tuple[bytes, tuple[bytes, ...]]]()
     for fixer in in_force(settings):
         words = {word.lower().encode() for word in fixer.words}

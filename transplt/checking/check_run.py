@@ -86,7 +86,7 @@ def _looked_at(
         return 0 if named else default_jobs(entries) if given_jobs is None else given_jobs
 
     told = project.every or ()
-    make_worker = partial(_worker, project, ignores, fix, diff)
+    make_worker = partial(worker_for, project, ignores, fix, diff)
     if cache is None or fix or diff:
         from transplt.run.passes import work_through
 
@@ -129,7 +129,7 @@ def check_text(
     full = Path(os.path.abspath(path))
     project = open_project(Path(os.path.realpath(full.parent)), options)
     inner = os.path.relpath(Path(os.path.realpath(full.parent)) / full.name, project.root).replace(os.sep, "/")
-    worker = _worker(project, ignores, fix, diff)
+    worker = worker_for(project, ignores, fix, diff)
     worker.known[inner] = data
     record = worker.finish(Entry(inner, len(data), 0o644))
     assert isinstance(record, CheckedFile)
@@ -142,7 +142,8 @@ def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool)
     return replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
 
 
-def _worker(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:
+def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:
+    """What looks at the files of a project; it does not know yet what they tell each other."""
     from transplt.run.worker import FileWorker
 
     settings = _settings(project, ignores, fix, diff)

@@ -53,10 +53,12 @@ def project_root(folder: Path, config: Config) -> Path:
     """The folder of the settings, else the nearest from `folder` upward that looks like a project, else itself."""
     if config.folder is not None:
         return config.folder
-    for above in (folder, *folder.parents):
-        if any(os.path.lexists(above / mark) for mark in PROJECT_MARKS):
-            return above
-    return folder
+    return next((above for above in (folder, *folder.parents) if is_marked(above)), folder)
+
+
+def is_marked(folder: Path) -> bool:
+    """True for a folder that looks like the top of a project."""
+    return any(os.path.lexists(folder / mark) for mark in PROJECT_MARKS)
 
 
 def open_project(folder: Path, options: Options) -> CheckedProject:
@@ -87,7 +89,7 @@ def find_inputs(paths: Sequence[Path], options: Options) -> list[CheckedProject]
         else:
             _add_file(projects[root], full, inner, options)
     for root, prefixes in folders.items():
-        _add_folders(projects[root], tuple(prefixes), options)
+        add_folders(projects[root], tuple(prefixes), options)
     for project in projects.values():
         project.wanted = sorted({entry.path: entry for entry in project.wanted}.values(), key=lambda each: each.path)
     return [project for _, project in sorted(projects.items())]
@@ -120,7 +122,8 @@ def _add_file(project: CheckedProject, full: Path, inner: str, options: Options)
     project.wanted.append(Entry(inner, info.st_size, stat.S_IMODE(info.st_mode)))
 
 
-def _add_folders(project: CheckedProject, prefixes: tuple[str, ...], options: Options) -> None:
+def add_folders(project: CheckedProject, prefixes: tuple[str, ...], options: Options) -> None:
+    """The files below these folders of the project (paths that end with a slash, or empty for all of it)."""
     before = read_manifest(project.root)
     found = walk(
         project.root,

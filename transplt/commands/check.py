@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, RULES, Command, say
+from transplt.commands.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 
@@ -49,6 +49,7 @@ _STDIN = "-"
     "--stdin-filename", type=FILE, metavar="PATH", default="stdin.py", help="Where the text of `-` would lie."
 )
 @RULES
+@FIXERS
 @click.option("-sim", "--similar", is_flag=True, default=None, help="Replace some unsupported APIs by similar ones.")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")

@@ -18,8 +18,20 @@ from transplt.commands.completing import FILE
 #: Exit codes of every command.
 DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
 
+
+
+def _with_own_fixers(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """The fixers that were named, and those of the user's own settings."""
+    from transplt.run.own_settings import own_fixers
+
+    return (*value, *(name for name in own_fixers(os.environ) if name not in value))
+
+
 #: Options that several commands have.
 RULES = click.option("-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="A JSON file of rules.")
+FIXERS = click.option(
+    "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers, help="Fixers of another package."
+)
 JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
 ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
 EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
@@ -45,6 +57,8 @@ LAZY_COMMANDS = {
         "Say where the time goes, from a profiler run or host logs.",
     ),
     "doctor": ("transplt.commands.doctor:doctor", "Say whether this host can train on NPUs; changes nothing."),
+    "mcp": ("transplt.commands.mcp:mcp", "Serve agents over MCP: check, migrate, prove."),
+    "lsp": ("transplt.commands.lsp:lsp", "Serve an editor over LSP: findings, fixes, pages."),
     "explain": ("transplt.commands.explain:explain", "Explain a code, an API, a variable or a package."),
     "rules": ("transplt.commands.rules:rules", "List codes and rules; write, try and check your own."),
     "config": ("transplt.commands.config:config", "Show the settings in force and where they come from."),

@@ -73,6 +73,7 @@ def migrate_tree(
     torch_version: str | None = None,
     style: str | None = None,
     rules: _Path | Sequence[_Path] = (),
+    fixers: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
     specify_device: bool | None = None,
     similar: bool | None = None,
@@ -95,7 +96,7 @@ def migrate_tree(
     `tune` (names of tunings, or all) and what belongs to them mean what they mean on the command line. The input is
     never changed; the output is there and complete at the end, or it is not there.
     """
-    rules, exclude = _several(rules), _several(exclude)
+    rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
     options = Options(**locals())  # the arguments are options, by their names
     from transplt.run import tree
     from transplt.run.options import make_plan
@@ -108,6 +109,7 @@ def check(
     torch_version: str | None = None,
     style: str | None = None,
     rules: _Path | Sequence[_Path] = (),
+    fixers: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
     select: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
@@ -118,9 +120,10 @@ def check(
     from transplt.checking.check_run import check_paths
     from transplt.checking.codes import parse_codes, switched_off
 
-    rules, exclude = _several(rules), _several(exclude)
+    rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
     options = Options(
-        torch_version=torch_version, style=style, rules=rules, exclude=exclude, isolated=isolated, jobs=jobs
-    )
+        torch_version=torch_version, style=style, rules=rules, fixers=fixers, exclude=exclude, isolated=isolated,
+        jobs=jobs,
+    )  # fmt: skip
     ignores = switched_off(parse_codes(_several(select), "select"), parse_codes(_several(ignore), "ignore"))
     return check_paths([Path(path) for path in paths], options, ignores=ignores)

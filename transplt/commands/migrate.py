@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, say
+from transplt.commands.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, say
 from transplt.commands.completing import FILE, FOLDER, TuningNames
 from transplt.errors import UsageError
 
@@ -29,6 +29,7 @@ _PLACES = (
 #: What is asked of the edits. A flag with the default None leaves the decision to the project's settings.
 _EDITS = (
     RULES,
+    FIXERS,
     click.option(
         "-s", "--specify-device", is_flag=True, default=None, help="Take the running device from the environment."
     ),

@@ -29,6 +29,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
     A file name that is not UTF-8 is written with lone surrogates, as JSON escapes.
     """
     settings = result.settings
+    fixers = [dict(zip(("name", "distribution", "version"), each, strict=False)) for each in settings.fixers]
     table = {
         "tool": "transplt",
         "format": _FORMAT,
@@ -45,6 +46,7 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             "texts": settings.texts,
             "docs": settings.docs,
         },
+        **({"fixers": fixers} if fixers else {}),
         "files": {
             record.path: {"sha256": record.sha256, "edited_lines": list(record.edited_lines)}
             if record.edited_lines

@@ -131,6 +131,15 @@ _LISTED: dict[type[ast.AST], Callable[[Scan], Iterable[ast.AST]]] = {
 }
 
 
+def fixers_in(module: str) -> tuple[Fixer, ...]:
+    """The fixers that a module states, or a package with its modules; they are imported."""
+    found = importlib.import_module(module)
+    for each in pkgutil.iter_modules(getattr(found, "__path__", ()), f"{module}."):
+        importlib.import_module(each.name)
+    every = (fixer for fixers in _REGISTERED.values() for fixer in fixers)
+    return tuple(fixer for fixer in every if fixer.module == module or fixer.module.startswith(f"{module}."))
+
+
 @cache
 def fixers_of(package: str) -> tuple[Fixer, ...]:
     """The fixers of a package and the packages in it, in the order in which they look; its modules are imported."""

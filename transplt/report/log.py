@@ -29,6 +29,8 @@ def _lines(result: RunResult) -> Iterator[str]:
         yield f"tunings: {', '.join(f'{name}={value}' if value else name for name, value in settings.tune)}"
     for name, _ in settings.user_rules:
         yield f"rules: {visible(name)}"
+    for name, distribution, version, _ in settings.fixers:
+        yield f"fixer: {visible(name)} of {visible(distribution)} {visible(version)}"
     yield (
         f"files: {len(result.files)} in the output, {len(result.python_files)} Python, {len(result.changed)} changed, "
         f"{len(result.failed) + len(result.unread)} failed"

@@ -33,6 +33,7 @@ class Options:
     source: _Path = "."
     out: _Path | None = None
     rules: Sequence[_Path] = ()
+    fixers: Sequence[str] = ()
     exclude: Sequence[str] = ()
     isolated: bool = False
     torch_version: str | None = None
@@ -123,7 +124,8 @@ def find_source(path: Path) -> Path:
 
 def settings_of(options: Options, config: Config, version: str, folder: Path) -> Settings:
     """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
-    said = {**_said(config), **_said(options), "torch_version": version, "base": config.base(folder), "tune": ()}
+    said = {**_said(config), **_said(options), "torch_version": version, "base": config.base(folder), "tune": (),
+            "fixers": ()}  # fmt: skip
     said["pins"] = asked_versions(folder, gpu_words().packages)
     settings = Settings(**said)
     portable = settings.style == "portable"
@@ -146,8 +148,18 @@ def settings_of(options: Options, config: Config, version: str, folder: Path) ->
         # Each rank sets its own device.
         specify_device=settings.specify_device and not settings.entry,
         tune=tune,
+        fixers=_added(options.fixers, folder),
         user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
     )
+
+
+def _added(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str], ...]:
+    """The fixers of other packages that were named."""
+    if not names:
+        return ()
+    from transplt.edits.added import find_added
+
+    return find_added(names, Path(os.path.realpath(folder)))
 
 
 def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,1 @@
+"""Fixers of transplt for the library acme."""

@@ -1,0 +1,69 @@
+"""`transplt mcp` and `transplt lsp` as programs: without their extras, and when they are told to end."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import unmeasured
+from transplt.commands.main import main
+from transplt.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "said"),
+    [
+        (["mcp", "."], "anyio", "transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'"),
+        (["mcp", "."], "mcp_types", "transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'"),
+        (["lsp"], "lsprotocol", "transplt lsp needs the extra `lsp`: pip install 'transplt[lsp]'"),
+    ],
+)
+def test_without_the_extra_it_is_one_sentence(
+    command: list[str], package: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("transplt.agents.server", "transplt.editor.server"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    class Absent:
+        """Finds nothing, and says so before those that would."""
+
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name.partition(".")[0] == package:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])
+    with pytest.raises(UsageError) as error:
+        main.main(command, standalone_mode=False)
+    assert str(error.value) == said
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize(("command", "package"), [(["mcp", "."], "mcp"), (["lsp"], "pygls")])
+def test_it_ends_when_it_is_told_to(command: list[str], package: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"needs the extra: pip install 'transplt[{command[0]}]'")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "transplt", *command], cwd=ROOT, env=unmeasured(), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert server.stdin is not None and server.stdout is not None
+    body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    body += b'"clientInfo":{"name":"t","version":"1"},"processId":null,"rootUri":null}}'
+    head = f"Content-Length: {len(body)}\r\n\r\n".encode() if command == ["lsp"] else b""
+    server.stdin.write(head + body + (b"" if head else b"\n"))
+    server.stdin.flush()
+    assert server.stdout.read(1)  # it serves
+    os.kill(server.pid, signal.SIGTERM)
+    assert server.wait(20) == 130
+    server.stdin.close()
+    server.stdout.close()

@@ -1,0 +1,273 @@
+"""The tools of `transplt mcp`, called by the client of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import unmeasured
+from transplt.agents.answers import PAGE_CHARACTERS, page
+from transplt.agents.child import Ended, start
+from transplt.agents.folders import Folders
+from transplt.errors import CannotFinish, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+APEX = "import torch\nimport apex\n\nmodel = torch.nn.Linear(2, 2).cuda()\nhandle = torch.cuda.nvtx.range_push('x')\n"
+
+pytestmark = pytest.mark.extra
+mcp = pytest.importorskip("mcp", reason="needs the extra: pip install 'transplt[mcp]'")
+from tests.agents.calls import Call, Refused, use  # noqa: E402
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    project = tmp_path / "work" / "project"
+    project.mkdir(parents=True)
+    (project / "train.py").write_text(APEX)
+    (tmp_path / "outside.py").write_text("import torch\ntorch.cuda.init()\n")
+    return Folders(tmp_path / "work")
+
+
+def one(folders: Folders, name: str, /, **arguments: Any) -> Any:
+    async def work(call: Call) -> Any:
+        return await call(name, **arguments)
+
+    return use(folders, work)
+
+
+def test_a_server_offers_to_run_only_if_the_person_said_so(folders: Folders) -> None:
+    async def work(call: Call) -> Any:
+        tools = await call("tools")
+        assert all(tool.input_schema["type"] == "object" for tool in tools.values())
+        return [*tools]
+
+    assert use(folders, work) == ["check", "explain", "migrate", "diagnose"]
+    assert use(folders, work, allow_run=True) == ["check", "explain", "migrate", "diagnose", "run", "prove"]
+
+
+@pytest.mark.parametrize("name", ["run", "prove"])
+def test_nothing_is_run_without_leave(name: str, folders: Folders) -> None:
+    with pytest.raises(Refused, match="start this server with --allow-run"):
+        one(folders, name, script="project/train.py", original="project", migrated="project")
+
+
+def test_a_work_order_says_what_where_and_what_shows_that_it_is_done(folders: Folders) -> None:
+    answer = one(folders, "check", path="project")
+    assert (answer["path"], answer["files"], answer["actions_in_all"]) == ("project", 1, 2)
+    order = answer["actions"][0]
+    assert order["do"] == "Install Ascend's version of apex" and order["blocks"] == "stops at import"
+    assert order["blocking"] and order["codes"] == ["NPU511"]
+    assert order["places"] == [
+        {"file": "project/train.py", "line": 2, "known": ["NPU511: the package apex needs a version adapted to Ascend"]}
+    ]
+    assert order["done_when"] == [
+        "`transplt check project --select NPU511` names none of these places",
+        "`transplt prove ORIGINAL MIGRATED` says equal",
+    ]
+    assert answer["actions"][1]["how"] == "call migrate: transplt makes these edits"
+
+
+def test_findings_come_in_pages(folders: Folders) -> None:
+    async def work(call: Call) -> Any:
+        first = await call("check", path="project", show="findings", most=2)
+        rest = await call("check", path="project", show="findings", most=50, cursor=first["next_cursor"])
+        (folders.root / "project" / "train.py").write_text("import torch\ntorch.cuda.init()\n")
+        with pytest.raises(Refused, match="the answer has changed"):
+            await call("check", path="project", show="findings", cursor=first["next_cursor"])
+        return first, rest
+
+    first, rest = use(folders, work)
+    assert len(first["findings"]) == 2 and "next_cursor" not in rest
+    assert first["findings_in_all"] == 2 + len(rest["findings"])
+    lines = [each["line"] for each in (*first["findings"], *rest["findings"])]
+    assert lines == sorted(lines)
+
+
+def test_a_page_is_bounded_and_never_empty() -> None:
+    entries = [{"text": "x" * (PAGE_CHARACTERS // 2 + 1)}, {"text": "y" * PAGE_CHARACTERS * 2}, {"text": "z"}]
+    first = page("entries", entries, None, 50)
+    second = page("entries", entries, first["next_cursor"], 50)
+    third = page("entries", entries, second["next_cursor"], 50)
+    assert [len(each["entries"]) for each in (first, second, third)] == [1, 1, 1] and "next_cursor" not in third
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "1", "-1.abc", "99999999999.abc", "\u0661.abc"])
+def test_what_is_no_cursor(cursor: str) -> None:
+    with pytest.raises(UsageError, match="no cursor"):
+        page("entries", [{}], cursor, 5)
+
+
+def test_explain(folders: Folders) -> None:
+    assert one(folders, "explain", name="NPU511")["parts"][0]["text"].startswith("# NPU511: ")
+    assert "NPU103" in json.dumps(one(folders, "explain", name="torch.cuda.amp.autocast"))
+    with pytest.raises(Refused, match=r"^nothing is known of no\.such\.name"):
+        one(folders, "explain", name="no.such.name")
+
+
+def test_a_long_page_goes_on(folders: Folders) -> None:
+    async def work(call: Call) -> str:
+        answer = await call("explain", name="torch")
+        text = "".join(part["text"] for part in answer["parts"])
+        while "next_cursor" in answer:
+            answer = await call("explain", name="torch", cursor=answer["next_cursor"])
+            text += "".join(part["text"] for part in answer["parts"])
+        return text
+
+    from click.testing import CliRunner
+
+    from transplt.commands.explain import explain
+
+    assert use(folders, work) == CliRunner().invoke(explain, ["torch"]).output
+
+
+def test_migrate_writes_a_copy_and_says_so(folders: Folders) -> None:
+    answer = one(folders, "migrate", path="project", output="out")
+    assert answer["written"] == "out/project_msft" and answer["reports"][0] == "report.html"
+    assert ".npu()" in (folders.root / "out/project_msft/train.py").read_text()
+    assert (folders.root / "project/train.py").read_text() == APEX
+    order = answer["actions"][0]
+    assert order["places"][0]["file"] == "out/project_msft/train.py"
+    assert order["done_when"][1] == "`transplt prove project out/project_msft` says equal"
+    with pytest.raises(Refused, match="exists"):
+        one(folders, "migrate", path="project", output="out")
+
+
+def test_the_whole_folder_has_no_place_for_its_copy(folders: Folders, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="--output DIR"):
+        one(folders, "migrate")
+    (tmp_path / "copies").mkdir()
+    answer = one(Folders(folders.root, tmp_path / "copies"), "migrate")
+    assert answer["written"] == str(tmp_path / "copies" / "work_msft")
+
+
+def test_in_place_only_when_asked_and_where_git_can_restore(folders: Folders) -> None:
+    from tests.checking.conftest import commit_all
+
+    with pytest.raises(Refused, match="no git repository"):
+        one(folders, "migrate", path="project", in_place=True)
+    commit_all(folders.root)
+    answer = one(folders, "migrate", path="project", in_place=True)
+    assert answer["changed_in_place"] == ["project/train.py"] and answer["edits"] > 0
+    assert "torch.cuda" not in (folders.root / "project/train.py").read_text()
+
+
+def test_diagnose(folders: Folders) -> None:
+    (folders.root / "train.log").write_text("RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB\n")
+    answer = one(folders, "diagnose", logs=["train.log"])
+    first = answer["errors"][0]
+    assert answer["errors_in_all"] == 1 and first["log"].endswith("train.log") and first["do"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../outside.py", "/etc/passwd", "project/../../outside.py", "link", "link/outside.py", "project/up.py", "a\0b"],
+)
+def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Path) -> None:
+    (folders.root / "link").symlink_to(tmp_path)
+    (folders.root / "project" / "up.py").symlink_to(tmp_path / "outside.py")
+    for name, arguments in (
+        ("check", {"path": path}),
+        ("migrate", {"path": path}),
+        ("migrate", {"path": "project", "output": path}),
+        ("diagnose", {"logs": [path]}),
+        ("diagnose", {"logs": ["project/train.py"], "project": path}),
+    ):
+        with pytest.raises(Refused, match=r"lies outside of|zero bytes"):
+            one(folders, name, **arguments)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["outside.py", "work"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("check", {"path": 3}, "check: path: 3 is not of type 'string'"),
+        ("check", {"paths": "."}, "check: Additional properties are not allowed ('paths' was unexpected)"),
+        ("check", {"path": "nowhere"}, "there is no file or folder "),
+        ("check", {"path": "--fix"}, "there is no file or folder "),
+        ("explain", {}, "explain: 'name' is a required property"),
+        ("explain", {"name": "--help"}, "nothing is known of --help"),
+        ("look", {}, "there is no tool 'look': check, explain, migrate, diagnose"),
+        ("migrate", {"in_place": True, "output": "x"}, "in_place goes without output"),
+    ],
+)
+def test_errors_are_one_sentence(name: str, arguments: dict[str, Any], said: str, folders: Folders) -> None:
+    with pytest.raises(Refused) as refused:
+        one(folders, name, **arguments)
+    assert str(refused.value).startswith(said) and "\n" not in str(refused.value)
+
+
+def test_run_and_prove_answer_with_a_verdict_and_take_no_paths_outside(folders: Folders) -> None:
+    """What the commands write; tests/agents/test_ports.py lets them run programs."""
+    started: list[list[str]] = []
+    reports = {
+        "run": {"verdict": "stops", "sentence": "train.py:3 " + "x" * 1000, "reasons": [], "findings": [{"a": 1}] * 30},
+        "prove": {"verdict": "equal", "sentence": "3 steps agree", "comparisons": [
+            {"steps": 3, "differences": [], "not_compared": ["buffers"]}]},
+    }  # fmt: skip
+
+    async def written(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
+        started.append([*arguments])
+        path = next(each.partition("=")[2] for each in arguments if each.startswith(("--report=", "--json=")))
+        Path(path).write_text(json.dumps(reports[arguments[0]]))
+        return Ended(0, b"loss 1\nloss 2\n", "")
+
+    async def work(call: Call) -> Any:
+        with pytest.raises(Refused, match="lies outside of"):
+            await call("run", script="../outside.py")
+        with pytest.raises(Refused, match="data are paths in the project"):
+            await call("prove", original="project", migrated="project", data=["../.."])
+        ran = await call("run", script="project/train.py", args=["--epochs", "1"], nproc=2)
+        return ran, await call("prove", original="project", migrated="project", main="train.py", nproc="1,2")
+
+    ran, proof = use(folders, work, allow_run=True, by=written)
+    assert (ran["verdict"], ran["findings_in_all"], len(ran["findings"])) == ("stops", 30, 10)
+    assert len(ran["sentence"]) == 500 and ran["printed"] == ["loss 1", "loss 2"]
+    assert proof["equal"] and proof["steps"] == 3 and proof["not_compared"] == ["buffers"]
+    assert started[0][-4:] == ["--", str(folders.root / "project" / "train.py"), "--epochs", "1"]
+    assert {"--main=train.py", "--nproc=1,2"} < {*started[1]}
+
+
+def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    ended = asyncio.run(start(["explain", "NPU201"], tmp_path, 0.01))
+    assert ended.late
+    from transplt.agents.tools import Bench
+
+    with pytest.raises(CannotFinish, match=r"^transplt explain took longer than 0\.01 seconds and was stopped$"):
+        asyncio.run(Bench(Folders(tmp_path)).run(["explain", "NPU201"], 0.01))
+
+
+def test_a_call_that_is_taken_back_ends_its_command(tmp_path: Path) -> None:
+    import anyio
+
+    from transplt.agents import child
+
+    async def work() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start, ["check", "-"], tmp_path, 60.0)
+            while not child._RUNNING:
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()
+
+    anyio.run(work)
+    assert not child._RUNNING
+
+
+def test_the_command_serves_standard_input_and_imports_nothing_of_the_folder(folders: Folders) -> None:
+    (folders.root / "click.py").write_text("raise SystemExit('imported')\n")
+
+    async def work() -> Any:
+        started = mcp.StdioServerParameters(
+            command=sys.executable, args=["-m", "transplt", "mcp", str(folders.root)],
+            env={**unmeasured(), "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+        )  # fmt: skip
+        async with mcp.Client(started) as client:
+            result = await client.call_tool("check", {"path": "project"})
+            return json.loads(result.content[0].text)
+
+    assert asyncio.run(work())["path"] == "project"

@@ -1,0 +1,1 @@
+"""`transplt lsp`: findings, edits and pages in an editor, over the Language Server Protocol."""
