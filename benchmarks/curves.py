@@ -67,7 +67,9 @@ SHAPES: dict[str, Shape] = {
     "list of plain numbers in one line": Shape(_list("{i}"), 50_000),
     "list of calls in one line": Shape(_list("torch.zeros(1).cuda()"), 250),
     "list of unknown strings in one line": Shape(_list('"my cuda {i}"'), 500),
-    "dict of devices by device strings": Shape(_lines('"cuda:{i}": torch.device("cuda:{i}"), ', f"{_HEAD}d = {{", "}\n"), 250),
+    "dict of devices by device strings": Shape(
+        _lines('"cuda:{i}": torch.device("cuda:{i}"), ', f"{_HEAD}d = {{", "}\n"), 250
+    ),
     "list in one line, not ASCII": Shape(_list('"é", "cuda:{i}"'), 500),
     "tuple of device strings": Shape(lambda n: _list('"cuda:{i}"')(n).replace("[", "(").replace("]", ")"), 500),
     "set of device strings": Shape(lambda n: _list('"cuda:{i}"')(n).replace("[", "{").replace("]", "}"), 500),

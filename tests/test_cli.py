@@ -408,6 +408,14 @@ def test_what_the_system_refuses_is_one_sentence(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell")
+def test_streams_that_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    command = f"'{sys.executable}' -m transplt -i '{tmp_path}/a.py' -o '{tmp_path}/out' --jobs 0 <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+    assert (tmp_path / "out/a_msft/a.py").read_text() == "import torch\nimport torch_npu  # noqa: F401\ntorch.npu.synchronize()\n"
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_device() -> None:
     command = [sys.executable, "-m", "transplt", "explain", "NPU201"]

@@ -211,7 +211,9 @@ def _encoded(text: str) -> bytes:
 def _write(name: str | None, data: bytes) -> None:
     try:
         if name is not None:
-            Path(name).write_bytes(data)
+            from transplt.disk.replace import write_asked_for
+
+            write_asked_for(name, data)
         else:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
@@ -220,4 +222,4 @@ def _write(name: str | None, data: bytes) -> None:
         # Who reads our output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        raise CannotFinish(f"cannot write {shown(name or 'standard output')}: {reason(error)}") from error
+        raise CannotFinish(f"cannot write standard output: {reason(error)}") from error

@@ -63,6 +63,7 @@ def main(ctx: click.Context, /, **options: Any) -> int:
 
 def entry_point() -> int:
     """The command `transplt`: the exit code, whatever happens."""
+    _open_what_is_closed()
     _catch_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # cp1252 cannot show every path and source line: escaped, not lost
@@ -95,6 +96,16 @@ def entry_point() -> int:
         return _defect(error)
 
 
+def _open_what_is_closed() -> None:
+    """`transplt ... >&-`: what is said goes nowhere, and never into a file that is opened in the place of a stream."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+
+
 def _reader_gone() -> int:
     """`transplt explain NPU201 | head -1`: who reads has enough. What is still buffered goes nowhere."""
     with contextlib.suppress(OSError, ValueError):
@@ -122,6 +133,7 @@ def _catch_signals() -> None:
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         for each in ending:
             signal.signal(each, signal.SIG_IGN)
+        sys.unraisablehook = lambda _: None  # half a workbook cannot be closed in good order: nobody has to know
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():

@@ -39,8 +39,7 @@ def implied(test: ast.expr, truth: bool, *, perhaps: bool = False) -> list[Atom]
 
 
 def implies(test: ast.expr, truth: bool, part: Atom, *, perhaps: bool = False) -> bool:
-    """Whether a part is among what `implied` finds; nothing is looked at beside the way to it, which may be one of many.
-    """
+    """Whether a part is among what `implied` finds; of many others only those on the way to it are looked at."""
     way: list[ast.AST] = [part.node]
     while way[-1] is not test:
         if isinstance(way[-1], (ast.stmt, ast.mod)):
