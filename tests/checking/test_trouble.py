@@ -15,7 +15,7 @@ from transplt.checking.checked_file import CheckedFile, checked
 from transplt.checking.in_place import write_changes
 from transplt.disk.replace import replace_file, write_asked_for
 from transplt.disk.walk import Entry
-from transplt.errors import CannotFinish
+from transplt.errors import CannotFinish, UsageError
 from transplt.finding import Status
 from transplt.report.checked import ChangedFile
 from transplt.run.torch_version import TorchTarget
@@ -111,6 +111,15 @@ def test_a_file_that_an_option_names_is_whole_or_as_it_was(tmp_path: Path, befor
     write_asked_for(file, b"new")
     (tmp_path / "like").touch()
     assert file.read_bytes() == b"new" and file.stat().st_mode == (tmp_path / "like").stat().st_mode
+
+
+def test_a_file_that_an_option_names_is_no_input(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"loss 1")
+    (tmp_path / "link").symlink_to("a.log")
+    for name in ("a.log", "link"):
+        with pytest.raises(UsageError, match=f"{name} is the input; name another file"):
+            write_asked_for(tmp_path / name, b"new", [tmp_path / "b.log", tmp_path / "a.log"])
+    assert (tmp_path / "a.log").read_bytes() == b"loss 1"
 
 
 def test_a_file_that_an_option_names_through_a_link_or_as_a_device(tmp_path: Path) -> None:

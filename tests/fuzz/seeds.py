@@ -204,15 +204,13 @@ LOSSES = (
     bytes.fromhex("1a00000000000000129bd82d09000000000000000010012a0d0a0b0a046c6f7373150000003f00000000"),
 )
 #: What msprobe and ptdbg record, one file each.
-DUMPS = tuple(
-    text.encode()
-    for text in (
-        '{"task": "statistics", "level": "mix", "data": {"Functional.relu.0.forward": {"input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 8], "Max": 1.5, "Min": -1, "Mean": 0.1, "Norm": NaN, "requires_grad": true}], "input_kwargs": {"k": {"type": "int", "value": 3}}, "output": [{"type": "torch.Tensor", "dtype": "torch.bfloat16", "shape": [], "Max": Infinity, "Min": 0, "Mean": 1, "Norm": 2, "data_name": "a.npy"}]}, "Tensor.add.1.backward": {"grad_input": [], "output": [null]}}}',
-        '{"0": [["Functional.relu.0.forward"], ["File \\"/a/net.py\\", line 3, in forward, \\n x = F.relu(x)"]], "1": [[], []]}',
-        '{"Functional.relu.0.forward": "Module.net.Net.forward.0", "Module.net.Net.forward.0": null}',
-        '["Functional_relu_0_forward_input.0", 1, [], "torch.float32", [2, 8], [1.5, -1.0, 0.1]]\n["Functional_relu_0_stack_info", [["File /a.py line 3"]]]\n["Functional_relu_0_forward_output", 1, [], "torch.float32", [], [NaN, Infinity, 0]]\n',
-    )
-) + (b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}\n" + bytes(range(12)),)
+_DUMPED = (
+    '{"task": "statistics", "level": "mix", "data": {"Functional.relu.0.forward": {"input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 8], "Max": 1.5, "Min": -1, "Mean": 0.1, "Norm": NaN, "requires_grad": true}], "input_kwargs": {"k": {"type": "int", "value": 3}}, "output": [{"type": "torch.Tensor", "dtype": "torch.bfloat16", "shape": [], "Max": Infinity, "Min": 0, "Mean": 1, "Norm": 2, "data_name": "a.npy"}]}, "Tensor.add.1.backward": {"grad_input": [], "output": [null]}}}',
+    '{"0": [["Functional.relu.0.forward"], ["File \\"/a/net.py\\", line 3, in forward, \\n x = F.relu(x)"]], "1": [[], []]}',
+    '{"Functional.relu.0.forward": "Module.net.Net.forward.0", "Module.net.Net.forward.0": null}',
+    '["Functional_relu_0_forward_input.0", 1, [], "torch.float32", [2, 8], [1.5, -1.0, 0.1]]\n["Functional_relu_0_stack_info", [["File /a.py line 3"]]]\n["Functional_relu_0_forward_output", 1, [], "torch.float32", [], [NaN, Infinity, 0]]\n',
+)
+DUMPS = (*(text.encode() for text in _DUMPED), b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}\n" + bytes(range(12)))
 #: Lines of the logs that are diagnosed.
 LOGS = tuple(
     text.encode()

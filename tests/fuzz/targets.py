@@ -391,6 +391,8 @@ def profiles(data: bytes) -> None:
         assert all(character == "\n" or character.isprintable() for character in told)
         json.dumps(profiles_json(reading, None), allow_nan=False)
         assert b"\x1b" not in render(reading, None)
+
+
 # What trainings write.
 
 
@@ -447,8 +449,7 @@ def hold_command(command: str, *arguments: object) -> None:
 
 @target("dumps", st.one_of(mutated(seeds.DUMPS, most=6), mutated_json([json.loads(each) for each in seeds.DUMPS[:3]])))
 def dumps(data: bytes) -> None:
-    """A file of a dump, beside others that are whole: the dump is compared, shown and watched, or is said not to be one.
-    """
+    """A file of a dump beside others that are whole: the dump is compared, shown and watched, or refused."""
     whole = dict(zip(("dump", "stack", "construct"), seeds.DUMPS, strict=False))
     name = "stack" if b"File" in data else "construct" if data.startswith(b'{"Functional') else "dump"
     files = {f"npu__step0__rank0__{key}_dot_json": data if key == name else text for key, text in whole.items()}

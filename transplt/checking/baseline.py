@@ -32,13 +32,13 @@ def read_baseline(path: Path) -> frozenset[str]:
     return frozenset(str(each["fingerprint"]) for each in known)
 
 
-def write_baseline(path: Path, items: Iterable[CheckedFinding]) -> None:
+def write_baseline(path: Path, items: Iterable[CheckedFinding], inputs: Iterable[Path] = ()) -> None:
     """Writes all findings as known: sorted, one a line, without line numbers, so that it changes only when they do."""
     rows = sorted({(item.finding.path, item.finding.code, item.fingerprint) for item in items})
     findings = [json.dumps({"fingerprint": mark, "code": code, "path": name}) for name, code, mark in rows]
     inner = ",\n".join(f"  {line}" for line in findings)
     text = f'{{"tool": "transplt", "format": {_FORMAT}, "findings": [\n{inner}\n]}}\n'
-    write_asked_for(path, text.encode())
+    write_asked_for(path, text.encode(), inputs)
 
 
 def mark_known(result: CheckResult, known: frozenset[str]) -> CheckResult:

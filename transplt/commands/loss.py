@@ -52,7 +52,7 @@ def loss(
         from transplt.disk.replace import write_asked_for
         from transplt.precision.loss.page import loss_page
 
-        write_asked_for(html, loss_page(answer))
+        write_asked_for(html, loss_page(answer), (a, b))
     if as_json:
         click.echo(json.dumps(loss_json(answer), indent=1))
     else:

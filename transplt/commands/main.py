@@ -88,6 +88,9 @@ def entry_point() -> int:
         say("Error: not enough memory; no half-written output is left")
         return UNFINISHED
     except OSError as error:
+        if error.errno == errno.ENOENT and error.filename is None and _is_nowhere():
+            say("Error: the current folder was removed; change into one that is there")
+            return USAGE
         if error.errno not in _REFUSALS:
             return _defect(error)
         say(f"Error: cannot write {shown(error.filename or 'standard output')}: {reason(error)}")
@@ -104,6 +107,14 @@ def _open_what_is_closed() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _reader_gone() -> int:

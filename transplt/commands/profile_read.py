@@ -46,7 +46,7 @@ def profile_read(path: str, *, project: str | None, html: str | None, as_json: b
         from transplt.disk.replace import write_asked_for
         from transplt.profiles.page import render
 
-        write_asked_for(html, render(reading, tree))
+        write_asked_for(html, render(reading, tree), (path,))
         say(f"wrote {shown(html)}")
     if as_json:
         click.echo(json.dumps(profiles_json(reading, tree), indent=1))

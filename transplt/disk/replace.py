@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from transplt.disk.leftovers import hidden, lock
-from transplt.errors import CannotFinish, reason, shown
+from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.text.regular_file import open_regular
 
 _SUFFIX = ".transplt"
@@ -43,12 +43,17 @@ def replace_file(path: Path, data: bytes) -> None:
 _ONLY_IN_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS})
 
 
-def write_asked_for(path: str | os.PathLike[str], data: bytes) -> None:
+def write_asked_for(
+    path: str | os.PathLike[str], data: bytes, inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
     """Writes the file that an option names (`--html FILE`), new or in place of another one. CannotFinish otherwise.
 
     A regular file has its old content until the new one is complete; what is none (/dev/stdout, a FIFO) gets the bytes.
+    UsageError where it is one of the `inputs`.
     """
     at = Path(os.path.realpath(path))
+    if at.is_file() and any(os.path.realpath(each) == str(at) for each in inputs):
+        raise UsageError(f"{shown(path)} is the input; name another file for what is written")
     try:
         if not at.exists():
             _write_new(at, data)
