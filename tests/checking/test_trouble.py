@@ -130,7 +130,7 @@ def test_a_file_that_an_option_names_through_a_link_or_as_a_device(tmp_path: Pat
     assert link.is_symlink() and file.read_bytes() == b"new"
     write_asked_for(os.devnull, b"x")
     assert os.path.exists(os.devnull) and not os.path.isfile(os.devnull)
-    with pytest.raises(CannotFinish, match="cannot write .*: Is a directory"):
+    with pytest.raises(CannotFinish, match=r"cannot write .*: Is a directory"):
         write_asked_for(tmp_path, b"x")
 
 
