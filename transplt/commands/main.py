@@ -101,12 +101,14 @@ def entry_point() -> int:
 
 def _open_what_is_closed() -> None:
     """`transplt ... >&-`: what is said goes nowhere, and never into a file that is opened in the place of a stream."""
-    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+    while (handle := os.open(os.devnull, os.O_WRONLY)) <= 2:
         pass
     os.close(handle)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BytesIO())
+    for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
 
 
 def _is_nowhere() -> bool:
