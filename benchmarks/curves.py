@@ -67,6 +67,9 @@ SHAPES: dict[str, Shape] = {
     "list of plain numbers in one line": Shape(_list("{i}"), 50_000),
     "list of calls in one line": Shape(_list("torch.zeros(1).cuda()"), 250),
     "list of unknown strings in one line": Shape(_list('"my cuda {i}"'), 500),
+    "dict of devices by device strings": Shape(
+        _lines('"cuda:{i}": torch.device("cuda:{i}"), ', f"{_HEAD}d = {{", "}\n"), 250
+    ),
     "list in one line, not ASCII": Shape(_list('"é", "cuda:{i}"'), 500),
     "tuple of device strings": Shape(lambda n: _list('"cuda:{i}"')(n).replace("[", "(").replace("]", ")"), 500),
     "set of device strings": Shape(lambda n: _list('"cuda:{i}"')(n).replace("[", "{").replace("]", "}"), 500),
@@ -94,6 +97,7 @@ SHAPES: dict[str, Shape] = {
     "brackets in brackets": Shape(
         lambda n: f"{_HEAD}x = {'f(torch.zeros(1).cuda(), ' * n}1{')' * n}\n", 10
     ),
+    "or of many": Shape(_lines("torch.cuda.is_available() or\\\n", f"{_HEAD}x = ", "1\n"), 250),
     "comparisons": Shape(_lines('x.device.type == "cuda" or\\\n', f"{_HEAD}y = ", "1\n"), 250),
     "lambdas": Shape(_lines("f{i} = lambda x: x.cuda()\n"), 250),
     "comprehensions": Shape(_lines("[x.cuda() for x in torch.zeros({i})]\n"), 250),

@@ -422,6 +422,37 @@ def test_what_the_system_refuses_is_one_sentence(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize("arguments", [("check",), ("check", "a.py"), ("-i", "p", "-o", "q"), ("config", ".")])
+def test_a_current_folder_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, _, err = call(monkeypatch, capsys, *arguments)
+    assert code == 2 and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", [("--output-file", "a.py"), ("--baseline", "a.py", "--update-baseline")])
+def test_a_check_writes_nothing_over_its_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    code, _, err = call(monkeypatch, capsys, "check", "a.py", *options)
+    assert code == 2 and "a.py is the input; name another file" in err
+    assert Path("a.py").read_text() == "import torch\ntorch.cuda.synchronize()\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell")
+def test_streams_that_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    command = f"'{sys.executable}' -m transplt -i '{tmp_path}/a.py' -o '{tmp_path}/out' --jobs 0 <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+    assert (tmp_path / "out/a_msft/a.py").read_text().endswith("\ntorch.npu.synchronize()\n")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_device() -> None:
     command = [sys.executable, "-m", "transplt", "explain", "NPU201"]

@@ -13,6 +13,8 @@ BENT = {
     "dict of device strings": 4,
     "dict in one line": 4,
     "dict by device strings, left": 4,
+    "dict of devices by device strings": 8,
+    "or of many": 4,
     "list in one line, not ASCII": 16,
     "renamed imports": 4,
     "tables by device": 2,

@@ -28,7 +28,14 @@ ROOT = Path(__file__).resolve().parent.parent
 WAITING = """
 import sys, time
 import {module} as place
+def half_written():
+    try:
+        yield
+    finally:
+        raise ValueError("as a workbook does whose file is closed")
 def wait(*_, **__):
+    stream = half_written()
+    next(stream)
     print("there", flush=True)
     time.sleep(60)
 place.{name} = wait

@@ -108,9 +108,25 @@ def test_apex_options_are_asked_for_by_keyword(tmp_path: Path) -> None:
     lambda: transplt.migrate_tree("/does/not/exist"),
     lambda: transplt.check("/does/not/exist"),
     lambda: transplt.check(".", select=["X"]),
+    lambda: transplt.check("a\0b"),
+    lambda: transplt.migrate_tree("a\0b"),
+    lambda: transplt.migrate_tree(".", "o\0"),
+    lambda: transplt.migrate_tree(".", "o/" * 1000),
 ])  # fmt: skip
 def test_wrong_use_is_one_error(call: object) -> None:
     with pytest.raises(UsageError):
+        call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("call", [
+    lambda: transplt.migrate_source(bytearray(b"x = 1\n")),  # type: ignore[arg-type]
+    lambda: transplt.migrate_source("", torch_version=2.10),  # type: ignore[arg-type]
+    lambda: transplt.check(".", torch_version=2.10),  # type: ignore[arg-type]
+    lambda: transplt.check(["a.py"]),  # type: ignore[arg-type]
+    lambda: transplt.check(".", select=b"NPU2"),  # type: ignore[arg-type]
+])  # fmt: skip
+def test_a_wrong_type_is_a_type_error(call: object) -> None:
+    with pytest.raises(TypeError):
         call()  # type: ignore[operator]
 
 

@@ -27,6 +27,8 @@ class CannotFinish(TranspltError):
 #: Of a longer path its two ends are shown.
 _LONGEST = 300
 _END = 100
+#: Folders are made and gone through by functions that call themselves.
+_DEEPEST = 400
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -40,9 +42,13 @@ def shown(path: str | os.PathLike[str]) -> str:
 
 
 def possible_path(path: str) -> str:
-    """The path. UsageError when the system can have no file of that name: it is too long."""
+    """The path. UsageError where no file has such a name: it is too long, too deep, or holds a null byte."""
+    if path.count(os.sep) > _DEEPEST:
+        raise UsageError(f"{shown(path)}: it names more than {_DEEPEST} folders, one in the other")
     try:
         os.lstat(path)
+    except ValueError as error:
+        raise UsageError(f"{shown(path)}: no system has a file of such a name") from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise UsageError(f"{shown(path)}: {reason(error)}") from error

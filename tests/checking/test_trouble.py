@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,9 @@ import pytest
 from tests.checking.conftest import TRAIN, Call, commit_all
 from transplt.checking.checked_file import CheckedFile, checked
 from transplt.checking.in_place import write_changes
-from transplt.disk.replace import replace_file
+from transplt.disk.replace import replace_file, write_asked_for
 from transplt.disk.walk import Entry
-from transplt.errors import CannotFinish
+from transplt.errors import CannotFinish, UsageError
 from transplt.finding import Status
 from transplt.report.checked import ChangedFile
 from transplt.run.torch_version import TorchTarget
@@ -84,6 +86,52 @@ def test_a_name_as_long_as_the_system_takes(tmp_path: Path, name: str) -> None:
     file.write_bytes(b"old")
     replace_file(file, b"new")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"new")]
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file of this process may become larger, as on a disk that is full."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("before", [b"what was known", None])
+def test_a_file_that_an_option_names_is_whole_or_as_it_was(tmp_path: Path, before: bytes | None) -> None:
+    file = tmp_path / "page.html"
+    if before is not None:
+        file.write_bytes(before)
+    with room_for(100), pytest.raises(CannotFinish, match=r"cannot write .*page\.html: File too large"):
+        write_asked_for(file, b"x" * 1000)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([before] if before is not None else [])
+    write_asked_for(file, b"new")
+    (tmp_path / "like").touch()
+    assert file.read_bytes() == b"new" and file.stat().st_mode == (tmp_path / "like").stat().st_mode
+
+
+def test_a_file_that_an_option_names_is_no_input(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"loss 1")
+    (tmp_path / "link").symlink_to("a.log")
+    for name in ("a.log", "link"):
+        with pytest.raises(UsageError, match=f"{name} is the input; name another file"):
+            write_asked_for(tmp_path / name, b"new", [tmp_path / "b.log", tmp_path / "a.log"])
+    assert (tmp_path / "a.log").read_bytes() == b"loss 1"
+
+
+def test_a_file_that_an_option_names_through_a_link_or_as_a_device(tmp_path: Path) -> None:
+    file, link = tmp_path / "a", tmp_path / "link"
+    file.write_bytes(b"old")
+    link.symlink_to(file)
+    write_asked_for(link, b"new")
+    assert link.is_symlink() and file.read_bytes() == b"new"
+    write_asked_for(os.devnull, b"x")
+    assert os.path.exists(os.devnull) and not os.path.isfile(os.devnull)
+    with pytest.raises(CannotFinish, match=r"cannot write .*: Is a directory"):
+        write_asked_for(tmp_path, b"x")
 
 
 def test_without_git_nothing_is_written(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

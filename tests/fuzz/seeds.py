@@ -203,6 +203,24 @@ LOSSES = (
     b"  0%|  | 1/10 [00:00<?, 1.0it/s, loss=3]\r 10%|#  | 1/10 [00:01<00:09, 1.0it/s, loss=2]\r",
     bytes.fromhex("1a00000000000000129bd82d09000000000000000010012a0d0a0b0a046c6f7373150000003f00000000"),
 )
+#: What msprobe and ptdbg record, one file each.
+_DUMPED = (
+    '{"task": "statistics", "level": "mix", "data": {"Functional.relu.0.forward": {"input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 8], "Max": 1.5, "Min": -1, "Mean": 0.1, "Norm": NaN, "requires_grad": true}], "input_kwargs": {"k": {"type": "int", "value": 3}}, "output": [{"type": "torch.Tensor", "dtype": "torch.bfloat16", "shape": [], "Max": Infinity, "Min": 0, "Mean": 1, "Norm": 2, "data_name": "a.npy"}]}, "Tensor.add.1.backward": {"grad_input": [], "output": [null]}}}',
+    '{"0": [["Functional.relu.0.forward"], ["File \\"/a/net.py\\", line 3, in forward, \\n x = F.relu(x)"]], "1": [[], []]}',
+    '{"Functional.relu.0.forward": "Module.net.Net.forward.0", "Module.net.Net.forward.0": null}',
+    '["Functional_relu_0_forward_input.0", 1, [], "torch.float32", [2, 8], [1.5, -1.0, 0.1]]\n["Functional_relu_0_stack_info", [["File /a.py line 3"]]]\n["Functional_relu_0_forward_output", 1, [], "torch.float32", [], [NaN, Infinity, 0]]\n',
+)
+DUMPS = (*(text.encode() for text in _DUMPED), b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}\n" + bytes(range(12)))
+#: Lines of the logs that are diagnosed.
+LOGS = tuple(
+    text.encode()
+    for text in (
+        "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"/a/train.py\", line 3, in <module>\n[rank0]:     x.npu()\n[rank0]: RuntimeError: npuSynchronizeDevice:build/x.cpp:392 NPU function error: 507035\n",
+        "[ERROR] RUNTIME(123,python):2024-01-02-03:04:05.678.901 [task.cc:55]77 EZ9999: Inner Error!\nEI0002: The wait execution of the Notify register times out.\n",
+        "2024-01-02 03:04:05,678 - torch.distributed.elastic - ERROR - failed (exitcode: -9) local_rank: 1\r\n\x1b[31mERR02200 DIST\x1b[0m\rdone",
+        "  File \"C:\\a\\b.py\", line 3\nOutOfMemoryError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 31 GiB)\n",
+    )
+)
 #: A dump of a device: one int32 as input, four float32 as output.
 DEVICE_DUMPS = (bytes.fromhex("30000000000000000a03322e3010b2bac482d5abe9021a14080110021a040a02020222060a04636f6e763010220a080710021a02080128040000000000000000000000000000000000000000"),)
 

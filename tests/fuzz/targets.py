@@ -391,6 +391,8 @@ def profiles(data: bytes) -> None:
         assert all(character == "\n" or character.isprintable() for character in told)
         json.dumps(profiles_json(reading, None), allow_nan=False)
         assert b"\x1b" not in render(reading, None)
+
+
 # What trainings write.
 
 
@@ -424,6 +426,50 @@ def device_dumps(data: bytes) -> None:
             hold_message(error)
             return
         assert held <= len(data)
+
+
+def hold_command(command: str, *arguments: object) -> None:
+    """A command over files of somebody else: an exit code of its own, or one sentence; no NUL and no escape is told."""
+    from importlib import import_module
+
+    from click.testing import CliRunner
+
+    from transplt.commands.command import LAZY_COMMANDS
+    from transplt.errors import CannotFinish
+
+    module, _, name = LAZY_COMMANDS[command][0].partition(":")
+    called = getattr(import_module(module), name)
+    result = CliRunner().invoke(called, [str(each) for each in arguments], standalone_mode=False)
+    if isinstance(result.exception, (UsageError, CannotFinish)):
+        hold_message(result.exception)
+    elif result.exception is not None:
+        raise result.exception
+    assert not {"\0", "\x1b"} & set(result.output), result.output
+
+
+@target("dumps", st.one_of(mutated(seeds.DUMPS, most=6), mutated_json([json.loads(each) for each in seeds.DUMPS[:3]])))
+def dumps(data: bytes) -> None:
+    """A file of a dump beside others that are whole: the dump is compared, shown and watched, or refused."""
+    whole = dict(zip(("dump", "stack", "construct"), seeds.DUMPS, strict=False))
+    name = "stack" if b"File" in data else "construct" if data.startswith(b'{"Functional') else "dump"
+    files = {f"npu__step0__rank0__{key}_dot_json": data if key == name else text for key, text in whole.items()}
+    bench = {f"bench__step0__rank0__{key}_dot_json": text for key, text in whole.items()}
+    with folder(**files, **bench) as top:
+        hold_command("compare", top / "npu", top / "bench", "-o", top / "out")
+        hold_command("show", top / "npu", "Functional.relu.0")
+        hold_command("watch", top / "npu")
+    with folder(a_dot_pkl=data, b_dot_pkl=seeds.DUMPS[3], n__a_dot_npy=data, m__a_dot_npy=seeds.DUMPS[4]) as top:
+        hold_command("compare", top / "a.pkl", top / "b.pkl")
+        hold_command("compare", top / "n", top / "m")
+        hold_command("convert", top / "n" / "a.npy", "-o", top / "out")
+
+
+@target("logs", mutated(seeds.LOGS, most=6))
+def logs(data: bytes) -> None:
+    """A log of a training that stopped, as text and as JSON, with the sources that it names."""
+    with folder(a_dot_log=data, b_dot_log=seeds.LOGS[0], src__train_dot_py=b"import torch\nx = 1\nx.npu()\n") as top:
+        hold_command("diagnose", top / "a.log", top / "b.log", "--project", top / "src")
+        hold_command("diagnose", top / "a.log", "--json")
 
 
 # A whole run.

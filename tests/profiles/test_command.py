@@ -136,7 +136,7 @@ def test_folders_that_say_nothing_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
-    assert "cannot be written" in str(read(run_folder(tmp_path), "--html", tmp_path / "no" / "p.html").exception)
+    assert "cannot write" in str(read(run_folder(tmp_path), "--html", tmp_path / "no" / "p.html").exception)
 
 
 @in_browser

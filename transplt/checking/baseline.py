@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from transplt.errors import CannotFinish, UsageError, reason, shown
+from transplt.disk.replace import write_asked_for
+from transplt.errors import UsageError, reason, shown
 from transplt.report.checked import CheckedFinding, CheckResult
 from transplt.text.regular_file import RECORDS, read_regular
 
@@ -31,16 +32,13 @@ def read_baseline(path: Path) -> frozenset[str]:
     return frozenset(str(each["fingerprint"]) for each in known)
 
 
-def write_baseline(path: Path, items: Iterable[CheckedFinding]) -> None:
+def write_baseline(path: Path, items: Iterable[CheckedFinding], inputs: Iterable[Path] = ()) -> None:
     """Writes all findings as known: sorted, one a line, without line numbers, so that it changes only when they do."""
     rows = sorted({(item.finding.path, item.finding.code, item.fingerprint) for item in items})
     findings = [json.dumps({"fingerprint": mark, "code": code, "path": name}) for name, code, mark in rows]
     inner = ",\n".join(f"  {line}" for line in findings)
     text = f'{{"tool": "transplt", "format": {_FORMAT}, "findings": [\n{inner}\n]}}\n'
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error
+    write_asked_for(path, text.encode(), inputs)
 
 
 def mark_known(result: CheckResult, known: frozenset[str]) -> CheckResult:

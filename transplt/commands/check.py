@@ -131,7 +131,7 @@ def check(
         from transplt.checking.baseline import mark_known, read_baseline, write_baseline
 
         if update_baseline:
-            write_baseline(Path(baseline), result.items)
+            write_baseline(Path(baseline), result.items, inputs)
             if not quiet:
                 say(f"{len(result.items)} findings written to {shown(baseline)}")
             return DONE
@@ -143,13 +143,13 @@ def check(
             refuse_uncommitted(result.changes)
         result = replace(result, notes=(*result.notes, *write_changes(result.changes)))
     if diff:
-        _write(output_file, result.patch)
+        _write(output_file, result.patch, inputs)
     elif stdin and fixing:
-        _write(output_file, result.changes[0].data if result.changes else data)
+        _write(output_file, result.changes[0].data if result.changes else data, inputs)
     else:
         color = output_file is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render(result, output_format, color=color, verbose=verbose, counts=statistics)
-        _write(output_file, _encoded(text))
+        _write(output_file, _encoded(text), inputs)
     if not quiet:
         for line in footer(result, styled, fixing):
             say(line)
@@ -209,10 +209,12 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _write(name: str | None, data: bytes) -> None:
+def _write(name: str | None, data: bytes, inputs: Sequence[Path]) -> None:
     try:
         if name is not None:
-            Path(name).write_bytes(data)
+            from transplt.disk.replace import write_asked_for
+
+            write_asked_for(name, data, inputs)
         else:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
@@ -221,4 +223,4 @@ def _write(name: str | None, data: bytes) -> None:
         # Who reads our output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        raise CannotFinish(f"cannot write {shown(name or 'standard output')}: {reason(error)}") from error
+        raise CannotFinish(f"cannot write standard output: {reason(error)}") from error

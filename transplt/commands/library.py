@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from transplt.disk.records import RunResult
+from transplt.errors import possible_path
 from transplt.finding import FileResult
 from transplt.report.checked import CheckResult
 from transplt.run.options import Options
@@ -22,8 +23,15 @@ _T = TypeVar("_T", str, _Path)
 
 
 def _several(given: _T | Sequence[_T]) -> tuple[_T, ...]:
-    """Values of which one may stand alone: a text is not the list of its letters."""
+    """Values of which one may stand alone: a text is not the list of its letters. TypeError for bytes."""
+    if isinstance(given, (bytes, bytearray)):
+        raise TypeError(f"a text is wanted, or several, not {given!r}")
     return (given,) if isinstance(given, (str, os.PathLike)) else tuple(given)
+
+
+def _version(given: object) -> None:
+    if not isinstance(given, (str, type(None))):  # 2.10 is 2.1 to Python
+        raise TypeError(f"torch_version is a text such as '2.8', not {given!r}")
 
 
 def migrate_source(
@@ -49,6 +57,9 @@ def migrate_source(
     from transplt.settings import DEFAULT_TORCH_VERSION
     from transplt.text.source import UnreadableSource
 
+    if not isinstance(source, (str, bytes)):
+        raise TypeError(f"source is str or bytes, not {type(source).__name__}")
+    _version(torch_version)
     options = Options(
         style=style, rules=_several(rules), specify_device=specify_device, similar=similar, unsafe_fixes=unsafe_fixes
     )
@@ -98,6 +109,9 @@ def migrate_tree(
     """
     rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
     options = Options(**locals())  # the arguments are options, by their names
+    _version(torch_version)
+    possible_path(os.fspath(source))
+    possible_path(os.fspath(out or source))
     from transplt.run import tree
     from transplt.run.options import make_plan
 
@@ -120,6 +134,9 @@ def check(
     from transplt.checking.check_run import check_paths
     from transplt.checking.codes import parse_codes, switched_off
 
+    _version(torch_version)
+    for path in paths:
+        possible_path(os.fspath(path))
     rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
     options = Options(
         torch_version=torch_version, style=style, rules=rules, fixers=fixers, exclude=exclude, isolated=isolated,

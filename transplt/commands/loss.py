@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import click
 
 from transplt.commands.command import DONE, EXIT_ZERO, LEFT, Command
 from transplt.commands.completing import FILE
-from transplt.errors import CannotFinish, UsageError, reason, shown
+from transplt.errors import UsageError
 
 _MORE_THAN_ZERO = click.FloatRange(0)
 
@@ -50,12 +49,10 @@ def loss(
     steps = total or max(log.total_steps for log in logs)
     answer = Answer((a, b), found, judged(found, limits), first_fifth(found, limits, epochs, steps))
     if html is not None:
+        from transplt.disk.replace import write_asked_for
         from transplt.precision.loss.page import loss_page
 
-        try:
-            Path(html).write_bytes(loss_page(answer))
-        except OSError as error:
-            raise CannotFinish(f"cannot write {shown(html)}: {reason(error)}") from error
+        write_asked_for(html, loss_page(answer), (a, b))
     if as_json:
         click.echo(json.dumps(loss_json(answer), indent=1))
     else:

@@ -67,6 +67,7 @@ def main(ctx: click.Context, /, **options: Any) -> int:
 
 def entry_point() -> int:
     """The command `transplt`: the exit code, whatever happens."""
+    _open_what_is_closed()
     _catch_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # cp1252 cannot show every path and source line: escaped, not lost
@@ -91,12 +92,35 @@ def entry_point() -> int:
         say("Error: not enough memory; no half-written output is left")
         return UNFINISHED
     except OSError as error:
+        if error.errno == errno.ENOENT and error.filename is None and _is_nowhere():
+            say("Error: the current folder was removed; change into one that is there")
+            return USAGE
         if error.errno not in _REFUSALS:
             return _defect(error)
         say(f"Error: cannot write {shown(error.filename or 'standard output')}: {reason(error)}")
         return UNFINISHED
     except Exception as error:
         return _defect(error)
+
+
+def _open_what_is_closed() -> None:
+    """`transplt ... >&-`: what is said goes nowhere, and never into a file that is opened in the place of a stream."""
+    while (handle := os.open(os.devnull, os.O_WRONLY)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BytesIO())
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _reader_gone() -> int:
@@ -126,6 +150,7 @@ def _catch_signals() -> None:
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         for each in ending:
             signal.signal(each, signal.SIG_IGN)
+        sys.unraisablehook = lambda _: None  # half a workbook cannot be closed in good order: nobody has to know
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():

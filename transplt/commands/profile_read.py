@@ -43,12 +43,10 @@ def profile_read(path: str, *, project: str | None, html: str | None, as_json: b
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {reason(error)}") from error
     if html is not None:
+        from transplt.disk.replace import write_asked_for
         from transplt.profiles.page import render
 
-        try:
-            Path(html).write_bytes(render(reading, tree))
-        except OSError as error:
-            raise UsageError(f"{shown(html)} cannot be written: {reason(error)}") from error
+        write_asked_for(html, render(reading, tree), (path,))
         say(f"wrote {shown(html)}")
     if as_json:
         click.echo(json.dumps(profiles_json(reading, tree), indent=1))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
 from transplt.commands.command import DONE, LEFT, Command
 from transplt.commands.completing import FILE, FOLDER
-from transplt.errors import CannotFinish, UsageError, reason, shown
+from transplt.errors import UsageError, shown
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -77,9 +76,8 @@ def _case(found: object, path: str) -> int:
         names = ", ".join(shown(each.name) for each in found.rows[:5])
         raise UsageError(f"a test is of one operator, and the name means {names}")
     text = case_text(found, row)
-    try:
-        Path(path).write_text(text, "utf-8")
-    except OSError as error:
-        raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error
+    from transplt.disk.replace import write_asked_for
+
+    write_asked_for(path, text.encode("utf-8"))
     click.echo(f"{shown(path)} written: python -m pytest {shown(path)}")
     return DONE

@@ -1,8 +1,9 @@
-"""Another content for a file that is there: the whole of it or nothing."""
+"""A file that is replaced, or that a user asked for by its name: the whole of it or nothing."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from transplt.disk.leftovers import hidden, lock
-from transplt.errors import shown
+from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.text.regular_file import open_regular
 
 _SUFFIX = ".transplt"
@@ -31,6 +32,53 @@ def replace_file(path: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 os.chown(name, info.st_uid, info.st_gid)
         os.chmod(name, stat.S_IMODE(info.st_mode))
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+#: Why a file may not be replaced that can be written: its folder is closed, or it is mounted there by itself.
+_ONLY_IN_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS})
+
+
+def write_asked_for(
+    path: str | os.PathLike[str], data: bytes, inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
+    """Writes the file that an option names (`--html FILE`), new or in place of another one. CannotFinish otherwise.
+
+    A regular file has its old content until the new one is complete; what is none (/dev/stdout, a FIFO) gets the bytes.
+    UsageError where it is one of the `inputs`.
+    """
+    at = Path(os.path.realpath(path))
+    if at.is_file() and any(os.path.realpath(each) == str(at) for each in inputs):
+        raise UsageError(f"{shown(path)} is the input; name another file for what is written")
+    try:
+        if not at.exists():
+            _write_new(at, data)
+        elif at.is_file():
+            try:
+                replace_file(at, data)
+            except OSError as error:
+                if error.errno not in _ONLY_IN_PLACE:
+                    raise
+                at.write_bytes(data)
+        else:
+            Path(path).write_bytes(data)
+    except OSError as error:
+        raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{hidden(path)}.", suffix=_SUFFIX, dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            lock(handle, wait=True)
+            file.write(data)
+        usual = os.umask(0)
+        os.umask(usual)
+        os.chmod(name, 0o666 & ~usual)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
@@ -25,6 +26,9 @@ HOLE_BYTES = 60
 #: Sites with more sites around them than this are left to a person; each costs a frame and a copy of its text.
 DEEPEST = 100
 _WORD = re.compile(r"\w")
+#: The names of holes; the second also where one begins inside of what looks like another.
+_HOLE = re.compile(r"_hole\d+_")
+_PLACEHOLDER = re.compile(r"(?=(_hole\d+_))")
 
 _Node = ast.expr | ast.stmt | ast.arg
 
@@ -111,7 +115,8 @@ def rewrite_site(
         failures += child_failures
     holes = _holes(source, site)
     old_parts, spans = _segments(source, site, holes)
-    fills = [_fill(source, hole, site.children, inner_text) for hole in holes]
+    inside = _Inner(site.children)
+    fills = [_fill(source, hole, inside, inner_text) for hole in holes]
     names = [f"_hole{index}_" for index in range(len(holes))]
     skeleton = _join(old_parts, names)
     news = [edit.new for edit in site.edits]
@@ -135,9 +140,8 @@ def rewrite_site(
         pieces = _segment_pieces(site, parts, spans) + every_inner
         pieces.sort(key=lambda piece: piece.start)
         return _join(new_parts, fills), pieces, failures
-    new_text = changed
-    for name, fill in zip(names, fills, strict=True):
-        new_text = new_text.replace(name, fill)
+    filled = dict(zip(names, fills, strict=True))
+    new_text = _HOLE.sub(lambda found: filled.get(found[0], found[0]), changed)
     old_text = source.slice(site.start, site.end)
     inner = [edit for piece in every_inner for edit in piece.edits]
     return new_text, _one_piece(site, old_text, new_text, inner), failures
@@ -152,9 +156,23 @@ def rendered(source: Source, node: ast.expr, edits: Sequence[Edit]) -> str:
     return splice(source.utf8[start:end], spliced).decode()
 
 
+class _Inner:
+    """The sites right inside of another one, of which there may be thousands: they stand in order, and apart."""
+
+    def __init__(self, children: list[Site]) -> None:
+        self._children = children
+        self._starts = [child.start for child in children]
+        self._ends = [child.end for child in children]
+
+    def within(self, start: int, end: int) -> list[Site]:
+        """Those between two offsets."""
+        return self._children[bisect_left(self._starts, start) : bisect_right(self._ends, end)]
+
+
 def _holes(source: Source, site: Site) -> list[ast.expr]:
     """The operands of a site that its changes do not get to see, in source order; where edits name them, no others."""
-    child_spans = [(child.start, child.end) for child in site.children]
+    child_spans = {(child.start, child.end) for child in site.children}
+    inner = _Inner(site.children)
     wanted = {source.extent(node) for edit in site.edits for node in edit.holes}
     holes: list[ast.expr] = []
     simple = isinstance(site.node, (ast.expr, ast.Expr, ast.Assign, ast.Return))
@@ -174,7 +192,7 @@ def _holes(source: Source, site: Site) -> list[ast.expr]:
         start, end = source.extent(node)
         if start < site.start or end > site.end or start >= end:
             continue
-        holds_site = any(start <= a and b <= end for a, b in child_spans)
+        holds_site = bool(inner.within(start, end))
         long = not wanted and (end - start > HOLE_BYTES or isinstance(node, (ast.Lambda, ast.IfExp)))
         if (start, end) not in wanted and any(start <= a and b <= end for a, b in wanted):
             stack.extend(ast.iter_child_nodes(node))
@@ -204,16 +222,15 @@ def _segments(source: Source, site: Site, holes: list[ast.expr]) -> tuple[list[s
     return parts, spans
 
 
-def _fill(source: Source, hole: ast.expr, children: list[Site], inner: dict[int, str]) -> str:
+def _fill(source: Source, hole: ast.expr, inside: _Inner, inner: dict[int, str]) -> str:
     """Source text of a hole with the sites in it rewritten."""
     start, end = source.extent(hole)
     parts: list[str] = []
     at = start
-    for child in children:
-        if start <= child.start and child.end <= end:
-            parts.append(source.slice(at, child.start))
-            parts.append(inner[id(child)])
-            at = child.end
+    for child in inside.within(start, end):
+        parts.append(source.slice(at, child.start))
+        parts.append(inner[id(child)])
+        at = child.end
     parts.append(source.slice(at, end))
     return "".join(parts)
 
@@ -228,16 +245,12 @@ def _join(parts: list[str], between: list[str]) -> str:
 
 def _split(text: str, names: list[str]) -> list[str] | None:
     """The segments between the holes, None when the holes do not stand there once each in their old order."""
-    parts: list[str] = []
-    at = 0
-    for name in names:
-        found = text.find(name, at)
-        if found < 0 or text.count(name) != 1:
-            return None
-        parts.append(text[at:found])
-        at = found + len(name)
-    parts.append(text[at:])
-    return parts
+    known = set(names)
+    found = [each for each in _PLACEHOLDER.finditer(text) if each[1] in known]
+    if [each[1] for each in found] != names:
+        return None
+    ends = [0, *(each.end(1) for each in found)]
+    return [text[end:start] for end, start in zip(ends, [*(each.start(1) for each in found), len(text)], strict=True)]
 
 
 def _segment_pieces(site: Site, parts: Sequence[list[str] | None], spans: list[tuple[int, int]]) -> list[Piece]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from transplt.disk.replace import write_asked_for
 from transplt.emulator.dumping import asked_for, told, with_dump_options
 from transplt.emulator.options import LIMITS, RunOptions, UsageError
 from transplt.emulator.shared_options import NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
@@ -177,7 +178,7 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     if migration is not None:
         result.prove(read_manifest(migration.root))
     if report_path is not None:
-        report_path.write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
+        write_asked_for(report_path, f"{json.dumps(result.as_json(), indent=1)}\n".encode())
         if migration is not None:
             from transplt.report.run_section import add_run
 

@@ -80,8 +80,10 @@ def read_array(path: str) -> Array:
             return _by_torch(path)
     except OSError as error:
         raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
-    except (ValueError, KeyError, IndexError, TypeError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise UnusableDump(f"{shown(path)}: is damaged or truncated ({error})") from error
+    except UnusableDump:
+        raise
+    except Exception as error:  # what numpy, tokenize, zipfile and zlib raise of bytes that mean harm has no end
+        raise UnusableDump(f"{shown(path)}: is damaged or truncated ({shown(str(error))})") from error
 
 
 def _npy(np: Any, file: Any, size: int) -> Array:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from transplt.disk.replace import write_asked_for
 from transplt.emulator.options import RunOptions, Trace, UsageError
 from transplt.emulator.shared_options import DATA, NPUS, PYTHON, SECONDS, STUBS, TORCH_VERSION
-from transplt.errors import reason, shown
+from transplt.errors import shown
 from transplt.settings import DEFAULT_TORCH_VERSION
 
 if TYPE_CHECKING:
@@ -145,19 +146,12 @@ def prove(
     command = [str(original), str(migrated), *options.arguments]
     if json_path is not None:
         told = as_json(proof, command, torch, options.torch_version)
-        _write(json_path, f"{json.dumps(told, indent=1)}\n".encode())
+        write_asked_for(json_path, f"{json.dumps(told, indent=1)}\n".encode())
     if html_path is not None:
-        _write(html_path, render_page(proof, command, torch, options.torch_version))
+        write_asked_for(html_path, render_page(proof, command, torch, options.torch_version))
         add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
     click.echo(as_text(proof))
     return 0 if proof.verdict.word is Word.EQUAL else 1
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be written: {reason(error)}.") from error
 
 
 def _seen(proof: Proof) -> list[Seen]:

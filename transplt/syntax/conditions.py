@@ -30,26 +30,64 @@ def implied(test: ast.expr, truth: bool, *, perhaps: bool = False) -> list[Atom]
     stack = [(test, truth)]
     while stack:
         node, wanted = stack.pop()
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            stack.append((node.operand, not wanted))
-        elif isinstance(node, ast.BoolOp):
-            if isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node))):
-                stack += [(value, wanted) for value in reversed(node.values)]
-        elif isinstance(node, ast.NamedExpr):
+        parts = _parts(node, wanted, perhaps)
+        if parts is None or isinstance(node, ast.NamedExpr):
             found.append(Atom(node, wanted))
-            stack.append((node.value, wanted))
-        elif isinstance(node, ast.Call) and last_name(node.func) == "bool" and len(node.args) == 1:
-            stack.append((node.args[0], wanted))
-        elif isinstance(node, ast.Call) and (each := _of_each(node)) is not None:
-            stack.append((each.elt, wanted))
-        elif (constant := _compared_with_truth(node)) is not None:
-            assert isinstance(node, ast.Compare)
-            stack.append((node.left, wanted == constant))
-        elif isinstance(node, ast.IfExp) and _truths(node) in ((True, False), (False, True)):
-            stack.append((node.test, wanted == _truths(node)[0]))
-        else:
-            found.append(Atom(node, wanted))
+        if parts is not None:
+            stack += [(part, parts.truth) for part in reversed(parts.nodes)]
     return found
+
+
+def implies(test: ast.expr, truth: bool, part: Atom, *, perhaps: bool = False) -> bool:
+    """Whether a part is among what `implied` finds; of many others only those on the way to it are looked at."""
+    way: list[ast.AST] = [part.node]
+    while way[-1] is not test:
+        if isinstance(way[-1], (ast.stmt, ast.mod)):
+            return False
+        way.append(parent(way[-1]))
+    wanted = truth
+    while True:
+        node = way.pop()
+        assert isinstance(node, ast.expr)
+        parts = _parts(node, wanted, perhaps)
+        if node is part.node:
+            return wanted == part.truth and (parts is None or isinstance(node, ast.NamedExpr))
+        if parts is None or not parts.nodes:
+            return False
+        if len(parts.nodes) == 1:
+            while way and way[-1] is not parts.nodes[0]:
+                way.pop()
+        if not way:
+            return False
+        wanted = parts.truth
+
+
+class _Parts(NamedTuple):
+    """What a condition is made of, each with the same truth value."""
+
+    nodes: list[ast.expr]
+    truth: bool
+
+
+def _parts(node: ast.expr, wanted: bool, perhaps: bool) -> _Parts | None:
+    """The parts of a condition of which a truth value follows from its own; None where it stands for itself."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _Parts([node.operand], not wanted)
+    if isinstance(node, ast.BoolOp):
+        told = isinstance(node.op, ast.And) == wanted or (wanted and (perhaps or _is_one_question(node)))
+        return _Parts(node.values if told else [], wanted)
+    if isinstance(node, ast.NamedExpr):
+        return _Parts([node.value], wanted)
+    if isinstance(node, ast.Call) and last_name(node.func) == "bool" and len(node.args) == 1:
+        return _Parts([node.args[0]], wanted)
+    if isinstance(node, ast.Call) and (each := _of_each(node)) is not None:
+        return _Parts([each.elt], wanted)
+    if (constant := _compared_with_truth(node)) is not None:
+        assert isinstance(node, ast.Compare)
+        return _Parts([node.left], wanted == constant)
+    if isinstance(node, ast.IfExp) and _truths(node) in ((True, False), (False, True)):
+        return _Parts([node.test], wanted == _truths(node)[0])
+    return None
 
 
 def leaves(body: list[ast.stmt]) -> bool:
@@ -86,12 +124,12 @@ def sides_of(node: ast.expr, truth: bool = True) -> Sides:
         if isinstance(above, ast.BoolOp):
             index = next(at for at, value in enumerate(above.values) if value is current)
             # Of `not gpu or f(x)` the second part runs on a GPU only, of `gpu and f(x)` too.
-            if _has(current, node, truth, isinstance(above.op, ast.And)):
+            if implies(current, isinstance(above.op, ast.And), Atom(node, truth), perhaps=True):
                 this += above.values[index + 1 :]
         assert isinstance(above, ast.expr)
         current, above = above, parent(above)
     for way, other_way in ((True, False), (False, True)):
-        if not _has(current, node, truth, way):
+        if not implies(current, way, Atom(node, truth), perhaps=True):
             continue
         ran, not_run = _branches(above, current, way), _branches(above, current, other_way)
         if ran is not None:
@@ -99,10 +137,6 @@ def sides_of(node: ast.expr, truth: bool = True) -> Sides:
     if isinstance(above, (ast.If, ast.While, ast.IfExp, ast.Assert, ast.comprehension)):
         return Sides(this, [], None)
     return Sides(this, [], current)
-
-
-def _has(whole: ast.expr, part: ast.expr, truth: bool, way: bool) -> bool:
-    return any(atom.node is part and atom.truth == truth for atom in implied(whole, way, perhaps=True))
 
 
 def _passes_on(above: ast.AST, current: ast.AST) -> bool:
@@ -145,8 +179,10 @@ _SKIPPERS = frozenset({"skipif", "skipIf", "skipUnless"})
 
 def _is_one_question(node: ast.BoolOp) -> bool:
     """True where every part asks the same of another value: `a.is_cuda or b.is_cuda`."""
-    asked = {each.attr if isinstance(each, ast.Attribute) else "" for each in node.values}
-    return len(asked) == 1 and asked != {""} and isinstance(node.op, ast.Or)
+    first = node.values[0]
+    return isinstance(node.op, ast.Or) and isinstance(first, ast.Attribute) and all(
+        isinstance(each, ast.Attribute) and each.attr == first.attr for each in node.values
+    )
 
 
 def _of_each(call: ast.Call) -> ast.GeneratorExp | ast.ListComp | None:

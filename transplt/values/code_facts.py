@@ -14,7 +14,7 @@ from transplt.project.code import CodeFacts, Step, names_cuda_code
 from transplt.project.libraries import is_library
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import is_property, last_name
-from transplt.syntax.conditions import Atom, implied
+from transplt.syntax.conditions import Atom, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.marks import Texts
@@ -91,7 +91,7 @@ class FileCode:
         """The guards that hold only if a part of a value has a truth value: `T slot` for `slot = gate and x`."""
         slots = self.code.slots
         for way in (True, False):
-            if any(each.node is atom and each.truth == truth for each in implied(value, way)):
+            if implies(value, way, Atom(atom, truth)):
                 yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
 
     def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
