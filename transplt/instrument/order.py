@@ -41,7 +41,9 @@ def seeds_of(files: list[Edits]) -> list[int]:
 
 
 def _seedings(file: File) -> list[ast.Call]:
-    return [call for call in by_place(file.scan.calls) if last_name(call.func) in _SEEDS]
+    """The calls that seed all that draws: a function, not a method of one generator."""
+    calls = [call for call in by_place(file.scan.calls) if last_name(call.func) in _SEEDS]
+    return [call for call in calls if isinstance(call.func, ast.Name) or file.names.qualified(call.func) is not None]
 
 
 def fix_order(edits: Edits) -> None:

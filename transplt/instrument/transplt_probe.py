@@ -149,19 +149,16 @@ class _Ptdbg:
         self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool
     ) -> None:
         self.api: Any = importlib.import_module("ptdbg_ascend")
-        self.steps, self.number, self.folder, self.checks = steps, 0, folder, task == "overflow"
+        self.steps, self.number, self.folder, self.checks = steps, 0, os.path.realpath(folder), task == "overflow"
         self.api.seed_all(seed=seed, mode=deterministic)
         _seed_all(seed, deterministic)
         if level == "L0":
             _say("ptdbg_ascend records functions, not modules: --level L0 is taken for L1")
-        self.api.set_dump_path(self._path(), dump_tag="all")
+        self.api.set_dump_path(os.path.join(self.folder, "dump.pkl"), dump_tag="step0")
         # Functions are wrapped once, and now: what is bound before is never recorded. It asks the model for no more.
         hook = self.api.overflow_check if self.checks else self.api.acc_cmp_dump
         self.api.register_hook(torch.nn.Module(), hook, rank=_rank())
         self._switch("OFF")
-
-    def _path(self, *parts: str) -> str:
-        return os.path.join(os.path.realpath(self.folder), f"step{self.number}", *parts, "dump.pkl")
 
     def _switch(self, switch: str) -> None:
         if self.checks:
@@ -171,9 +168,9 @@ class _Ptdbg:
 
     def start(self, models: list[Any]) -> None:
         if not self.steps or self.number in self.steps:
-            path = self._path(f"all_v{self.api.__version__}", f"rank{_rank()}")
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            self.api.set_dump_path(path, dump_tag="all")
+            folder = os.path.join(self.folder, f"step{self.number}_v{self.api.__version__}", f"rank{_rank()}")
+            os.makedirs(folder, exist_ok=True)
+            self.api.set_dump_path(os.path.join(folder, "dump.pkl"))
             self._switch("ON")
 
     def stop(self) -> None:
