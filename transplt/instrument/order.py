@@ -123,12 +123,16 @@ def _dict(edits: Edits, node: ast.Dict) -> None:
 
 
 def _shuffles_data(call: ast.Call, name: str) -> bool:
-    """False for `random.shuffle` and the like, which begin with the seed, and where a seed is given."""
+    """True for `data.shuffle()` and `data.shuffle(1000)` without a seed; `random.shuffle` and the like have one."""
     if name.startswith(("random.", "numpy.")) or not isinstance(call.func, ast.Attribute):
         return False
     if any(keyword_of(call, each) is not None for each in ("seed", "generator", "rng")):
         return False
-    return not any(word in last_name(call.func.value).lower() for word in _GENERATORS)
+    of = last_name(call.func.value).lower()
+    if of == "self" or any(word in of for word in _GENERATORS):
+        return False
+    first = call.args[0] if call.args else ast.Constant(0)  # a layer may be called so, and is given a tensor
+    return isinstance(first, ast.Constant) or any(word in last_name(first).lower() for word in ("size", "buffer"))
 
 
 def _kernel(edits: Edits, call: ast.Call) -> None:

@@ -55,7 +55,9 @@ def begin(
     _seed = seed
     _drop_nothing()
     _draw_on_the_host()
+    _stay_on_one_card()
     _note_models()
+    _copy_without_hooks()
     folder = os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
     try:
         make = _Msprobe if api == "msprobe" else _Ptdbg
@@ -214,6 +216,39 @@ def _note_models() -> None:
 
     module.parameters = noting(module.parameters)
     module.named_parameters = noting(module.named_parameters)
+
+
+def _copy_without_hooks() -> None:
+    """A network that is saved, sent to a process or copied goes without the recorder's hooks, which no pickle takes."""
+    module: Any = torch.nn.Module
+
+    def state(self: Any) -> dict[str, Any]:
+        found = dict(self.__dict__)
+        for name, hooks in found.items():
+            if name.endswith("_hooks") and isinstance(hooks, dict):
+                found[name] = type(hooks)((key, hook) for key, hook in hooks.items() if not _is_recorders(hook))
+        if _is_recorders(found.get("forward")):
+            del found["forward"]
+        return found
+
+    module.__getstate__ = state
+
+
+def _is_recorders(function: Any) -> bool:
+    inner = getattr(function, "func", function)
+    return (getattr(inner, "__module__", None) or "").partition(".")[0] in ("msprobe", "ptdbg_ascend")
+
+
+def _stay_on_one_card() -> None:
+    """DataParallel computes on its first card: its replicas on others have the recorder's hooks of the first."""
+    kind: Any = torch.nn.DataParallel
+    made = kind.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, module: Any, device_ids: Any = None, *args: Any, **kwargs: Any) -> None:
+        made(self, module, [0] if device_ids is None else list(device_ids)[:1], *args, **kwargs)
+
+    kind.__init__ = __init__
 
 
 def _outermost() -> list[Any]:
