@@ -191,7 +191,8 @@ def test_the_recorder_is_seeded_and_made_with_what_was_asked(told: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("name", "steps"), [("leaving", 3), ("failing", 1), ("returning", 1), ("waiting", 2), ("Trainer", 1), ("Lightning", 1)]
+    ("name", "steps"),
+    [("leaving", 3), ("failing", 1), ("returning", 1), ("waiting", 2), ("Trainer", 1), ("Lightning", 1)],
 )
 def test_each_step_begins_and_ends_however_it_is_left(name: str, steps: int, told: dict[str, Any]) -> None:
     starts = [call for call in told[name] if call.startswith("start")]

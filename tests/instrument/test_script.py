@@ -70,6 +70,52 @@ LOOP = "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimize
             id="a scaler that does it all",
         ),
         pytest.param(
+            "def closure():\n    loss().backward()\n    return loss\n\nfor i in range(9):\n    opt.step(closure)\n",
+            "def closure():\n    loss().backward()\n    return loss\n\n"
+            "for i in transplt_probe.steps(range(9)):\n    opt.step(closure)\n",
+            id="a closure",
+        ),
+        pytest.param(
+            "def attack(x):\n    for _ in range(7):\n        f(x).backward()\n\nfor x in data:\n    attack(x)\n"
+            "    loss(x).backward()\n    optimizer.step()\n",
+            "def attack(x):\n    for _ in range(7):\n        f(x).backward()\n\n"
+            "for x in transplt_probe.steps(data):\n    attack(x)\n    loss(x).backward()\n    optimizer.step()\n",
+            id="a loop without a step of its own is part of one",
+        ),
+        pytest.param(
+            "class Runner:\n    def update(self):\n        self.optimizer.step()\n\n    def fit(self):\n"
+            "        for batch in self.loader:\n            for part in batch:\n"
+            "                self.loss(part).backward()\n            self.update()\n",
+            "class Runner:\n    def update(self):\n        self.optimizer.step()\n\n    def fit(self):\n"
+            "        for batch in transplt_probe.steps(self.loader):\n            for part in batch:\n"
+            "                self.loss(part).backward()\n            self.update()\n",
+            id="a step in a method",
+        ),
+        pytest.param(
+            "engine, _, loader, _ = deepspeed.initialize(args, net)\nfor x in loader:\n"
+            "    engine.backward(engine(x))\n    engine.step()\n",
+            "engine, _, loader, _ = deepspeed.initialize(args, net)\nfor x in transplt_probe.steps(loader):\n"
+            "    engine.backward(engine(x))\n    engine.step()\n",
+            id="DeepSpeed",
+        ),
+        pytest.param(
+            "from accelerate import Accelerator\na = Accelerator()\nfor x in loader:\n"
+            "    with a.accumulate(model):\n        a.backward(model(x))\n        optimizer.step()\n",
+            "from accelerate import Accelerator\na = Accelerator()\nfor x in transplt_probe.steps(loader):\n"
+            "    with a.accumulate(model):\n        a.backward(model(x))\n        optimizer.step()\n",
+            id="accelerate",
+        ),
+        pytest.param(
+            "from transformers import Trainer\nt = Trainer(m, **more)\nt.train()\n",
+            "from transformers import Trainer\nt = transplt_probe.recorded(Trainer(m, **more))\nt.train()\n",
+            id="Trainer whose callbacks nobody sees",
+        ),
+        pytest.param(
+            "from trl import SFTTrainer\nSFTTrainer(m, callbacks=cbs).train()\n",
+            "from trl import SFTTrainer\ntransplt_probe.recorded(SFTTrainer(m, callbacks=cbs)).train()\n",
+            id="trl",
+        ),
+        pytest.param(
             "from transformers import Trainer\nt = Trainer(model=m, callbacks=[early])\n",
             "from transformers import Trainer\n"
             "t = transplt_probe.recorded(Trainer(model=m, callbacks=[early]))\n",
@@ -129,6 +175,9 @@ def test_order_and_numbers_are_fixed(before: str, wanted: str) -> None:
         ("import random, time\nrandom.seed(time.time())\n", 2, "begins at another place in each run"),
         ("import flash_attn\nflash_attn.flash_attn_func(q, k, v, dropout_p=0.1)\n", 2, "drops out by itself"),
         ("def f():\n    loss.backward()\n", 2, "no loop around this backward pass"),
+        ("from composer import Trainer\nTrainer(m).fit()\n", 2, "Composer owns the loop that trains"),
+        ("from lightning.pytorch.cli import LightningCLI\nLightningCLI(M)\n", 2, "makes its trainer by itself"),
+        ("async def f():\n    async for x in y:\n        x.backward()\n", 2, "an async loop is not recorded"),
         ("print(1)\n", 1, "no training loop was found"),
     ],
 )
@@ -136,8 +185,31 @@ def test_what_cannot_be_fixed_is_said(text: str, line: int, said: str) -> None:
     assert any(each.line == line and said in each.message and not each.informs for each in probed(text).left)
 
 
-def test_nothing_is_said_of_a_plain_program() -> None:
-    assert probed(LOOP).left == ()
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOOP,
+        "torch.Generator().manual_seed(3)\n" + LOOP,
+        "self.shuffle(x)\nx = self.block.shuffle(out)\nrng.shuffle(order)\nds = ds.shuffle(9, seed=1)\n" + LOOP,
+        "import numpy as np\nr = np.random.default_rng(0)\nnp.random.seed(args.seed)\n" + LOOP,
+        "import flash_attn\nflash_attn.flash_attn_func(q, k, v, dropout_p=0.0)\n" + LOOP,
+        "import torch\nc = Config(hidden_dropout_prob=0.1)\nm.weight.data.normal_()\ntorch.bernoulli(x)\n" + LOOP,
+        # Frameworks go back through the loss in a method of theirs.
+        "from transformers import Trainer\nclass Mine(Trainer):\n    def training_step(self, model, x):\n"
+        "        self.accelerator.backward(model(x))\nMine(m).train()\n",
+        "import lightning as L\nclass Net(L.LightningModule):\n    def training_step(self, x, i):\n"
+        "        self.manual_backward(self(x))\nL.Trainer().fit(Net())\n",
+    ],
+)
+def test_nothing_is_said(text: str) -> None:
+    assert probed(text).left == ()
+
+
+def test_a_file_that_cannot_be_read_is_left_and_counts_where_it_is_imported() -> None:
+    files = {"train.py": b"import a\n" + LOOP.encode(), "a.py": b"print 1, (\n", "b.py": b"def (\n"}
+    assert [(each.path, each.informs) for each in instrument(files, "train.py", Probing()).left] == [
+        ("a.py", False), ("b.py", True),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

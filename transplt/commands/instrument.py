@@ -68,6 +68,8 @@ def instrument_command(
     for each in copy.probed.left:
         say(f"{visible(str(each))}")
     say(f"{visible(str(copy.folder))}: {many(len(copy.probed.files), 'file')} instrumented, seed {copy.probed.seed}")
+    for name in copy.launchers:
+        say(f"{visible(name)} sets the environment of the probe")
     say(f"start it with {visible(str(copy.folder / 'run_probe.sh'))} ARGS, or set for your own launch script:")
     for line in copy.environment:
         say(f"  export {line}")

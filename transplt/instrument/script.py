@@ -12,11 +12,11 @@ from transplt.instrument.loops import PROBE, record_steps
 from transplt.instrument.order import fix_order, seeds_of
 from transplt.instrument.trainers import makes_trainers
 from transplt.program.files import File, file_of, read_file
-from transplt.program.imports import imports_of
-from transplt.program.program import build, program_of
+from transplt.program.program import Program, build, program_of
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
+from transplt.syntax.modules import imported_names, module_name
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,7 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
         every = sorted(files, key=lambda path: (path != main, path))
         program = program_of([file for path in every if (file := file_of(project, path)) is not None], project)
     bench = {file.path: Edits(file) for file in program.files}
-    reached = imports_of(project).reached(main)
-    left = [
-        Left(path, 1, "cannot be read as Python, and is copied as it is", informs=path not in reached)
-        for path, data in sorted(files.items())
-        if read_file(path, data) is None
-    ]
+    left = _unread(files, program)
     found = record_steps(program, bench)
     for edits in bench.values():
         fix_order(edits)
@@ -71,6 +66,18 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
     changed = {edits.file.path: edits.result() for edits in bench.values() if edits.made}
     left += [each for edits in bench.values() for each in edits.left]
     return Probed(changed, tuple(sorted(set(left))), seed)
+
+
+def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
+    """The files that no Python reads; they count where the program imports them."""
+    names = {name for file in program.files for name in imported_names(file.path, file.scan.imports)}
+    found = []
+    for path, data in sorted(files.items()):
+        if read_file(path, data) is None:
+            module = module_name(path)
+            needed = any(module == name or module.endswith(f".{name}") for name in names)
+            found.append(Left(path, 1, "cannot be read as Python, and is copied as it is", informs=not needed))
+    return found
 
 
 def _project(files: Mapping[str, bytes], main: str) -> ProjectFacts:
