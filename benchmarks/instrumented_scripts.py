@@ -57,7 +57,8 @@ def run(copy: Path, script: Script, host: str, dump: Path) -> str:
     """Start a probe copy; why it did not end well, or nothing."""
     main = copy / script.main
     environment = {
-        **os.environ, "TRANSPLT_PROBE_DUMP": str(dump), "OMP_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1",
+        **os.environ, "TRANSPLT_PROBE_DUMP": str(dump), "TRANSPLT_PROBE_END": "1",
+        "OMP_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1",
         "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(copy)]), "PYTHONHASHSEED": "1234",
     }  # fmt: skip
     # What a person would set who looks for what computes otherwise: no stop at what an NPU does not have.

@@ -163,6 +163,14 @@ told["dropped"] = [
 for task in ("statistics", "overflow"):
     since(f"ptdbg {task}", lambda: transplt_probe.begin(api="ptdbg", task=task, steps=[1]))
     since(f"ptdbg {task} steps", lambda: [*transplt_probe.steps([0, 1])])
+transplt_probe._recorder = None
+transplt_probe._last = transplt_probe._done - 1
+told["ended"] = False
+try:
+    for x in transplt_probe.steps([0]):
+        told["ended"] = None
+except SystemExit as error:
+    told["ended"] = error.code
 json.dump(told, sys.stdout)
 """
 
@@ -219,6 +227,10 @@ def test_random_tensors_are_those_of_the_host(told: dict[str, Any]) -> None:
 
 def test_nothing_is_dropped(told: dict[str, Any]) -> None:
     assert told["dropped"] == [True] * 7
+
+
+def test_it_ends_behind_the_last_step_where_that_is_asked_for(told: dict[str, Any]) -> None:
+    assert told["ended"] == 0 and "are recorded" in told["said"]
 
 
 def test_ptdbg_is_hooked_once_and_switched_for_each_step_that_is_asked_for(told: dict[str, Any]) -> None:

@@ -246,7 +246,7 @@ def test_a_loop_in_another_file_gets_the_import_alone() -> None:
 
 def test_of_files_that_the_script_does_not_import_nothing_is_said() -> None:
     other = b"import torch\ntorch.manual_seed(5)\nds.shuffle()\n"
-    files = {"train.py": b"from util import a\n" + LOOP.encode(), "util/a.py": other, "b.py": other, "c.py": other}
+    files = {"train.py": b"import util.a\n" + LOOP.encode(), "util/a.py": other, "b.py": other, "c.py": other}
     package = {"util/__init__.py": b"from . import d\n", "util/d.py": b"import c\n"}
     done = instrument({**files, **package}, "train.py", Probing())
     assert {each.path for each in done.left} == {"util/a.py", "c.py"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from transplt.apply.engine import index_source, join_facts
 from transplt.instrument.edits import Edits, Left
@@ -12,7 +13,8 @@ from transplt.instrument.loops import PROBE, record_steps
 from transplt.instrument.order import fix_order, seeds_of
 from transplt.instrument.trainers import makes_trainers
 from transplt.program.files import File, file_of, read_file
-from transplt.program.program import Program, build, program_of
+from transplt.program.imports import imports_of
+from transplt.program.program import Program, program_of
 from transplt.program.steps import backward_passes, runs_backward
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
@@ -44,11 +46,10 @@ class Probed:
 def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probed:
     """The probe copy of the program that begins in `main`; `files` are its Python files by their paths."""
     project = _project(files, main)
-    program = build(main, project)
+    program = _program(project, _reached(project, main))
     if not makes_trainers(program) and not any(_trains(file) for file in program.files):
         # What trains is imported by other ways than by its name.
-        every = sorted(files, key=lambda path: (path != main, path))
-        program = program_of([file for path in every if (file := file_of(project, path)) is not None], project)
+        program = _program(project, sorted(files, key=lambda path: (path != main, path)))
     bench = {file.path: Edits(file) for file in program.files}
     left = _unread(files, program)
     found = record_steps(program, bench)
@@ -83,6 +84,22 @@ def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
 def _project(files: Mapping[str, bytes], main: str) -> ProjectFacts:
     settings = Settings(entry=main)
     return join_facts((index_source(data, path, settings) for path, data in sorted(files.items())), settings)
+
+
+def _reached(project: ProjectFacts, main: str) -> list[str]:
+    """The script, and what it imports, with the packages that this lies in."""
+    imports = imports_of(project)
+    found = imports.reached(main)
+    while True:
+        folders = {folder for path in found[1:] for folder in PurePosixPath(path).parents}
+        more = {f"{folder}/__init__.py" for folder in folders} & {*project.sources} - {*found}
+        if not more:
+            return found
+        found = imports.reached(*found, *sorted(more))
+
+
+def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:
+    return program_of([file for path in paths if (file := file_of(project, path)) is not None], project)
 
 
 def _trains(file: File) -> bool:

@@ -1,7 +1,8 @@
 """Records the training steps of a script with msprobe (or ptdbg_ascend), and makes its runs repeat themselves.
 
 This file was put beside a probe copy of the script by `transplt instrument`. It is the same for the GPU original and
-for the script for NPUs. `TRANSPLT_PROBE_DUMP` names the folder of the dump.
+for the script for NPUs. `TRANSPLT_PROBE_DUMP` names the folder of the dump; with `TRANSPLT_PROBE_END=1` the script ends
+behind the last step that was asked for.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _FILLS = (
 )  # fmt: skip
 _recorder: Any = None
 _running = False
+_done = 0
+_last = -1
 _seed = 1234
 _models: list[Any] = []
 _host_generators: dict[int, tuple[int, Any]] = {}
@@ -51,8 +54,9 @@ def begin(
     """Seed what draws, let it draw on the host, turn dropout off, and set up the recorder. A seed that the script sets
     later wins. `steps` are those to record, all without any.
     """
-    global _recorder, _seed
-    _seed = seed
+    global _recorder, _seed, _last
+    _seed, steps = seed, [*steps]
+    _last = max(steps, default=-1) if os.environ.get("TRANSPLT_PROBE_END") == "1" else -1
     _drop_nothing()
     _draw_on_the_host()
     _stay_on_one_card()
@@ -61,7 +65,7 @@ def begin(
     folder = os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
     try:
         make = _Msprobe if api == "msprobe" else _Ptdbg
-        _recorder = make(folder, task, level, [*steps], seed, deterministic)
+        _recorder = make(folder, task, level, steps, seed, deterministic)
     except ImportError as error:
         _seed_all(seed, deterministic)
         _say(f"nothing is recorded: {error}")
@@ -96,15 +100,19 @@ def step() -> None:
 
 def _start() -> None:
     global _running
+    if 0 <= _last < _done:
+        _say("the steps that were asked for are recorded")
+        raise SystemExit(0)
     if _recorder is not None and not _running:
         _running = True
         _recorder.start(_outermost())
 
 
 def _stop() -> None:
-    global _running
+    global _running, _done
     if _running:
         _running = False
+        _done += 1
         _recorder.stop()
 
 
