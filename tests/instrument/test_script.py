@@ -70,6 +70,24 @@ LOOP = "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimize
             id="a scaler that does it all",
         ),
         pytest.param(
+            "def profile(n):\n    for _ in range(n):\n        f().backward()\n\ndef train(hyp):\n    profile(3)\n"
+            "    for x in data:\n        loss(x).backward()\n        optimizer.step()\n\n"
+            "for hyp in population:\n    train(hyp)\n",
+            "def profile(n):\n    for _ in range(n):\n        f().backward()\n\ndef train(hyp):\n    profile(3)\n"
+            "    for x in transplt_probe.steps(data):\n        loss(x).backward()\n        optimizer.step()\n\n"
+            "for hyp in population:\n    train(hyp)\n",
+            id="what is called beside the loop that trains is no step",
+        ),
+        pytest.param(
+            "class Scaler:\n    def __call__(self, loss, opt):\n        self.scaler.scale(loss).backward()\n"
+            "        self.scaler.step(opt)\n\ndef epoch(scaler):\n    for x in data:\n"
+            "        scaler(net(x), optimizer)\n\nscaler = Scaler()\nfor i in range(3):\n    epoch(scaler)\n",
+            "class Scaler:\n    def __call__(self, loss, opt):\n        self.scaler.scale(loss).backward()\n"
+            "        self.scaler.step(opt)\n\ndef epoch(scaler):\n    for x in transplt_probe.steps(data):\n"
+            "        scaler(net(x), optimizer)\n\nscaler = Scaler()\nfor i in range(3):\n    epoch(scaler)\n",
+            id="an object that goes back and steps is handed on",
+        ),
+        pytest.param(
             "def closure():\n    loss().backward()\n    return loss\n\nfor i in range(9):\n    opt.step(closure)\n",
             "def closure():\n    loss().backward()\n    return loss\n\n"
             "for i in transplt_probe.steps(range(9)):\n    opt.step(closure)\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import PurePosixPath
 
@@ -36,7 +37,17 @@ def starts(path: str, data: bytes, main: str) -> bool:
     if PurePosixPath(path).suffix not in _SHELLS or kind_of(path, data) is not FileKind.SHELL:
         return False
     module = main.removesuffix(".py").replace("/", ".").encode()
-    return PurePosixPath(main).name.encode() in data or b"-m " + module in data
+    if re.search(rb"-m[ =]" + re.escape(module) + rb"(?![\w.])", data):
+        return True
+    script, here = PurePosixPath(main), PurePosixPath(path).parent
+    for found in re.findall(rb"[^\s\"'=;(]*(?<![\w.-])" + re.escape(script.name.encode()) + rb"(?!\w)", data):
+        named = PurePosixPath(found.decode(errors="replace"))
+        if str(named.parent) == ".":
+            if here == script.parent or str(script.parent) == ".":
+                return True
+        elif named.parent.name in (script.parent.name, "..") or named.parts[0].startswith("$"):
+            return True
+    return False
 
 
 def with_environment(data: bytes, environment: tuple[str, ...]) -> bytes:

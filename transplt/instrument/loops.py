@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from transplt.instrument.edits import Edits
 from transplt.instrument.trainers import hand_to_trainers, owns_loop
-from transplt.program.loops import Loop, loops_around
+from transplt.program.loops import LOOPS, Loop, loops_around
 from transplt.program.optimizers import find_steps
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.steps import backward_passes, runs_backward
@@ -24,16 +25,16 @@ _MANUAL = "manual_backward"
 
 def record_steps(program: Program, bench: Mapping[str, Edits]) -> bool:
     """Let every loop of a program that trains record its steps. False where there is none. `bench`: by path."""
-    chosen: dict[Loop, Edits] = {}
     calls = _Calls(program)
     handed = hand_to_trainers(program, bench, PROBE)
-    for file in program.files:
-        for call in _backwards(file):
-            found = _loop_of(calls, file, call)
-            if found is not None:
-                chosen[found[1]] = bench[found[0].path]
-            elif not (handed and owns_loop(program, file, call)):
-                bench[file.path].say(call, f"no loop around this backward pass was found: {_BY_HAND}")
+    found = [(file, call, _loop_of(calls, file, call)) for file in program.files for call in _backwards(file)]
+    # Beside loops that take steps, one that takes none profiles, attacks or checks.
+    chosen = {place.loop: bench[place.file.path] for _, _, place in found if place and place.steps}
+    chosen = chosen or {place.loop: bench[place.file.path] for _, _, place in found if place}
+    for file, call, place in found:
+        if place is None and not (handed and owns_loop(program, file, call)):
+            said = f"no loop around this backward pass was found: {_BY_HAND}"
+            bench[file.path].say(call, said, informs=bool(chosen) or handed)
     for loop, edits in chosen.items():
         if not any(above in chosen for above in chain(loop) if above is not loop):
             _record(edits, loop)
@@ -60,7 +61,7 @@ class _Calls:
                 for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
                     if isinstance(argument, ast.Name | ast.Attribute):
                         given = program.definition(file, argument)
-                        if isinstance(given, ast.FunctionDef):
+                        if isinstance(given, ast.FunctionDef) and given.name == last_name(argument):
                             self._given.setdefault(given, []).append((file, call))
         pending: list[ast.AST] = [step.call for step in self._steps]
         pending += [call for file in program.files for call in file.scan.calls if runs_backward(file, call)]
@@ -72,6 +73,14 @@ class _Calls:
                 sites = [call for _, call in self.of(function)]
                 self.stepping.update(sites)
                 pending += sites
+
+    def takes_step(self, node: ast.AST) -> bool:
+        """True where an optimizer takes a step, itself or in a function that is called."""
+        return any(each in self.stepping for each in ast.walk(node))
+
+    def trains(self, function: ast.AST) -> bool:
+        """True for a function with a loop that takes steps: what is called beside that is no part of it."""
+        return any(isinstance(node, LOOPS) and self.takes_step(node) for node in ast.walk(function))
 
     def of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[File, ast.Call]]:
         """The calls that run a function: those of it, those it is given to, and of methods those of its name."""
@@ -86,19 +95,27 @@ class _Calls:
         ]
 
 
-def _loop_of(calls: _Calls, file: File, node: ast.AST, seen: Collection[ast.AST] = ()) -> tuple[File, Loop] | None:
+class _Place(NamedTuple):
+    """A loop, and whether an optimizer takes a step in it."""
+
+    file: File
+    loop: Loop
+    steps: bool
+
+
+def _loop_of(calls: _Calls, file: File, node: ast.AST, seen: Collection[ast.AST] = ()) -> _Place | None:
     """The innermost loop around a node that also takes a step; without one the innermost loop."""
     loops = loops_around(node)
-    taking = [loop for loop in loops if any(each in calls.stepping for each in ast.walk(loop))]
+    taking = [loop for loop in loops if calls.takes_step(loop)]
     if taking:
-        return file, taking[0]
+        return _Place(file, taking[0], True)
     function = enclosing_function(node)
-    if function is not None and function not in seen and len(seen) < _FAR:
+    if function is not None and function not in seen and len(seen) < _FAR and not (seen and calls.trains(function)):
         for other, call in calls.of(function):
             found = _loop_of(calls, other, call, (*seen, function))
-            if found is not None:
+            if found is not None and found.steps:
                 return found
-    return (file, loops[0]) if loops else None
+    return _Place(file, loops[0], False) if loops else None
 
 
 def _record(edits: Edits, loop: Loop) -> None:

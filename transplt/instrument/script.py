@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -49,7 +50,7 @@ def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probe
     program = _program(project, _reached(project, main))
     if not makes_trainers(program) and not any(_trains(file) for file in program.files):
         # What trains is imported by other ways than by its name.
-        program = _program(project, sorted(files, key=lambda path: (path != main, path)))
+        program = _program(project, [main, *(path for path in sorted(files) if path != main and not _tests(path))])
     bench = {file.path: Edits(file) for file in program.files}
     left = _unread(files, program)
     found = record_steps(program, bench)
@@ -96,6 +97,10 @@ def _reached(project: ProjectFacts, main: str) -> list[str]:
         if not more:
             return found
         found = imports.reached(*found, *sorted(more))
+
+
+def _tests(path: str) -> bool:
+    return any(re.match(r"tests?(_.*|\.py)?$", part) for part in path.split("/"))
 
 
 def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:
