@@ -1,11 +1,12 @@
 """Records public scripts with msprobe (`transplt instrument`), and compares the dumps.
 
-usage: python benchmarks/instrumented_scripts.py FOLDER [--only WORD] [--json FILE] [--keep FOLDER]
+usage: python benchmarks/instrumented_scripts.py FOLDER [--only WORD] [--json FILE] [--page] [--keep FOLDER]
 
 FOLDER holds clones of the repositories in `instrumented_list.py`; what is not there is skipped. The original, and what
 a migration makes of it, become probe copies. The first runs on a stand-in for CUDA, which computes on the CPU, the
 second twice on the emulated NPU. Two dumps of the second have to agree everywhere; what the CPU's and the NPU's say of
-each other is the verdict. Needs mindstudio-probe; writes the table of docs/precision/instrument.md.
+each other is the verdict. Needs mindstudio-probe; writes the table of docs/precision/instrument.md. With `--json` what
+was found is kept in FILE, script by script, beside what stands there; `--page` only writes the table from it.
 """
 
 from __future__ import annotations
@@ -128,33 +129,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="scripts whose name this expression is found in")
-    parser.add_argument("--json", type=Path, help="keep what was found, and do not write the page")
+    parser.add_argument("--json", type=Path, help="keep here what was found")
+    parser.add_argument("--page", action="store_true", help="run nothing, write the table")
     parser.add_argument("--keep", type=Path, help="keep copies and dumps here")
     asked = parser.parse_args()
-    told = []
-    for script in LISTED:
+    kept = asked.json is not None and asked.json.is_file()
+    told = {each["script"]: each for each in json.loads(asked.json.read_text(encoding="utf-8"))} if kept else {}
+    for script in [] if asked.page else LISTED:
         if not re.search(asked.only, script.name) or not (asked.folder / script.project).is_dir():
             continue
         scratch = tempfile.TemporaryDirectory(prefix="probe-", ignore_cleanup_errors=True)
         with scratch as place:
             here = Path(place) if asked.keep is None else asked.keep.resolve() / script.name.replace("/", "_")
-            shutil.rmtree(here, ignore_errors=True) if asked.keep is not None else None
-            here.mkdir(parents=True, exist_ok=True)
+            if asked.keep is not None:
+                shutil.rmtree(here, ignore_errors=True)
+                here.mkdir(parents=True)
             try:
-                one = tried(script, asked.folder, here)
+                told[script.name] = tried(script, asked.folder, here)
             except Exception as error:  # one script must not end the others
-                one = {"script": script.name, "left": [], "verdict": f"{type(error).__name__}: {error}", "twice": "",
-                       "rows": 0, "steps": 0}  # fmt: skip
-        told.append(one)
-        print(json.dumps(one), flush=True)
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    elif not asked.only:
+                why = f"{type(error).__name__}: {error}"
+                told[script.name] = {
+                    "script": script.name, "left": [], "verdict": why, "twice": "", "rows": 0, "steps": 0,
+                }  # fmt: skip
+        print(json.dumps(told[script.name]), flush=True)
+        if asked.json is not None:
+            asked.json.write_text(json.dumps([*told.values()], indent=1) + "\n", encoding="utf-8")
+    every = [told[script.name] for script in LISTED if script.name in told]
+    if asked.page or not asked.only:
         text = PAGE.read_text(encoding="utf-8")
         before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-        with_what = f"msprobe {metadata.version('mindstudio-probe')}, torch {metadata.version('torch')}:\n\n"
-        PAGE.write_text(before + BEGIN + with_what + table(told) + END + after, encoding="utf-8")
-    return 0 if all(each["twice"] == "equal" for each in told) else 1
+        with_what = f"With msprobe {metadata.version('mindstudio-probe')} and torch {metadata.version('torch')}:\n\n"
+        PAGE.write_text(before + BEGIN + with_what + table(every) + END + after, encoding="utf-8")
+    return 0 if all(each["twice"] == "equal" for each in every) else 1
 
 
 if __name__ == "__main__":

@@ -70,6 +70,12 @@ LOOP = "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimize
             id="a scaler that does it all",
         ),
         pytest.param(
+            "def train_step(x):\n    loss(x).backward()\n    w.data -= w.grad\n\nfor x in data:\n    train_step(x)\n",
+            "def train_step(x):\n    loss(x).backward()\n    w.data -= w.grad\n\n"
+            "for x in transplt_probe.steps(data):\n    train_step(x)\n",
+            id="without an optimizer",
+        ),
+        pytest.param(
             "def profile(n):\n    for _ in range(n):\n        f().backward()\n\ndef train(hyp):\n    profile(3)\n"
             "    for x in data:\n        loss(x).backward()\n        optimizer.step()\n\n"
             "for hyp in population:\n    train(hyp)\n",

@@ -52,7 +52,6 @@ class _Calls:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.stepping: set[ast.AST] = set()  # calls, and the functions that hold one
-        self._steps = find_steps(program)
         self._by_name: dict[str, list[tuple[File, ast.Call]]] = {}
         self._given: dict[ast.AST, list[tuple[File, ast.Call]]] = {}
         for file in program.files:
@@ -63,7 +62,7 @@ class _Calls:
                         given = program.definition(file, argument)
                         if isinstance(given, ast.FunctionDef) and given.name == last_name(argument):
                             self._given.setdefault(given, []).append((file, call))
-        pending: list[ast.AST] = [step.call for step in self._steps]
+        pending: list[ast.AST] = [step.call for step in find_steps(program)]
         pending += [call for file in program.files for call in file.scan.calls if runs_backward(file, call)]
         self.stepping.update(pending)
         while pending:
@@ -110,12 +109,14 @@ def _loop_of(calls: _Calls, file: File, node: ast.AST, seen: Collection[ast.AST]
     if taking:
         return _Place(file, taking[0], True)
     function = enclosing_function(node)
+    places = [_Place(file, loops[0], False)] if loops else []
     if function is not None and function not in seen and len(seen) < _FAR and not (seen and calls.trains(function)):
         for other, call in calls.of(function):
             found = _loop_of(calls, other, call, (*seen, function))
             if found is not None and found.steps:
                 return found
-    return _Place(file, loops[0], False) if loops else None
+            places += [found] if found is not None else []
+    return places[0] if places else None
 
 
 def _record(edits: Edits, loop: Loop) -> None:
