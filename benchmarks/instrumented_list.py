@@ -96,7 +96,7 @@ LISTED = (
     Script("graph", "pyGAT", "train.py", ("--epochs", "3"), prepare=_NODES),
     Script(
         "language model", "minGPT", "projects/adder/adder.py",
-        ("--trainer.max_iters=4", "--trainer.batch_size=4", "--model.model_type=gpt-nano"),
+        ("--trainer.max_iters=4", "--trainer.batch_size=4", "--data.ndigit=1", "--model.model_type=gpt-nano"),
     ),
     Script(
         "sequence", "TCN", "TCN/adding_problem/add_test.py",

@@ -83,7 +83,11 @@ def compared(one: Path, other: Path) -> Comparison:
 def tried(script: Script, corpus: Path, place: Path) -> dict[str, Any]:
     """Record one script on both hosts."""
     begun = time.perf_counter()
-    source = source_of(script, corpus, place)
+    source = place / "source" / Path(script.project).name
+    if (corpus / script.project / script.main).is_file():
+        source = source_of(script, corpus, place)
+    else:  # what `prepare` writes: the program is started by an entry point of its package
+        shutil.copytree(corpus / script.project, source)
     folder = migrated(source, place / "plain")
     copies: dict[str, Path] = {}
     left: list[str] = []
