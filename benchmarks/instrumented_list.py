@@ -1,4 +1,4 @@
-"""The public scripts that `instrumented_scripts.py` records, of fifteen repositories."""
+"""The public scripts that `instrumented_scripts.py` records, of fourteen repositories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ REPOSITORIES = {
     **_PROVEN,
     "BERT-pytorch": ("codertimo/BERT-pytorch", "d10dc4f"),
     "TCN": ("locuslab/TCN", "2f8c2b8"),
-    "minGPT": ("karpathy/minGPT", "37baab7"),
     "pyGAT": ("Diego999/pyGAT", "3664f2d"),
     "pytorch-cifar100": ("weiaicunzai/pytorch-cifar100", "11d8418"),
 }
@@ -85,7 +84,7 @@ LISTED = (
     Script(
         "time series", "Autoformer", "run.py",
         ("--is_training", "1", "--model_id", "t", "--model", "Autoformer", "--num_workers", "0", *_HOURLY),
-        prepare=_HOURS,
+        prepare=_HOURS, stubs=("reformer_pytorch",),
     ),
     Script(
         "classification", "pytorch-cifar100", "train.py", ("-net", "squeezenet", "-gpu", "-b", "8"), prepare=_SHORT,
@@ -97,10 +96,6 @@ LISTED = (
         prepare=_SENTENCES,
     ),
     Script("graph", "pyGAT", "train.py", ("--epochs", "3"), prepare=_NODES),
-    Script(
-        "language model", "minGPT", "projects/adder/adder.py",
-        ("--trainer.max_iters=4", "--trainer.batch_size=4", "--data.ndigit=1", "--model.model_type=gpt-nano"),
-    ),
     Script(
         "sequence", "TCN", "TCN/adding_problem/add_test.py",
         ("--epochs", "1", "--batch_size", "8", "--seq_len", "32", "--levels", "3", "--dropout", "0.1"),
