@@ -1,4 +1,4 @@
-"""The public scripts that `instrumented_scripts.py` records, of fourteen repositories."""
+"""The public scripts that `instrumented_scripts.py` records, of twelve repositories."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ _TAKEN = (
     "pytorch-tutorial/tutorials/02-intermediate/deep_residual_network/main.py",
     "pytorch-tutorial/tutorials/02-intermediate/bidirectional_recurrent_neural_network/main.py",
     "PyTorch-GAN/implementations/dcgan/dcgan.py",
-    "PyTorch-GAN/implementations/wgan_gp/wgan_gp.py",
     "nanoGPT/train.py",
     "Pytorch-UNet/train.py",
-    "Real-Time-Voice-Cloning/vocoder_train.py",
 )
 
 _NODES = """
@@ -81,11 +79,6 @@ LISTED = (
     *(each for name in _TAKEN for each in PROVEN if each.name == name),
     Script("language model", "nlp-tutorial/5-2.BERT", "BERT.py", settings=(("range(100)", "range(4)"),)),
     Script("time series", "Informer2020", "main_informer.py", ("--model", "informer", *_HOURLY), prepare=_HOURS),
-    Script(
-        "time series", "Autoformer", "run.py",
-        ("--is_training", "1", "--model_id", "t", "--model", "Autoformer", "--num_workers", "0", *_HOURLY),
-        prepare=_HOURS, stubs=("reformer_pytorch",),
-    ),
     Script(
         "classification", "pytorch-cifar100", "train.py", ("-net", "squeezenet", "-gpu", "-b", "8"), prepare=_SHORT,
         settings=(("writer.add_graph(net, input_tensor)", "pass"),),  # no device of the emulator is traced
