@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from transplt.commands.instrument import instrument_command
+from transplt.instrument.launch import starts
 
 ROOT = Path(__file__).parents[2]
 TRAIN = """\
@@ -52,6 +53,38 @@ def test_a_copy_has_the_probe_and_a_launch_script_beside_the_script(tmp_path: Pa
     assert "CUBLAS_WORKSPACE_CONFIG=:4096:8" in (out / "run_probe.sh").read_text()
     assert os.access(out / "run_probe.sh", os.X_OK)
     assert (tmp_path / "in" / "train.py").read_text() == TRAIN
+
+
+def test_shell_scripts_that_start_the_script_set_the_environment_below_their_head(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    head = "#!/bin/bash\n#SBATCH --ntasks=1\n\n"
+    (tmp_path / "in" / "go.sh").write_text(head + "python train.py --epochs 1\n")
+    (tmp_path / "in" / "other.sh").write_text(head + "python test.py\n")
+    code, said, out = copied(tmp_path)
+    exports = "export PYTHONHASHSEED=1234\nexport HCCL_DETERMINISTIC=true\nexport TORCHDYNAMO_DISABLE=1\n"
+    assert code == 0 and "go.sh sets the environment of the probe" in said and "other.sh" not in said
+    assert (out / "go.sh").read_text() == head + exports + "python train.py --epochs 1\n"
+    assert (out / "other.sh").read_text() == head + "python test.py\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "main", "starting"),
+    [
+        ("a.sh", "python tools/train.py", "tools/train.py", True),
+        ("a.slurm", "srun python -m tools.train", "tools/train.py", True),
+        ("a.sh", "python -m tools.test", "tools/train.py", False),
+        ("a.sh", "python pretrain.py; python my-train.py; python train.pyc", "train.py", False),
+        ("a.sh", "python other/train.py", "tools/train.py", False),
+        ("other/a.sh", "python train.py", "tools/train.py", False),
+        ("tools/a.sh", "python ../tools/train.py", "tools/train.py", True),
+        ("a.sh", "python $HERE/train.py --x", "tools/train.py", True),
+        ("a.bat", "python train.py", "train.py", False),
+        ("a.md", "python train.py", "train.py", False),
+        ("go", "#!/bin/sh\npython train.py", "train.py", True),
+    ],
+)
+def test_what_starts_a_script(path: str, text: str, main: str, starting: bool) -> None:
+    assert starts(path, text.encode(), main) is starting
 
 
 def test_the_output_of_a_migration_is_copied_and_a_folder_of_the_projects_name(tmp_path: Path) -> None:

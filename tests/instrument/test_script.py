@@ -48,7 +48,7 @@ LOOP = "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimize
             "while True:\n    transplt_probe.step()\n    loss().backward()\n    optimizer.step()\n",
             id="while",
         ),
-        ("while go: loss().backward()\n", "while go: transplt_probe.step(); loss().backward()\n"),
+        ("while go: loss().backward()\n", "while go:\n    transplt_probe.step()\n    loss().backward()\n"),
         ("for x in a, b:\n    x.backward()\n", "for x in transplt_probe.steps((a, b)):\n    x.backward()\n"),
         pytest.param(
             "for x in loader:\n    for _ in range(5):\n        d_loss(x).backward()\n        d_opt.step()\n"
@@ -70,20 +70,90 @@ LOOP = "for x in loader:\n    loss = model(x)\n    loss.backward()\n    optimize
             id="a scaler that does it all",
         ),
         pytest.param(
+            "def train_step(x):\n    loss(x).backward()\n    w.data -= w.grad\n\nfor x in data:\n    train_step(x)\n",
+            "def train_step(x):\n    loss(x).backward()\n    w.data -= w.grad\n\n"
+            "for x in transplt_probe.steps(data):\n    train_step(x)\n",
+            id="without an optimizer",
+        ),
+        pytest.param(
+            "def profile(n):\n    for _ in range(n):\n        f().backward()\n\ndef train(hyp):\n    profile(3)\n"
+            "    for x in data:\n        loss(x).backward()\n        optimizer.step()\n\n"
+            "for hyp in population:\n    train(hyp)\n",
+            "def profile(n):\n    for _ in range(n):\n        f().backward()\n\ndef train(hyp):\n    profile(3)\n"
+            "    for x in transplt_probe.steps(data):\n        loss(x).backward()\n        optimizer.step()\n\n"
+            "for hyp in population:\n    train(hyp)\n",
+            id="what is called beside the loop that trains is no step",
+        ),
+        pytest.param(
+            "class Scaler:\n    def __call__(self, loss, opt):\n        self.scaler.scale(loss).backward()\n"
+            "        self.scaler.step(opt)\n\ndef epoch(scaler):\n    for x in data:\n"
+            "        scaler(net(x), optimizer)\n\nscaler = Scaler()\nfor i in range(3):\n    epoch(scaler)\n",
+            "class Scaler:\n    def __call__(self, loss, opt):\n        self.scaler.scale(loss).backward()\n"
+            "        self.scaler.step(opt)\n\ndef epoch(scaler):\n    for x in transplt_probe.steps(data):\n"
+            "        scaler(net(x), optimizer)\n\nscaler = Scaler()\nfor i in range(3):\n    epoch(scaler)\n",
+            id="an object that goes back and steps is handed on",
+        ),
+        pytest.param(
+            "def closure():\n    loss().backward()\n    return loss\n\nfor i in range(9):\n    opt.step(closure)\n",
+            "def closure():\n    loss().backward()\n    return loss\n\n"
+            "for i in transplt_probe.steps(range(9)):\n    opt.step(closure)\n",
+            id="a closure",
+        ),
+        pytest.param(
+            "def attack(x):\n    for _ in range(7):\n        f(x).backward()\n\nfor x in data:\n    attack(x)\n"
+            "    loss(x).backward()\n    optimizer.step()\n",
+            "def attack(x):\n    for _ in range(7):\n        f(x).backward()\n\n"
+            "for x in transplt_probe.steps(data):\n    attack(x)\n    loss(x).backward()\n    optimizer.step()\n",
+            id="a loop without a step of its own is part of one",
+        ),
+        pytest.param(
+            "class Runner:\n    def update(self):\n        self.optimizer.step()\n\n    def fit(self):\n"
+            "        for batch in self.loader:\n            for part in batch:\n"
+            "                self.loss(part).backward()\n            self.update()\n",
+            "class Runner:\n    def update(self):\n        self.optimizer.step()\n\n    def fit(self):\n"
+            "        for batch in transplt_probe.steps(self.loader):\n            for part in batch:\n"
+            "                self.loss(part).backward()\n            self.update()\n",
+            id="a step in a method",
+        ),
+        pytest.param(
+            "engine, _, loader, _ = deepspeed.initialize(args, net)\nfor x in loader:\n"
+            "    engine.backward(engine(x))\n    engine.step()\n",
+            "engine, _, loader, _ = deepspeed.initialize(args, net)\nfor x in transplt_probe.steps(loader):\n"
+            "    engine.backward(engine(x))\n    engine.step()\n",
+            id="DeepSpeed",
+        ),
+        pytest.param(
+            "from accelerate import Accelerator\na = Accelerator()\nfor x in loader:\n"
+            "    with a.accumulate(model):\n        a.backward(model(x))\n        optimizer.step()\n",
+            "from accelerate import Accelerator\na = Accelerator()\nfor x in transplt_probe.steps(loader):\n"
+            "    with a.accumulate(model):\n        a.backward(model(x))\n        optimizer.step()\n",
+            id="accelerate",
+        ),
+        pytest.param(
+            "from transformers import Trainer\nt = Trainer(m, **more)\nt.train()\n",
+            "from transformers import Trainer\nt = transplt_probe.recorded(Trainer(m, **more))\nt.train()\n",
+            id="Trainer whose callbacks nobody sees",
+        ),
+        pytest.param(
+            "from trl import SFTTrainer\nSFTTrainer(m, callbacks=cbs).train()\n",
+            "from trl import SFTTrainer\ntransplt_probe.recorded(SFTTrainer(m, callbacks=cbs)).train()\n",
+            id="trl",
+        ),
+        pytest.param(
             "from transformers import Trainer\nt = Trainer(model=m, callbacks=[early])\n",
             "from transformers import Trainer\n"
-            "t = Trainer(model=m, callbacks=transplt_probe.trainer_callbacks([early]))\n",
+            "t = transplt_probe.recorded(Trainer(model=m, callbacks=[early]))\n",
             id="Trainer with callbacks",
         ),
         pytest.param(
             "from transformers import Trainer\nclass Mine(Trainer):\n    pass\nt = Mine(m)\n",
             "from transformers import Trainer\nclass Mine(Trainer):\n    pass\n"
-            "t = Mine(m, callbacks=transplt_probe.trainer_callbacks())\n",
+            "t = transplt_probe.recorded(Mine(m))\n",
             id="a Trainer of the program's own",
         ),
         pytest.param(
             "import lightning as L\nL.Trainer(max_epochs=1).fit(net)\n",
-            "import lightning as L\nL.Trainer(max_epochs=1, callbacks=transplt_probe.lightning_callbacks()).fit(net)\n",
+            "import lightning as L\ntransplt_probe.recorded(L.Trainer(max_epochs=1)).fit(net)\n",
             id="Lightning",
         ),
     ],
@@ -95,24 +165,28 @@ def test_steps_are_recorded(before: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("before", "wanted"),
     [
-        ("DataLoader(d, shuffle=True, num_workers=4, timeout=2)", "DataLoader(d, shuffle=False, num_workers=0)"),
-        ("DataLoader(d, 32, True)", "DataLoader(d, 32, False)"),
+        ("DataLoader(d, shuffle=True, num_workers=4, timeout=2)",
+         "DataLoader(d, shuffle=True, num_workers=0, generator=transplt_probe.generator())"),
+        ("DataLoader(d, 32, True)", "DataLoader(d, 32, True, generator=transplt_probe.generator())"),
+        ("DataLoader(d, shuffle=s is None, **more)",
+         "DataLoader(d, shuffle=s is None, generator=transplt_probe.generator(), **more)"),
+        ("DataLoader(d, 8, False, None, None, 4)", "DataLoader(d, 8, False, None, None, 0)"),
         ("DataLoader(d)", "DataLoader(d)"),
-        ("DistributedSampler(d)", "DistributedSampler(d, shuffle=False)"),
-        ("DistributedSampler(d, shuffle=False)", "DistributedSampler(d, shuffle=False)"),
-        ("torch.randn(4, 8, device=dev)", "torch.randn(4, 8).to(dev)"),
-        ("torch.randint(0, 9, (3,), device='cuda', dtype=t)", "torch.randint(0, 9, (3,), dtype=t).to('cuda')"),
-        ("torch.rand(device=dev, size=(2, 2))", "torch.rand(size=(2, 2)).to(dev)"),
-        ("torch.rand(4, device='cpu')", "torch.rand(4, device='cpu')"),
-        ("torch.randn(4)", "torch.randn(4)"),
-        ("torch.randn_like(x)", "torch.randn(x.shape, dtype=x.dtype).to(x.device)"),
-        ("dict(**{'shuffle': True, 'num_workers': 2})", "dict(**{'shuffle': False, 'num_workers': 0})"),
+        ("DataLoader(d, shuffle=True, generator=g)", "DataLoader(d, shuffle=True, generator=g)"),
+        ("DistributedSampler(d)", "DistributedSampler(d)"),  # it shuffles by a seed of its own
+        ("RandomSampler(d)", "RandomSampler(d, generator=transplt_probe.generator())"),
+        ("RandomSampler(d, generator=g)", "RandomSampler(d, generator=g)"),
+        ("DataLoader(d, **{'shuffle': True, 'num_workers': 2, 'prefetch_factor': 2})",
+         "DataLoader(d, **{'shuffle': True, 'num_workers': 0, 'prefetch_factor': None})"),
+        ("dict(num_workers=4, pin_memory=True)", "dict(num_workers=0, pin_memory=True)"),
+        ("torch.randn(4, 8, device=dev)", "torch.randn(4, 8, device=dev)"),  # the probe draws it on the host
+        ("x.normal_()", "x.normal_()"),
         ("torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark = False"),
         ("random.shuffle(names)", "random.shuffle(names)"),
     ],
-)
+)  # fmt: skip
 def test_order_and_numbers_are_fixed(before: str, wanted: str) -> None:
-    head = "import random\nimport torch\nfrom torch.utils.data import DataLoader, DistributedSampler\n"
+    head = "import random\nimport torch\nfrom torch.utils.data import DataLoader, DistributedSampler, RandomSampler\n"
     done = after(f"{head}{before}\n{LOOP}")
     assert done == f"{head}{wanted}\n{LOOP.replace('loader', 'transplt_probe.steps(loader)')}"
 
@@ -120,12 +194,14 @@ def test_order_and_numbers_are_fixed(before: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("from torch.utils.data import RandomSampler\nRandomSampler(d)\n", 2, "RandomSampler draws the order"),
-        ("import torch\nfor x in y:\n    torch.bernoulli(x)\n", 3, "bernoulli draws on the device"),
-        ("import torch\ntorch.randn(3, device=d, generator=g)\n", 2, "its generator is one of the device"),
         ("ds = ds.shuffle(1000)\n", 1, "this shuffles the data"),
-        ("c = Config(hidden_dropout_prob=0.1)\n", 1, "hidden_dropout_prob is for a model"),
+        ("import numpy as np\nr = np.random.default_rng()\n", 2, "begins at another place in each run"),
+        ("import random, time\nrandom.seed(time.time())\n", 2, "begins at another place in each run"),
+        ("import flash_attn\nflash_attn.flash_attn_func(q, k, v, dropout_p=0.1)\n", 2, "drops out by itself"),
         ("def f():\n    loss.backward()\n", 2, "no loop around this backward pass"),
+        ("from composer import Trainer\nTrainer(m).fit()\n", 2, "Composer owns the loop that trains"),
+        ("from lightning.pytorch.cli import LightningCLI\nLightningCLI(M)\n", 2, "makes its trainer by itself"),
+        ("async def f():\n    async for x in y:\n        x.backward()\n", 2, "an async loop is not recorded"),
         ("print(1)\n", 1, "no training loop was found"),
     ],
 )
@@ -133,8 +209,31 @@ def test_what_cannot_be_fixed_is_said(text: str, line: int, said: str) -> None:
     assert any(each.line == line and said in each.message and not each.informs for each in probed(text).left)
 
 
-def test_nothing_is_said_of_a_plain_program() -> None:
-    assert probed(LOOP).left == ()
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOOP,
+        "torch.Generator().manual_seed(3)\n" + LOOP,
+        "self.shuffle(x)\nx = self.block.shuffle(out)\nrng.shuffle(order)\nds = ds.shuffle(9, seed=1)\n" + LOOP,
+        "import numpy as np\nr = np.random.default_rng(0)\nnp.random.seed(args.seed)\n" + LOOP,
+        "import flash_attn\nflash_attn.flash_attn_func(q, k, v, dropout_p=0.0)\n" + LOOP,
+        "import torch\nc = Config(hidden_dropout_prob=0.1)\nm.weight.data.normal_()\ntorch.bernoulli(x)\n" + LOOP,
+        # Frameworks go back through the loss in a method of theirs.
+        "from transformers import Trainer\nclass Mine(Trainer):\n    def training_step(self, model, x):\n"
+        "        self.accelerator.backward(model(x))\nMine(m).train()\n",
+        "import lightning as L\nclass Net(L.LightningModule):\n    def training_step(self, x, i):\n"
+        "        self.manual_backward(self(x))\nL.Trainer().fit(Net())\n",
+    ],
+)
+def test_nothing_is_said(text: str) -> None:
+    assert probed(text).left == ()
+
+
+def test_a_file_that_cannot_be_read_is_left_and_counts_where_it_is_imported() -> None:
+    files = {"train.py": b"import a\n" + LOOP.encode(), "a.py": b"print 1, (\n", "b.py": b"def (\n"}
+    assert [(each.path, each.informs) for each in instrument(files, "train.py", Probing()).left] == [
+        ("a.py", False), ("b.py", True),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

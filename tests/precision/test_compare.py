@@ -247,3 +247,12 @@ def test_memory_that_nobody_has_written_is_not_compared(
         write_rank(tmp_path / name / "step0" / "rank0", {operator: row})
     found = compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench")))
     assert found.same == same
+
+
+def test_what_an_output_held_before_is_not_compared(tmp_path: Path) -> None:
+    for name, held, made in (("npu", 5.0, 1.0), ("bench", 3.0, 1.0), ("other", 5.0, 2.0)):
+        row = {"input_args": [tensor([1.0])], "input_kwargs": {"out": tensor([held])}, "output": [tensor([made])]}
+        write_rank(tmp_path / name / "step0" / "rank0", {"Torch.mm.0.forward": row})
+    dumps = {name: open_dump(str(tmp_path / name)) for name in ("npu", "bench", "other")}
+    assert compare(dumps["npu"], dumps["bench"]).same
+    assert not compare(dumps["other"], dumps["bench"]).same

@@ -48,7 +48,7 @@ def instrument_command(
     """Write a copy of a training program that records what it computes, for comparing two devices.
 
     Give it the GPU original and the migrated program in turn: the edits are the same. Each training step is recorded
-    by msprobe, samples come in their order, random tensors are drawn on the host, and dropout is off. The copy is for
+    by msprobe, samples are shuffled alike, random tensors are drawn on the host, and dropout is off. The copy is for
     diagnosis and never for training. Exits with 1 when something random is left, which is listed.
     """
     from transplt.emulator.dumping import read_steps
@@ -68,6 +68,8 @@ def instrument_command(
     for each in copy.probed.left:
         say(f"{visible(str(each))}")
     say(f"{visible(str(copy.folder))}: {many(len(copy.probed.files), 'file')} instrumented, seed {copy.probed.seed}")
+    for name in copy.launchers:
+        say(f"{visible(name)} sets the environment of the probe")
     say(f"start it with {visible(str(copy.folder / 'run_probe.sh'))} ARGS, or set for your own launch script:")
     for line in copy.environment:
         say(f"  export {line}")

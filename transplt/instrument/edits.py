@@ -1,12 +1,24 @@
-"""The edits of a probe copy, as byte ranges of one file; and what is left to a person."""
+"""The edits of a probe copy in one file, and what is left to a person."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
 
+from transplt.apply.outcome import apply_edits
+from transplt.apply.verify import refused
+from transplt.edits.edit import Beside, Edit
+from transplt.edits.parting import can_part
+from transplt.edits.work import Work
 from transplt.program.files import File
-from transplt.text.source import splice
+from transplt.project.facts import ProjectFacts
+from transplt.rules.rule_set import compile_rules
+from transplt.settings import Settings
+from transplt.text.source import read_source
+from transplt.trees.transform import New
+
+#: What holds the lines of a copy together; its edits are no migration's, and have no code.
+_GROUP = "probe"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,55 +36,45 @@ class Left:
 
 @dataclass(slots=True)
 class Edits:
-    """What changes in one file. A range inside one that is replaced already is left alone."""
+    """What changes in one file; `probes` where `transplt_probe` is called in it."""
 
     file: File
-    changes: list[tuple[int, int, str]] = field(default_factory=list)
+    made: list[Edit] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
-    probes: bool = False  #: whether `transplt_probe` is called
+    probes: bool = False
 
-    def replace(self, node: ast.expr, text: str) -> None:
-        """Another text for an expression."""
-        self.span(*self.file.source.extent(node), text)
+    def rewrite(self, node: ast.expr, *news: New) -> None:
+        """Another text for an expression, or what transforms make of it, one after the other."""
+        self.made += [Edit(node, "", "", new) for new in news]
 
-    def span(self, start: int, end: int, text: str) -> None:
-        """Another text for a range; nothing where a change covers it."""
-        if not any(begin <= start and end <= stop and begin != stop for begin, stop, _ in self.changes):
-            self.changes.append((start, end, text))
+    def above(self, node: ast.stmt, lines: str) -> bool:
+        """Lines above a statement; False where none fit in there."""
+        fits = can_part(self.file.source, node)
+        if fits:
+            self.made.append(Edit(Beside(node), "", "", lines, group=_GROUP))
+        return fits
 
-    def around(self, node: ast.expr, before: str, after: str) -> None:
-        """Texts right before and right behind an expression."""
-        start, end = self.file.source.extent(node)
-        self.span(start, start, before)
-        self.span(end, end, after)
+    def at_end(self, lines: str) -> None:
+        """Lines behind all others."""
+        source = self.file.source
+        newline, end = source.newline(), len(source.utf8)
+        lead = "" if source.utf8.endswith((b"\n", b"\r")) or not end else newline
+        self.made.append(Edit((end, end), "", "", lead + lines.replace("\n", newline) + newline))
 
     def say(self, node: ast.AST, message: str, *, informs: bool = False) -> None:
         """A finding at a node."""
         self.left.append(Left(self.file.path, getattr(node, "lineno", 1), message, informs))
 
-    def add_keyword(self, call: ast.Call, text: str) -> None:
-        """`name=value` behind the other arguments of a call."""
-        if not (call.args or call.keywords):
-            end = self.file.source.extent(call)[1] - 1
-            self.span(end, end, text)
-            return
-        end = max(end for _, end in self._arguments(call))
-        self.span(end, end, f", {text}")
-
-    def drop_keyword(self, call: ast.Call, keyword: ast.keyword) -> None:
-        """The call without one keyword argument."""
-        spans = self._arguments(call)
-        at = spans.index(self.file.source.extent(keyword))
-        if at:
-            self.span(spans[at - 1][1], spans[at][1], "")
-        else:
-            self.span(spans[0][0], spans[1][0] if len(spans) > 1 else spans[0][1], "")
-
-    def _arguments(self, call: ast.Call) -> list[tuple[int, int]]:
-        extent = self.file.source.extent
-        return sorted([*(extent(each) for each in call.args), *(extent(each) for each in call.keywords)])
-
     def result(self) -> bytes:
-        """The file with its changes."""
-        changes = sorted(((start, end, text.encode()) for start, end, text in self.changes), key=lambda each: each[:2])
-        return self.file.source.encode(splice(self.file.source.utf8, changes))
+        """The file with its edits; as it was where Python would not compile it any more, which is a finding."""
+        file, settings = self.file, Settings()
+        work = Work(file.source, file.scan, file.names, compile_rules(settings), settings, ProjectFacts())
+        outcome = apply_edits(work, self.made)
+        for failure in outcome.failures:
+            self.say(failure.site.node, f"could not be instrumented: {failure.reason}")
+        before = file.source.encode(file.source.utf8)
+        why = refused(read_source(outcome.data), None)
+        if why and not refused(file.source, file.scan.tree):
+            self.left = [Left(file.path, 1, f"this file could not be instrumented: {why}")]
+            return before
+        return outcome.data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,14 @@ from pathlib import Path
 from transplt.disk.publish import check_output, publish, set_folder_modes, staging
 from transplt.emulator.options import UsageError as RunUsageError
 from transplt.errors import UsageError
+from transplt.instrument.launch import LAUNCH, environment_lines, launch_script, starts, with_environment
 from transplt.instrument.script import Probed, Probing, instrument
 from transplt.prove.projects import find_project
 from transplt.text.regular_file import SOURCE, read_regular
 
 _PROBE = Path(__file__).with_name("transplt_probe.py")
-_LAUNCH = "run_probe.sh"
+#: Bytes of a shell script.
+_LARGEST = 200_000
 #: Where a migration keeps its record.
 _NOTES = ".transplt"
 #: A folder in the staged one that no project has, for the time of copying.
@@ -31,6 +32,7 @@ class Copy:
     main: str
     probed: Probed
     environment: tuple[str, ...]
+    launchers: tuple[str, ...]  #: shell scripts of the program's own that set it, by path
 
 
 def write_copy(source: Path, out: Path, main: str, probing: Probing) -> Copy:
@@ -64,29 +66,23 @@ def write_copy(source: Path, out: Path, main: str, probing: Probing) -> Copy:
         beside = (stage.folder / project.main).parent
         shutil.copyfile(_PROBE, beside / _PROBE.name)
         environment = environment_lines(probing, probed.seed)
-        launch = stage.folder / _LAUNCH
-        launch.write_text(_launch_script(project.main, environment), encoding="utf-8")
+        launchers = _prepared(stage.folder, project.main, environment)
+        launch = stage.folder / LAUNCH
+        launch.write_text(launch_script(project.main, environment), encoding="utf-8")
         launch.chmod(0o755)
         set_folder_modes(stage, (), project.root.stat().st_mode)
         publish(stage, replace=False)
-    return Copy(target, project.main, probed, environment)
+    return Copy(target, project.main, probed, environment, launchers)
 
 
-def environment_lines(probing: Probing, seed: int) -> tuple[str, ...]:
-    """What a launch script sets before it starts the probe copy.
-
-    Source: mindstudio-probe 26.2.0 (its seed_all, and its refusal of TorchDynamo), the CUDA documentation of
-    CUBLAS_WORKSPACE_CONFIG.
-    """
-    lines = [f"PYTHONHASHSEED={seed}", "HCCL_DETERMINISTIC=true", "TORCHDYNAMO_DISABLE=1"]
-    return (*lines, "CUBLAS_WORKSPACE_CONFIG=:4096:8") if probing.deterministic else tuple(lines)
-
-
-def _launch_script(main: str, environment: tuple[str, ...]) -> str:
-    exports = "".join(f"export {line}\n" for line in environment)
-    return (
-        "#!/bin/sh\n# Starts the probe copy; the dump goes to $TRANSPLT_PROBE_DUMP (probe_dump).\n"
-        f'{exports}cd "$(dirname "$0")" && exec ${{PYTHON:-python}} {shlex.quote(main)} "$@"\n'
-    )
-
-
+def _prepared(folder: Path, main: str, environment: tuple[str, ...]) -> tuple[str, ...]:
+    """The shell scripts of a copy that start its script, by path, which set the environment now."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+            continue
+        name, data = path.relative_to(folder).as_posix(), read_regular(path, SOURCE)
+        if starts(name, data, main):
+            path.write_bytes(with_environment(data, environment))
+            found.append(name)
+    return tuple(found)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from transplt.apply.engine import index_source, join_facts
 from transplt.instrument.edits import Edits, Left
 from transplt.instrument.loops import PROBE, record_steps
 from transplt.instrument.order import fix_order, seeds_of
-from transplt.program.files import File, read_file
+from transplt.instrument.trainers import makes_trainers
+from transplt.program.files import File, file_of, read_file
+from transplt.program.imports import imports_of
+from transplt.program.program import Program, program_of
+from transplt.program.steps import backward_passes, runs_backward
+from transplt.project.facts import ProjectFacts
+from transplt.settings import Settings
+from transplt.syntax.modules import imported_names, module_name
 
 
 @dataclass(frozen=True)
@@ -37,65 +46,69 @@ class Probed:
 
 def instrument(files: Mapping[str, bytes], main: str, probing: Probing) -> Probed:
     """The probe copy of the program that begins in `main`; `files` are its Python files by their paths."""
-    read = {path: read_file(path, data) for path, data in sorted(files.items())}
-    left = [Left(path, 1, "cannot be read as Python, and is copied as it is") for path in read if read[path] is None]
-    every = [Edits(file) for file in read.values() if file is not None]
-    found = record_steps(every)
-    with_loops = {edits.file.path for edits in every if edits.probes}
-    for edits in every:
+    project = _project(files, main)
+    program = _program(project, _reached(project, main))
+    if not makes_trainers(program) and not any(_trains(file) for file in program.files):
+        # What trains is imported by other ways than by its name.
+        program = _program(project, [main, *(path for path in sorted(files) if path != main and not _tests(path))])
+    bench = {file.path: Edits(file) for file in program.files}
+    left = _unread(files, program)
+    found = record_steps(program, bench)
+    for edits in bench.values():
         fix_order(edits)
-    reached = _reached({edits.file.path: edits.file for edits in every}, main)
-    # A loop in a file that nobody imports by its name: the program imports by other ways.
-    spoken = reached if not with_loops or with_loops & reached else set(files)
-    own = seeds_of([edits for edits in every if edits.file.path in spoken])
+    own = seeds_of(list(bench.values()))
     seed = probing.seed if probing.seed is not None else own[0] if own else 1234
-    for edits in every:
+    for edits in bench.values():
         if edits.file.path == main:
             _head(edits, _call(probing, seed))
         elif edits.probes:
             _head(edits, "")
     if not found:
         left.append(Left(main, 1, f"no training loop was found: call {PROBE}.step() before each step"))
-    left += [each for edits in every if edits.file.path in spoken for each in edits.left]
-    changed = {edits.file.path: edits.result() for edits in every if edits.changes}
+    changed = {edits.file.path: edits.result() for edits in bench.values() if edits.made}
+    left += [each for edits in bench.values() for each in edits.left]
     return Probed(changed, tuple(sorted(set(left))), seed)
 
 
-def _reached(files: Mapping[str, File], main: str) -> set[str]:
-    """The files that the script imports, and those that these import, by names in import statements."""
-    seen: set[str] = set()
-    left = [main]
-    while left:
-        path = left.pop()
-        if path in seen or path not in files:
-            continue
-        seen.add(path)
-        here = PurePosixPath(path).parent
-        for node in files[path].scan.imports:
-            for folder, name in _imported(node, here, PurePosixPath(main).parent):
-                stem = folder
-                for part in filter(None, name.split(".")):
-                    stem /= part
-                    left += [f"{stem}.py", f"{stem}/__init__.py"]
-                left.append(f"{folder}/__init__.py")
-    return seen
+def _unread(files: Mapping[str, bytes], program: Program) -> list[Left]:
+    """The files that no Python reads; they count where the program imports them."""
+    names = {name for file in program.files for name in imported_names(file.path, file.scan.imports)}
+    found = []
+    for path, data in sorted(files.items()):
+        if read_file(path, data) is None:
+            module = module_name(path)
+            needed = any(module == name or module.endswith(f".{name}") for name in names)
+            found.append(Left(path, 1, "cannot be read as Python, and is copied as it is", informs=not needed))
+    return found
 
 
-def _imported(
-    node: ast.Import | ast.ImportFrom, here: PurePosixPath, top: PurePosixPath
-) -> Iterator[tuple[PurePosixPath, str]]:
-    """(folder, dotted name below it) of all that a statement may import."""
-    names = [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        stem = node.module or ""
-        names = [stem, *(f"{stem}.{name}".strip(".") for name in names)]
-        if node.level:
-            folder = here
-            for _ in range(node.level - 1):
-                folder = folder.parent
-            yield from ((folder, name) for name in names)
-            return
-    yield from ((folder, name) for name in names for folder in (top, PurePosixPath("."), here))
+def _project(files: Mapping[str, bytes], main: str) -> ProjectFacts:
+    settings = Settings(entry=main)
+    return join_facts((index_source(data, path, settings) for path, data in sorted(files.items())), settings)
+
+
+def _reached(project: ProjectFacts, main: str) -> list[str]:
+    """The script, and what it imports, with the packages that this lies in."""
+    imports = imports_of(project)
+    found = imports.reached(main)
+    while True:
+        folders = {folder for path in found[1:] for folder in PurePosixPath(path).parents}
+        more = {f"{folder}/__init__.py" for folder in folders} & {*project.sources} - {*found}
+        if not more:
+            return found
+        found = imports.reached(*found, *sorted(more))
+
+
+def _tests(path: str) -> bool:
+    return any(re.match(r"tests?(_.*|\.py)?$", part) for part in path.split("/"))
+
+
+def _program(project: ProjectFacts, paths: Iterable[str]) -> Program:
+    return program_of([file for path in paths if (file := file_of(project, path)) is not None], project)
+
+
+def _trains(file: File) -> bool:
+    return bool(backward_passes(file)) or any(runs_backward(file, call) for call in file.scan.calls)
 
 
 def _call(probing: Probing, seed: int) -> str:
@@ -110,25 +123,13 @@ def _call(probing: Probing, seed: int) -> str:
 
 def _head(edits: Edits, call: str) -> None:
     """The import of the probe, and its start, above all other code: what is bound before it is never recorded."""
-    source, newline = edits.file.source, edits.file.source.newline()
     body = edits.file.scan.tree.body
-    at = 0
-    while at < len(body) and (_is_docstring(body[at], at) or _is_future(body[at])):
-        at += 1
-    lines = f"import {PROBE}{newline}" + (f"{newline}{call}{newline}" if call else "")
-    if at < len(body):
-        start = source.offset(_first_line(body[at]), 0)
-        if at and body[at].lineno == (body[at - 1].end_lineno or 0):  # two statements on one line
-            start = source.extent(body[at])[0]
-        edits.span(start, start, lines)
-    else:
-        end = len(source.utf8)
-        edits.span(end, end, ("" if source.utf8.endswith(b"\n") or not source.utf8 else newline) + lines)
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
+    first = next((node for at, node in enumerate(body) if not _is_docstring(node, at) and not _is_future(node)), None)
+    lines = f"import {PROBE}\n" + (f"\n{call}\n" if call else "")
+    if first is None:
+        edits.at_end(lines.removesuffix("\n"))
+    elif not edits.above(first, lines.removesuffix("\n")):
+        edits.say(first, f"nothing goes in above this line: put {call or PROBE} there by hand")
 
 
 def _is_docstring(node: ast.stmt, at: int) -> bool:

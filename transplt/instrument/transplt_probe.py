@@ -1,7 +1,8 @@
 """Records the training steps of a script with msprobe (or ptdbg_ascend), and makes its runs repeat themselves.
 
 This file was put beside a probe copy of the script by `transplt instrument`. It is the same for the GPU original and
-for the script for NPUs. `TRANSPLT_PROBE_DUMP` names the folder of the dump.
+for the script for NPUs. `TRANSPLT_PROBE_DUMP` names the folder of the dump; with `TRANSPLT_PROBE_END=1` the script ends
+behind the last step that was asked for.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
-import importlib.util
 import inspect
 import os
 import random
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
+from importlib import metadata
 from typing import Any, TypeVar
 
 import torch
@@ -24,9 +25,21 @@ _T = TypeVar("_T")
 _DROPOUTS = (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout",
 )  # fmt: skip
+#: What draws: with a device of its own or of the tensors that it is given, and into a tensor.
+_DRAWS = (
+    "rand", "randn", "randint", "randperm", "normal", "rand_like", "randn_like", "randint_like", "bernoulli",
+    "multinomial", "poisson",
+)  # fmt: skip
+_FILLS = (
+    "normal_", "uniform_", "bernoulli_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_",
+)  # fmt: skip
 _recorder: Any = None
 _running = False
+_done = 0
+_last = -1
+_seed = 1234
 _models: list[Any] = []
+_host_generators: dict[int, tuple[int, Any]] = {}
 
 
 def begin(
@@ -38,31 +51,45 @@ def begin(
     deterministic: bool = False,
     api: str = "msprobe",
 ) -> None:
-    """Seed what draws, turn dropout off, and set up the recorder. A seed that the script sets later wins.
-
-    `steps` are those to record, all without any.
+    """Seed what draws, let it draw on the host, turn dropout off, and set up the recorder. A seed that the script sets
+    later wins. `steps` are those to record, all without any.
     """
-    global _recorder
+    global _recorder, _seed, _last
+    _seed, steps = seed, [*steps]
+    _last = max(steps, default=-1) if os.environ.get("TRANSPLT_PROBE_END") == "1" else -1
     _drop_nothing()
+    _draw_on_the_host()
+    _stay_on_one_card()
     _note_models()
+    _copy_without_hooks()
     folder = os.environ.get("TRANSPLT_PROBE_DUMP", "probe_dump")
     try:
         make = _Msprobe if api == "msprobe" else _Ptdbg
-        _recorder = make(folder, task, level, [*steps], seed, deterministic)
+        _recorder = make(folder, task, level, steps, seed, deterministic)
     except ImportError as error:
-        _seed(seed, deterministic)
-        print(f"transplt_probe: nothing is recorded: {error}", file=sys.stderr)
+        _seed_all(seed, deterministic)
+        _say(f"nothing is recorded: {error}")
     atexit.register(_stop)
 
 
+def generator() -> Any:
+    """A generator of the host with the seed of the probe, for what shuffles."""
+    return torch.Generator().manual_seed(_seed)
+
+
 def steps(iterable: Iterable[_T]) -> Iterator[_T]:
-    """What `iterable` gives; between one and the next lies a recorded step, however the loop's body leaves it."""
+    """What `iterable` gives; between one and the next lies a recorded step, however the loop's body leaves it.
+
+    Inside a step of another loop there are no steps of this one.
+    """
     for value in iterable:
+        inside = _running
         _start()
         try:
             yield value
         finally:
-            _stop()
+            if not inside:
+                _stop()
 
 
 def step() -> None:
@@ -73,15 +100,19 @@ def step() -> None:
 
 def _start() -> None:
     global _running
+    if 0 <= _last < _done:
+        _say("the steps that were asked for are recorded")
+        raise SystemExit(0)
     if _recorder is not None and not _running:
         _running = True
         _recorder.start(_outermost())
 
 
 def _stop() -> None:
-    global _running
+    global _running, _done
     if _running:
         _running = False
+        _done += 1
         _recorder.stop()
 
 
@@ -94,11 +125,19 @@ class _Msprobe:
         wanted = {"seed": seed, "mode": deterministic, "rm_dropout": False}
         known = inspect.signature(msprobe.seed_all).parameters
         msprobe.seed_all(**{name: value for name, value in wanted.items() if name in known})
-        _seed(seed, deterministic)
+        _seed_all(seed, deterministic)
         self.level = level
-        self.debugger = msprobe.PrecisionDebugger(
-            task="overflow_check" if task == "overflow" else task, dump_path=folder, level=level, step=steps
-        )
+        if task == "overflow":
+            task = self._overflow()
+        self.debugger = msprobe.PrecisionDebugger(task=task, dump_path=folder, level=level, step=steps)
+
+    def _overflow(self) -> str:
+        """What the installed version calls the check for overflow, which those from 26.0 on have no more."""
+        version = metadata.version("mindstudio-probe")
+        if int(version.partition(".")[0]) < 26:
+            return "overflow_check"
+        _say(f"msprobe {version} has no overflow_check: statistics are recorded, of which transplt watch tells it")
+        return "statistics"
 
     def start(self, models: list[Any]) -> None:
         if models:
@@ -114,35 +153,58 @@ class _Msprobe:
 
 
 class _Ptdbg:
+    """The debugger of 2023: it records the functions of torch, and knows neither steps nor modules."""
+
     def __init__(
         self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool
     ) -> None:
-        ptdbg_ascend: Any = importlib.import_module("ptdbg_ascend")
-        self.api, self.steps, self.number, self.hooked = ptdbg_ascend, steps, 0, False
-        self.mode = {"overflow": "overflow"}.get(task, "api_stack")
-        ptdbg_ascend.seed_all(seed=seed, mode=deterministic)
-        ptdbg_ascend.set_dump_path(folder, dump_tag="all")
+        self.api: Any = importlib.import_module("ptdbg_ascend")
+        self.steps, self.number, self.folder, self.checks = steps, 0, os.path.realpath(folder), task == "overflow"
+        self.api.seed_all(seed=seed, mode=deterministic)
+        _seed_all(seed, deterministic)
+        if level == "L0":
+            _say("ptdbg_ascend records functions, not modules: --level L0 is taken for L1")
+        self.api.set_dump_path(os.path.join(self.folder, "dump.pkl"), dump_tag="step0")
+        # Functions are wrapped once, and now: what is bound before is never recorded. It asks the model for no more.
+        hook = self.api.overflow_check if self.checks else self.api.acc_cmp_dump
+        self.api.register_hook(torch.nn.Module(), hook, rank=_rank())
+        self._switch("OFF")
+
+    def _switch(self, switch: str) -> None:
+        if self.checks:
+            self.api.set_overflow_check_switch(switch)
+        else:
+            self.api.set_dump_switch(switch, mode="api_stack")
 
     def start(self, models: list[Any]) -> None:
-        if not self.hooked and models:
-            self.hooked = True
-            hook = self.api.overflow_check if self.mode == "overflow" else self.api.acc_cmp_dump
-            for model in models:
-                self.api.register_hook(model, hook)
-        if self.mode != "overflow" and (not self.steps or self.number in self.steps):
-            self.api.set_dump_switch("ON", mode=self.mode)
+        if not self.steps or self.number in self.steps:
+            folder = os.path.join(self.folder, f"step{self.number}_v{self.api.__version__}", f"rank{_rank()}")
+            os.makedirs(folder, exist_ok=True)
+            self.api.set_dump_path(os.path.join(folder, "dump.pkl"))
+            self._switch("ON")
 
     def stop(self) -> None:
-        if self.mode != "overflow" and (not self.steps or self.number in self.steps):
-            self.api.set_dump_switch("OFF")
+        if not self.steps or self.number in self.steps:
+            self._switch("OFF")
         self.number += 1
 
 
-def _seed(seed: int, deterministic: bool) -> None:
+def _say(sentence: str) -> None:
+    print(f"transplt_probe: {sentence}", file=sys.stderr)
+
+
+def _rank() -> int:
+    """The number of this process, also before the process group is there."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return int(torch.distributed.get_rank())
+    return int(os.environ.get("RANK", "0"))
+
+
+def _seed_all(seed: int, deterministic: bool) -> None:
     random.seed(seed)
     torch.manual_seed(seed)
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed)
+        sys.modules["numpy"].random.seed(seed % 2**32)
     if deterministic:
         torch.use_deterministic_algorithms(True, warn_only=True)
 
@@ -164,8 +226,41 @@ def _note_models() -> None:
     module.named_parameters = noting(module.named_parameters)
 
 
+def _copy_without_hooks() -> None:
+    """A network that is saved, sent to a process or copied goes without the recorder's hooks, which no pickle takes."""
+    module: Any = torch.nn.Module
+
+    def state(self: Any) -> dict[str, Any]:
+        found = dict(self.__dict__)
+        for name, hooks in found.items():
+            if name.endswith("_hooks") and isinstance(hooks, dict):
+                found[name] = type(hooks)((key, hook) for key, hook in hooks.items() if not _is_recorders(hook))
+        if _is_recorders(found.get("forward")):
+            del found["forward"]
+        return found
+
+    module.__getstate__ = state
+
+
+def _is_recorders(function: Any) -> bool:
+    inner = getattr(function, "func", function)
+    return (getattr(inner, "__module__", None) or "").partition(".")[0] in ("msprobe", "ptdbg_ascend")
+
+
+def _stay_on_one_card() -> None:
+    """DataParallel computes on its first card: its replicas on others have the recorder's hooks of the first."""
+    kind: Any = torch.nn.DataParallel
+    made = kind.__init__
+
+    @functools.wraps(made)
+    def __init__(self: Any, module: Any, device_ids: Any = None, *args: Any, **kwargs: Any) -> None:
+        made(self, module, [0] if device_ids is None else list(device_ids)[:1], *args, **kwargs)
+
+    kind.__init__ = __init__
+
+
 def _outermost() -> list[Any]:
-    alive = [model for known in _models if (model := known()) is not None and model._modules]
+    alive = [model for known in _models if (model := known()) is not None and (model._modules or model._parameters)]
     inner = {id(part) for model in alive for part in model.modules() if part is not model}
     return [model for model in alive if id(model) not in inner]
 
@@ -209,31 +304,90 @@ def _without_dropout(original: Any) -> Any:
     return kept
 
 
-def trainer_callbacks(given: Any = None) -> list[Any]:
-    """`callbacks` of a transformers Trainer, with one that records each step of its optimizer."""
-    base: Any = importlib.import_module("transformers").TrainerCallback
-
-    class Probe(base):  # type: ignore[misc]
-        def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
-            _start()
-
-        def on_step_end(self, *args: Any, **kwargs: Any) -> None:
-            _stop()
-
-    return [*(given or ()), Probe()]
+def _draw_on_the_host() -> None:
+    """Random tensors come from the generator of the host, whose numbers are those of every host, and move then."""
+    for name in _DRAWS:
+        if hasattr(torch, name):
+            setattr(torch, name, _drawn_on_the_host(getattr(torch, name)))
+    for name in _FILLS:
+        setattr(torch.Tensor, name, _filled_on_the_host(getattr(torch.Tensor, name)))
 
 
-def lightning_callbacks(given: Any = None) -> list[Any]:
-    """`callbacks` of a Lightning Trainer, with one that records each batch."""
-    name = "lightning.pytorch" if importlib.util.find_spec("lightning") else "pytorch_lightning"
-    base: Any = importlib.import_module(name).Callback
+def _drawn_on_the_host(original: Any) -> Any:
+    @functools.wraps(original)
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+        device = kwargs.get("device")
+        if device is None:
+            device = tensors[0].device if tensors else _default_device()
+        device = torch.device(device)
+        if device.type in ("cpu", "meta"):
+            return original(*args, **kwargs)
+        out = kwargs.pop("out", None)
+        if "device" in kwargs or not tensors:
+            kwargs["device"] = "cpu"
+        needs_gradient = kwargs.pop("requires_grad", False)
+        args = tuple(map(_on_host, args))
+        kwargs = {name: _on_host(value) for name, value in kwargs.items()}
+        if kwargs.get("pin_memory"):
+            del kwargs["pin_memory"]
+        found = original(*args, **kwargs).to(device)
+        if out is not None:
+            return out.resize_(found.shape).copy_(found)
+        return found.requires_grad_() if needs_gradient else found
 
-    class Probe(base):  # type: ignore[misc]
-        def on_train_batch_start(self, *args: Any, **kwargs: Any) -> None:
-            _start()
+    return drawn
 
-        def on_train_batch_end(self, *args: Any, **kwargs: Any) -> None:
-            _stop()
 
-    single = given is not None and not isinstance(given, (list, tuple))
-    return [*([given] if single else given or ()), Probe()]
+def _filled_on_the_host(original: Any) -> Any:
+    @functools.wraps(original)
+    def fill(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.device.type in ("cpu", "meta"):
+            return original(self, *args, **kwargs)
+        on_host = torch.empty(self.shape, dtype=self.dtype, device="cpu")
+        original(on_host, *map(_on_host, args), **{name: _on_host(value) for name, value in kwargs.items()})
+        return self.copy_(on_host)
+
+    return fill
+
+
+def _on_host(value: Any) -> Any:
+    """A tensor on the host; for a generator of a device one of the host with the same seed."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu()
+    if isinstance(value, torch.Generator) and value.device.type != "cpu":
+        seed = value.initial_seed()
+        known = _host_generators.get(id(value))
+        if known is None or known[0] != seed:
+            known = _host_generators[id(value)] = (seed, torch.Generator().manual_seed(seed))
+        return known[1]
+    return value
+
+
+def _default_device() -> Any:
+    asked = getattr(torch, "get_default_device", None)
+    return asked() if asked is not None else "cpu"
+
+
+def recorded(trainer: _T) -> _T:
+    """A trainer of transformers, trl or Lightning, with a callback that records each step."""
+    asked: Any = trainer
+    packages = {each.__module__.partition(".")[0] for each in type(trainer).__mro__}
+    if hasattr(asked, "add_callback"):
+        asked.add_callback(_callback("transformers", "TrainerCallback", "on_step_begin", "on_step_end"))
+    elif isinstance(getattr(asked, "callbacks", None), list):
+        package = "pytorch_lightning" if "pytorch_lightning" in packages else "lightning.pytorch"
+        asked.callbacks.append(_callback(package, "Callback", "on_train_batch_start", "on_train_batch_end"))
+    else:
+        _say(f"nothing is recorded of {type(trainer).__name__}, which takes no callbacks")
+    return trainer
+
+
+def _callback(package: str, base: str, begin: str, end: str) -> Any:
+    def started(self: Any, *args: Any, **kwargs: Any) -> None:
+        _start()
+
+    def stopped(self: Any, *args: Any, **kwargs: Any) -> None:
+        _stop()
+
+    return type("Probe", (getattr(importlib.import_module(package), base),), {begin: started, end: stopped})()

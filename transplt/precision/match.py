@@ -16,6 +16,8 @@ _UNWRITTEN = frozenset("empty empty_like empty_strided empty_permuted new_empty 
 _WRITES = frozenset(
     "zero_ fill_ copy_ set_ random_ uniform_ normal_ exponential_ bernoulli_ log_normal_ cauchy_ geometric_".split()
 )
+#: `torch.mm(a, b, out=c)`: what c held before is overwritten.
+_OUT = ["kwargs", "out"]
 #: How far two tensors are apart, and the smallest size that counts.
 Distance = Callable[[Tensor, Tensor, float], float]
 
@@ -117,6 +119,7 @@ class _Measure:
         if npu.kind == API and npu.phase == FORWARD and last in _UNWRITTEN:
             return found
         taken = npu.inputs[1:] if npu.kind == API and npu.phase == FORWARD and last in _WRITES else npu.inputs
+        taken = tuple(each for each in taken if each.name.split(".")[:2] != _OUT)
         found.inputs, found.worst_input = self._apart([*pairs(taken, bench.inputs)])
         parameters, worst = self._apart([*pairs(npu.parameters, bench.parameters)])
         if parameters > found.inputs:
