@@ -38,6 +38,24 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Makes a file, or gives the one that is there a new content: the whole of it or nothing. OSError as the system."""
+    if os.path.lexists(path):
+        replace_file(path, data)
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{hidden(path)}.", suffix=_SUFFIX, dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            lock(handle, wait=True)
+            file.write(data)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
 def remove_unfinished(paths: Iterable[Path]) -> Iterator[str]:
     """Removes what `replace_file` left beside some files when it was killed, and says so, a sentence each.
 

@@ -20,7 +20,7 @@ READERS = (
     *(("tomli",) if sys.version_info < (3, 11) else ()),
 )  # fmt: skip
 #: Rooms that no result of `check` comes from: they stand above it, or are no part of it.
-_ELSEWHERE = frozenset({"emulator", "prove", "port", "diagnose", "commands", "__pycache__", "_rules"})
+_ELSEWHERE = frozenset({"emulator", "prove", "port", "diagnose", "survey", "commands", "__pycache__", "_rules"})
 _METADATA = re.compile(r"(.+?)-([^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 
 
