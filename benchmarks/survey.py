@@ -1,4 +1,4 @@
-"""What a survey of many repositories costs: by workers, killed and resumed, and on other executors, with the same bytes.
+"""What a survey of many repositories costs: by workers, killed and resumed, and on other executors; the same bytes.
 
     python -m benchmarks.survey FOLDER... [--workers 1 2 4] [--executors dask://local:2 ray://local:2] [--json FILE]
 

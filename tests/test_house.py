@@ -105,7 +105,8 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr in ("system", "popen", "posix_spawn"))
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
-    # git, npu-smi for `transplt doctor`, a process of our own for each repository, and what the user asks `transplt run` to start.
+    # git, npu-smi for `transplt doctor`, a process of our own for each repository of a survey, and what the user asks
+    # `transplt run` to start.
     assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
         "transplt.disk.git_command",
         "transplt.diagnose.npu_smi",

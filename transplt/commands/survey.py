@@ -61,16 +61,16 @@ def survey(
     DIR: called again, only what is missing or has changed is analysed, and a repository that cannot be analysed costs
     only itself.
     """
-    from transplt.survey.page import survey_page
-    from transplt.survey.table import parquet_bytes
-    from transplt.survey.text import survey_text
-    from transplt.survey.workbook import survey_workbook
     from transplt.run.executors import parse_executor
+    from transplt.survey.page import survey_page
     from transplt.survey.sources import read_list, sources_of
     from transplt.survey.survey import DOCUMENT, read_document, write_reports
     from transplt.survey.survey import survey as carry_out
+    from transplt.survey.table import parquet_bytes
     from transplt.survey.task import Task
+    from transplt.survey.text import survey_text
     from transplt.survey.trend import trend
+    from transplt.survey.workbook import survey_workbook
 
     where = parse_executor(executor)
     sources = sources_of([*paths, *(line for each in lists for line in read_list(Path(each)))])

@@ -117,7 +117,8 @@ def is_url(text: str) -> bool:
 
 def remote_head(url: str) -> str:
     """The commit that a clone of a URL would have. OSError when the remote does not answer or has none."""
-    said = _run(Path.cwd(), _REMOTE, "ls-remote", "--quiet", "--", _checked(url), "HEAD", environment=_REMOTE_ENVIRONMENT)
+    asked = ("ls-remote", "--quiet", "--", _checked(url), "HEAD")
+    said = _run(Path.cwd(), _REMOTE, *asked, environment=_REMOTE_ENVIRONMENT)
     commit = said.decode("ascii", "replace").partition("\t")[0]
     if not commit:
         raise OSError("the remote has no commit")
@@ -125,7 +126,7 @@ def remote_head(url: str) -> str:
 
 
 def clone(url: str, folder: str) -> str:
-    """Clones the newest commit of a URL into a new folder, without submodules, hooks and large files; returns the commit.
+    """Clones the newest commit of a URL into a new folder, without submodules and hooks; returns the commit.
 
     OSError when git is not there or fails.
     """
@@ -169,7 +170,9 @@ def _run(
         )
     except subprocess.CalledProcessError as error:
         told_why = error.stderr.decode("utf-8", "replace").strip().splitlines()
-        said = "".join(c if c.isprintable() else " " for c in told_why[-1][:_MOST_SAID]) if told_why else ""
+        # git says more below its reason: "Please make sure you have the correct access rights"
+        why = [line for line in told_why if line.startswith(("fatal: ", "error: "))][-1:] or told_why[-1:]
+        said = "".join(c if c.isprintable() else " " for c in why[0][:_MOST_SAID]) if why else ""
         raise OSError(f"git {arguments[0]} ended with {error.returncode}{': ' * bool(said)}{said}") from error
     except ValueError as error:  # a null byte
         raise OSError(str(error)) from error

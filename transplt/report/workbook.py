@@ -44,7 +44,7 @@ def add_sheet(
     rows: Iterable[tuple[str | int | float, ...]],
     links: str | None = None,
 ) -> None:
-    """Adds a sheet. `links` is the way from the workbook to the files that the first column names, None for no links."""
+    """Adds a sheet. `links` is the way from the workbook to the files of the first column, None for no links."""
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Font

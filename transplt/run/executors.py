@@ -40,12 +40,12 @@ class Where:
 
 
 def parse_executor(text: str) -> Where:
-    """`inline`, `processes[:N]`, `dask://HOST:PORT`, `dask://local[:N]`, and the same of `ray`. UsageError for others."""
+    """`inline`, `processes[:N]`, `dask://HOST:PORT`, `dask://local[:N]`, the same of `ray`. UsageError for others."""
     match = _FORMS.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"no executor {text!r}: inline, processes, processes:N, dask://HOST:PORT, dask://local:N, ray://HOST:PORT or "
-            "ray://local:N"
+            f"no executor {text!r}: inline, processes, processes:N, dask://HOST:PORT, dask://local:N, ray://HOST:PORT "
+            "or ray://local:N"
         )
     if match["kind"]:
         return Where(INLINE, 1)
@@ -62,8 +62,8 @@ def carry_out(
 ) -> Iterator[tuple[_Item, _Result | Died]]:
     """Calls `work` for every item and yields both as they are done, in no order.
 
-    `work` and the items are pickled, and `work` never raises: what an executor raises in its place means that the worker
-    is gone. Such items are tried once more, each alone, and are `Died` when that fails too.
+    `work` and the items are pickled, and `work` never raises: what an executor raises in its place means that the
+    worker is gone. Such items are tried once more, each alone, and are `Died` when that fails too.
     """
     lost: list[_Item] = []
     with opened(where) as executor:

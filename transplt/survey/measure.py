@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from transplt.actions.action import Action
@@ -30,7 +31,7 @@ _MOST_ROWS = 200
 
 
 def measured(task: Task, scratch: str) -> Answer:
-    """Analyses a repository, which is cloned into `scratch` if it is a URL. TranspltError or OSError where it cannot be."""
+    """Analyses a repository, cloned into `scratch` if it is a URL. TranspltError or OSError where it cannot be."""
     collect_rarely()
     folder, commit = task.source, ""
     if task.is_url:
@@ -74,6 +75,7 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "automatic": effort.automatic,
         "left": effort.left,
         "counted": effort.counted,
+        "done": effort.done,
         "share_automatic": round(effort.share, 3),
         "hours": effort.hours,
         "hours_low": low,
@@ -105,7 +107,7 @@ def hours_range(actions: tuple[Action, ...]) -> tuple[float, float]:
     return round(low, 1), round(high, 1)
 
 
-def things_of(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
+def things_of(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """The distinct things that are left, by what they are: a package, a kernel, an API or something else.
 
     Unlike actions none are put together, and a kernel has the same title wherever its sources lie, so that things of

@@ -8,7 +8,7 @@ import transplt
 from transplt.actions.action import BLOCKS_TEXT
 from transplt.report.cell import shortened
 from transplt.report.templates import asset, fill
-from transplt.survey.portfolio import STOPS
+from transplt.survey.portfolio import SHARED, STOPS
 from transplt.survey.text import hours
 
 _MOST, _MOST_TEXT, _MOST_ACTIONS, _MOST_NAMES = 60, 300, 30, 40
@@ -17,7 +17,12 @@ _MOST, _MOST_TEXT, _MOST_ACTIONS, _MOST_NAMES = 60, 300, 30, 40
 def survey_page(value: dict[str, Any]) -> bytes:
     """The bytes of the page, UTF-8."""
     total = value["total"]
-    most = max((len(each["blocks"]) for each in value["unblocking"]), default=1)
+    shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
+    own = sorted(
+        (each for each in value["unblocking"] if each["kind"] not in SHARED),
+        key=lambda each: (-len(each["blocks"]), each["title"]),
+    )
+    most = max((len(each["blocks"]) for each in shared), default=1)
     return fill(
         "survey.html.j2",
         version=transplt.__version__,
@@ -25,25 +30,29 @@ def survey_page(value: dict[str, Any]) -> bytes:
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
             ("automatic in Python", f"{total['share_automatic']:.0%}", f"{total['left']:,} places left"),
             ("hours for a person", hours(total["hours_low"], total["hours_high"]), "a rough range"),
-            ("nothing stops", f"{total['nothing_stops']}", f"of {total['analysed']}"),
+            ("nothing stops", f"{total['nothing_stops']}", f"no package, kernel or API: {total['nothing_missing']}"),
         ],
         blocks=[(BLOCKS_TEXT[kind], count) for kind, count in total["blocks"].items() if count],
         unblocking=[
             {
-                "title": _cut(each["title"]), "kind": each["kind"], "only": len(each["only"]),
+                "title": _cut(each["title"]), "kind": each["kind"], "last": len(each["last"]),
                 "count": len(each["blocks"]), "width": round(100 * len(each["blocks"]) / most, 1),
-                "only_width": round(100 * len(each["only"]) / most, 1), "names": _names(each["blocks"]),
+                "last_width": round(100 * len(each["last"]) / most, 1), "names": _names(each["blocks"]),
             }
-            for each in value["unblocking"][:_MOST]
+            for each in shared[:_MOST]
         ],
-        more=max(len(value["unblocking"]) - _MOST, 0),
+        more=max(len(shared) - _MOST, 0),
+        own=[
+            {"title": _cut(each["title"]), "count": len(each["blocks"]), "names": _names(each["blocks"])}
+            for each in own[:_MOST]
+        ],
         order=[
             {"title": _cut(each["title"]), "finishes": len(each["finishes"]), "done": each["done"]}
             for each in value["order"]
             if each["finishes"]
         ][:_MOST],
         rows=[_row(row) for row in value["repositories"]],
-        failed=[{"name": row["name"], "source": _cut(row["source"]), "reason": row["reason"]} for row in value["failed"]],
+        failed=[{**row, "source": _cut(row["source"])} for row in value["failed"]],
         packages=[
             {
                 "name": each["package"], "open": len(each["open_in"]), "used": len(each["used_in"]),

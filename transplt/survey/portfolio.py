@@ -10,13 +10,15 @@ from transplt.survey.fingerprint import SCHEMA
 
 #: What keeps a program from its first step.
 STOPS = ("import", "first step")
+#: What somebody may solve for all repositories at once; the rest is work in each of them.
+SHARED = ("package", "kernel", "api")
 _Row = dict[str, Any]
 
 
 def document(rows: Sequence[_Row], failed: Sequence[_Row], version: str) -> dict[str, Any]:
     """The survey as one JSON value. `rows` and `failed` (name, source, reason) are in the order that was asked for."""
     counted = sum(row["counted"] for row in rows)
-    automatic = sum(min(row["share_automatic"] * row["counted"], row["counted"]) for row in rows)
+    done = sum(row["done"] for row in rows)
     return {
         "tool": "transplt",
         "version": version,
@@ -26,10 +28,11 @@ def document(rows: Sequence[_Row], failed: Sequence[_Row], version: str) -> dict
             "analysed": len(rows),
             "failed": len(failed),
             "nothing_stops": sum(not _stopping(row) for row in rows),
+            "nothing_missing": sum(not _missing(row) for row in rows),
             "python_files": sum(row["python_files"] for row in rows),
             "automatic": sum(row["automatic"] for row in rows),
             "left": sum(row["left"] for row in rows),
-            "share_automatic": round(automatic / counted, 3) if counted else 1.0,
+            "share_automatic": round(done / counted, 3) if counted else 1.0,
             "hours": round(sum(row["hours"] for row in rows), 1),
             "hours_low": round(sum(row["hours_low"] for row in rows), 1),
             "hours_high": round(sum(row["hours_high"] for row in rows), 1),
@@ -48,34 +51,42 @@ def _stopping(row: _Row) -> dict[tuple[str, str], _Row]:
     return {(each["kind"], each["title"]): each for each in row["things"] if each["blocks"] in STOPS}
 
 
-def unblocking(rows: Iterable[_Row]) -> list[_Row]:
-    """What stops programs at their import or first step: what alone stops most repositories first, then what stops most.
+def _missing(row: _Row) -> set[tuple[str, str]]:
+    return {key for key in _stopping(row) if key[0] in SHARED}
 
-    `only` are the repositories in which nothing else does; `blocks` all in which it does.
+
+def unblocking(rows: Iterable[_Row]) -> list[_Row]:
+    """What stops programs at their import or first step; first what is the last in most repositories.
+
+    `blocks` are the repositories in which it does, `only` those in which nothing else does, and `last` those in which
+    it is the only package, kernel or API that does: what else stops them, their owners change in their own files.
     """
     found: dict[tuple[str, str], _Row] = {}
     for row in rows:
         stopping = _stopping(row)
         for key, each in stopping.items():
-            entry = found.setdefault(
-                key,
-                {"kind": each["kind"], "name": each["name"], "title": each["title"], "only": [], "blocks": [], "places": 0},
-            )
+            names = {name: each[name] for name in ("kind", "name", "title")}
+            entry = found.setdefault(key, {**names, "last": [], "only": [], "blocks": [], "places": 0})
             entry["blocks"].append(row["name"])
             entry["places"] += each["places"]
             if len(stopping) == 1:
                 entry["only"].append(row["name"])
+            if _missing(row) == {key}:
+                entry["last"].append(row["name"])
     return sorted(
-        found.values(), key=lambda each: (-len(each["only"]), -len(each["blocks"]), each["kind"], each["title"])
-    )
+        found.values(),
+        key=lambda each: (
+            -len(each["last"]), -len(each["only"]), -len(each["blocks"]), each["kind"], each["title"],
+        ),
+    )  # fmt: skip
 
 
 def order(rows: Sequence[_Row]) -> list[_Row]:
-    """An order in which to solve what stops programs: at each step what finishes most repositories, or is in most.
+    """An order in which to solve packages, kernels and APIs: at each step what finishes most repositories.
 
-    `done` is how many repositories nothing stops from then on.
+    `done` is how many repositories none of them stops from then on.
     """
-    left = {row["name"]: set(_stopping(row)) for row in rows}
+    left = {row["name"]: _missing(row) for row in rows}
     done, steps = sum(not each for each in left.values()), []
     left = {name: each for name, each in left.items() if each}
     while left:
@@ -99,10 +110,8 @@ def packages(rows: Iterable[_Row]) -> list[_Row]:
     found: dict[str, _Row] = {}
     for row in rows:
         for each in row["packages"]:
-            entry = found.setdefault(
-                each["package"],
-                {"package": each["package"], "open_in": [], "used_in": [], "says": each["says"], "instead": each["instead"]},
-            )
+            said = {name: each[name] for name in ("package", "says", "instead")}
+            entry = found.setdefault(each["package"], {**said, "open_in": [], "used_in": []})
             entry["used_in"].append(row["name"])
             if each["open"]:
                 if not entry["open_in"]:

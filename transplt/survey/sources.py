@@ -32,7 +32,7 @@ class Source:
 
 
 def read_list(path: Path) -> list[str]:
-    """The lines of a list, without empty ones and comments (#). Folders are relative to it. UsageError if unreadable."""
+    """The lines of a list, without comments (#); folders are relative to it. UsageError if unreadable."""
     try:
         text = read_regular(path, SETTINGS).decode("utf-8")
     except OSError as error:

@@ -175,5 +175,5 @@ def read_document(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{shown(path)} is no survey of transplt") from error
     if schema != SCHEMA:
-        raise UsageError(f"{shown(path)} is a survey of schema {schema}, and this transplt reads {SCHEMA}; make it again")
+        raise UsageError(f"{shown(path)} is a survey of schema {schema}; this transplt reads {SCHEMA}: make it again")
     return dict(value)

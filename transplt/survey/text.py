@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.report.cell import many
+from transplt.survey.portfolio import SHARED
 
 _MOST, _MOST_NAME = 10, 40
 
@@ -28,13 +29,17 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
         f"  {total['share_automatic']:.0%} of the places in Python automatic; left {total['left']} places, "
         f"{hours(total['hours_low'], total['hours_high'])} hours"
     )
-    yield f"  {total['nothing_stops']} that nothing stops at their import or first step"
-    if value["unblocking"]:
-        yield "  what would unblock most (the only thing in, stops in):"
-        for each in value["unblocking"][:_MOST]:
-            yield f"    {len(each['only']):4} {len(each['blocks']):4}  {each['title']}"
-        if len(value["unblocking"]) > _MOST:
-            yield f"    and {len(value['unblocking']) - _MOST} more in the report"
+    yield (
+        f"  nothing stops {total['nothing_stops']} of them at their import or first step; no package, kernel or API "
+        f"{total['nothing_missing']}"
+    )
+    shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
+    if shared:
+        yield "  packages, kernels and APIs that would unblock most (the last one in, stops in):"
+        for each in shared[:_MOST]:
+            yield f"    {len(each['last']):4} {len(each['blocks']):4}  {each['title']}"
+        if len(shared) > _MOST:
+            yield f"    and {len(shared) - _MOST} more in the report"
     if value["repositories"]:
         yield "  automatic    hours  repository"
     for row in sorted(value["repositories"], key=lambda row: (row["hours"], row["name"])):

@@ -7,8 +7,8 @@ from typing import Any
 #: Figures that are compared of a repository, and of all of them.
 _FIGURES = ("share_automatic", "left", "automatic", "hours", "hours_low", "hours_high", "commit")
 _TOTALS = (
-    "repositories", "analysed", "failed", "nothing_stops", "share_automatic", "automatic", "left", "hours", "hours_low",
-    "hours_high",
+    "repositories", "analysed", "failed", "nothing_stops", "nothing_missing", "share_automatic", "automatic", "left",
+    "hours", "hours_low", "hours_high",
 )  # fmt: skip
 
 

@@ -21,11 +21,12 @@ def survey_workbook(value: dict[str, Any], folder: Path) -> bytes:
         tuple(cell(each[name]) if isinstance(each[name], str) else _figure(each[name]) for name in names)
         for each in table(value["repositories"], value["failed"])
     ]
-    add_sheet(book, "repositories", [name.replace("_", " ") for name in names], [28, 40, *[14] * (len(names) - 2)], rows)
-    columns = ("Repository", "What to do", "Blocks", "Effort", "Hours", "Places", "First place", "Codes")
-    add_sheet(book, "actions", columns, (28, 90, 14, 10, 8, 8, 44, 30), _actions(value))
-    columns = ("What", "Kind", "The only one in", "Stops in", "Only in (names)", "In (names)")
-    add_sheet(book, "unblocking", columns, (80, 14, 16, 10, 60, 60), _unblocking(value))
+    titles, widths = [name.replace("_", " ") for name in names], [28, 40, *[14] * (len(names) - 2)]
+    add_sheet(book, "repositories", titles, widths, rows)
+    actions = ("Repository", "What to do", "Blocks", "Effort", "Hours", "Places", "First place", "Codes")
+    add_sheet(book, "actions", actions, (28, 90, 14, 10, 8, 8, 44, 30), _actions(value))
+    columns: tuple[str, ...] = ("What", "Kind", "The last in", "Alone in", "Stops in", "Last in (names)", "In (names)")
+    add_sheet(book, "unblocking", columns, (80, 14, 12, 12, 10, 60, 60), _unblocking(value))
     columns = ("Package", "In the way in", "Used in", "What is known", "Instead", "In the way in (names)")
     add_sheet(book, "packages", columns, (28, 14, 10, 60, 90, 60), _packages(value))
     kernels = ((cell(each["kernel"]), len(each["in"]), cell(", ".join(each["in"]))) for each in value["kernels"])
@@ -36,8 +37,8 @@ def survey_workbook(value: dict[str, Any], folder: Path) -> bytes:
     return book_bytes(book, folder)
 
 
-def _figure(value: Any) -> str | int | float:
-    return "" if value is None else value  # type: ignore[no-any-return]
+def _figure(value: int | float | None) -> str | int | float:
+    return "" if value is None else value
 
 
 def _actions(value: dict[str, Any]) -> Iterator[_Cells]:
@@ -52,14 +53,14 @@ def _actions(value: dict[str, Any]) -> Iterator[_Cells]:
 def _unblocking(value: dict[str, Any]) -> Iterator[_Cells]:
     for each in value["unblocking"]:
         yield (
-            cell(each["title"]), each["kind"], len(each["only"]), len(each["blocks"]), cell(", ".join(each["only"])),
-            cell(", ".join(each["blocks"])),
+            cell(each["title"]), each["kind"], len(each["last"]), len(each["only"]), len(each["blocks"]),
+            cell(", ".join(each["last"])), cell(", ".join(each["blocks"])),
         )  # fmt: skip
 
 
 def _packages(value: dict[str, Any]) -> Iterator[_Cells]:
     for each in value["packages"]:
         yield (
-            cell(each["package"]), len(each["open_in"]), len(each["used_in"]), cell(each["says"]), cell(each["instead"]),
-            cell(", ".join(each["open_in"])),
+            cell(each["package"]), len(each["open_in"]), len(each["used_in"]), cell(each["says"]),
+            cell(each["instead"]), cell(", ".join(each["open_in"])),
         )  # fmt: skip
