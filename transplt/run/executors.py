@@ -6,6 +6,7 @@ An item whose worker dies costs itself: the others that were lost with it are tr
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -175,11 +176,12 @@ def _dask(where: Where) -> Iterator[Executor]:
         try:
             if where.workers:
                 cluster = LocalCluster(
-                    n_workers=where.workers, threads_per_worker=1, dashboard_address=None, silence_logs="critical"
-                )
+                    n_workers=where.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )  # fmt: skip
                 close.callback(cluster.close)
             client = Client(cluster or f"tcp://{where.address}", timeout=_PATIENCE)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             raise CannotFinish(f"no Dask scheduler answers at {where.address or 'this host'}: {error}") from error
         close.callback(client.close)
         yield client.get_executor(pure=False, retries=0)

@@ -16,3 +16,14 @@
     });
   });
 })();
+(() => {
+  const show = () => {
+    const named = location.hash && document.getElementById(location.hash.slice(1));
+    if (named instanceof HTMLDetailsElement) {
+      named.open = true;
+      named.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", show);
+  show();
+})();
