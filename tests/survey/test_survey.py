@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,13 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     (bound / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n", encoding="utf-8")
     old = tmp_path / "old.json"
     old.write_bytes(before[0])
+    # What was kept is taken only if it is what was written.
+    (state,) = (out / "repositories").glob("free-*")
+    kept = state.read_bytes()
+    state.write_bytes(kept[: len(kept) // 2])
     code, said, progress = run(free, bound, "-o", out, "--since", old)
-    assert code == 0 and "1 analysed now, 1 unchanged" in progress
+    assert code == 0 and "2 analysed now, 0 unchanged" in progress
+    assert json.loads(state.read_bytes())["row"] == json.loads(kept)["row"]
     assert "nothing stops: 1, 2" in said and "nothing missing: 1, 2" in said and "no longer: Replace tutel" in said
 
 
@@ -125,3 +131,24 @@ def test_nothing_to_survey_and_no_survey_before(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text("{}")
     with pytest.raises(UsageError, match="is no survey of transplt"):
         run(tmp_path, "-o", tmp_path / "out", "--since", tmp_path / "old.json")
+
+
+def test_parquet_is_asked_for_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"pip install 'transplt\[parquet\]'"):
+        run(project(tmp_path / "one", "x = 1\n"), "-o", tmp_path / "out", "--parquet")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.extra
+@pytest.mark.filterwarnings("ignore")
+def test_parquet_has_the_rows_of_the_first_sheet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    run(project(tmp_path / "one", "import tutel\n"), tmp_path / "gone", "-o", tmp_path / "out", "--parquet")
+    rows = parquet.read_table(tmp_path / "out/survey.parquet").to_pylist()
+    assert [(row["repository"], row["packages"], row["failed"]) for row in rows] == [
+        ("one", "tutel", ""),
+        ("gone", None, "there is no such folder"),
+    ]

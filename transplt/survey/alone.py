@@ -34,6 +34,8 @@ def analyse(task: Task) -> Answer:
         with contextlib.suppress(TranspltError, OSError, ValueError, RecursionError):
             if of_folder(task, plan_of(task, task.source)) == task.known:
                 return Answer()
+    if not task.is_url and not os.path.isdir(task.source):
+        return Answer(failed="there is no such folder")
     try:
         scratch = tempfile.mkdtemp(prefix="transplt-survey-")
     except OSError as error:

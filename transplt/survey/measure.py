@@ -12,7 +12,6 @@ from typing import Any
 from transplt.actions.action import Action
 from transplt.actions.groups import Group, Groups
 from transplt.disk.git_command import clone, remote_head
-from transplt.errors import UsageError
 from transplt.finding import Effort, Finding
 from transplt.report.analysis_summary import Summary, summarize
 from transplt.report.cell import visible
@@ -41,8 +40,6 @@ def measured(task: Task, scratch: str) -> Answer:
         folder = os.path.join(scratch, "clone")
         # The branch may have moved between the two.
         commit = clone(task.source, folder)
-    if not os.path.isdir(folder):
-        raise UsageError("there is no such folder")
     plan = plan_of(task, folder)
     content = of_folder(task, plan)
     summary = summarize(analyse_tree(plan))
