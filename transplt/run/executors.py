@@ -22,7 +22,6 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 INLINE, PROCESSES, DASK, RAY = "inline", "processes", "dask", "ray"
-_LOCAL = "local"
 _FORMS = re.compile(
     r"(?P<kind>inline)|(?P<pool>processes)(?::(?P<number>\d{1,3}))?"
     r"|(?P<cluster>dask|ray)://(?:local(?::(?P<workers>\d{1,3}))?|(?P<address>[\w.\-\[\]:]*[\w\]]:\d{1,5}))"

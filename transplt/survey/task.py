@@ -18,7 +18,6 @@ class Task:
     source: str
     is_url: bool = False
     known: str = ""
-    scratch: str = ""
     torch_version: str | None = None
     hardware: str | None = None
     rules: tuple[str, ...] = ()
