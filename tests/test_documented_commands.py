@@ -70,7 +70,7 @@ SCRIPTS_OPTIONS = (
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
     "", "check", "run", "prove", "analyze", "config", "compare", "show", "watch", "loss", "convert", "diagnose",
-    "profile-read", "doctor", "lsp", "mcp",
+    "profile-read", "doctor", "lsp", "mcp", "survey",
 )  # fmt: skip
 
 

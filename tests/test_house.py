@@ -10,8 +10,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "transplt"
 ORDER = (
     "text", "rules", "syntax", "project", "values", "trees", "edits", "program", "codemods", "themes", "analysis",
     "apply", "files", "actions", "disk", "report", "run", "checking", "emulator", "prove", "instrument", "port",
-    "diagnose", "profiles", "precision", "agents", "editor",
-    "commands",
+    "diagnose", "profiles", "precision", "survey", "agents", "editor", "commands",
 )  # fmt: skip
 #: Modules at the top that everybody uses, and those that only start the others.
 WORDS, ENTRIES = ("errors", "finding", "settings"), ("__init__", "__main__", "codemod")
@@ -106,11 +105,13 @@ def test_programs_are_started_in_few_places() -> None:
         or (isinstance(node, ast.Attribute) and node.attr in ("system", "popen", "posix_spawn"))
         or (isinstance(node, ast.Attribute) and node.attr.startswith(("exec", "spawn")) and is_os(node.value))
     }
-    # git, npu-smi for `transplt doctor`, transplt itself for an agent, and what the user asks `transplt run` to start.
+    # git, npu-smi for `transplt doctor`, transplt itself for an agent and for each repository of a survey, and what the
+    # user asks `transplt run` to start.
     assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
         "transplt.disk.git_command",
         "transplt.diagnose.npu_smi",
         "transplt.agents.child",
+        "transplt.survey.alone",
     }
 
 

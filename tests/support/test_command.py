@@ -189,11 +189,13 @@ def test_version_advice() -> None:
 
 
 def test_effort() -> None:
-    python, source = FileEffort("a.py", 1, 1, 0, 0, 0.25, 2), FileEffort("b.cu", 0, 0, 1, 1, 9.5, 2)
+    python, source = FileEffort("a.py", 1, 1, 0, 0, 0.25, 2, 1), FileEffort("b.cu", 0, 0, 1, 1, 9.5, 2)
     every = total([python, source], {"a.py"}, 8.25)
-    assert every == FileEffort("all files", 1, 1, 1, 1, 8.25, 2)
+    assert every == FileEffort("all files", 1, 1, 1, 1, 8.25, 2, 1)
     assert (every.share, source.share) == (0.5, 0.0)  # no edit is ever made in CUDA sources
     assert effort_of("a", []).share == 1.0
+    # What is edited in notebooks is no part of what is Python: the share was 300 % before.
+    assert total([python, FileEffort("c.ipynb", 5, 0, 0, 0, 0, 5, 5)], {"a.py"}, 0).share == 0.5
 
 
 def test_libreoffice_opens_the_workbook(project: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from transplt.report.analysis_reports import DOCUMENT, RANKING
 from transplt.text.regular_file import RECORDS, read_regular
 
 _FORMATS = ("table", "json", "csv")
-_HARDWARE = ("A2", "A3", "950DT")
+HARDWARE = ("A2", "A3", "950DT")
 #: Folders in which projects keep their packages: what lies in them is imported without their name.
 _LAYOUTS = ("src", "python", "lib")
 
@@ -26,7 +26,7 @@ _LAYOUTS = ("src", "python", "lib")
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("paths", nargs=-1, type=FILE, required=True, metavar="PATH...")
 @click.option("--torch-version", metavar="X.Y", help="The torch to look at (what the project pins).")
-@click.option("--hardware", type=click.Choice(_HARDWARE), default="A2", help="The card: A2 and A3 are Atlas (A2).")
+@click.option("--hardware", type=click.Choice(HARDWARE), default="A2", help="The card: A2 and A3 are Atlas (A2).")
 @click.option("-o", "--output", "out", metavar="DIR", help="Write a workbook, CSV files and JSON there.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", help="What is printed (table).")
 @click.option("--library", metavar="DIR", multiple=True, help="A saved analysis (-o) of a library that is imported.")

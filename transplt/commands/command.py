@@ -41,6 +41,7 @@ EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also whe
 LAZY_COMMANDS = {
     "check": ("transplt.commands.check:check", "Say what is bound to CUDA; --fix edits files in place."),
     "analyze": ("transplt.commands.analyze:analyze", "Say what an NPU lacks, limits or does faster."),
+    "survey": ("transplt.commands.survey:survey", "Analyse many repositories, and say what would unblock most."),
     "distributed": ("transplt.commands.distributed:distributed", "Migrate, and make a script run on many cards."),
     "run": ("transplt.emulator.command:run_command", "Run a migrated script without an NPU (emulated)."),
     "prove": ("transplt.prove.command:prove_command", "Run original and migrated program, and compare them."),

@@ -9,6 +9,7 @@ does stands there.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -83,6 +84,63 @@ def run_git(top: Path, *arguments: str, told: bytes = b"", environment: Mapping[
     return _run(top, _OFF, *arguments, told=told, environment=environment)
 
 
+#: What may be cloned, and nothing else: `ext::` starts programs, http and git prove nothing of who answers.
+SCHEMES = ("https", "ssh", "file")
+_URL = re.compile(r"(https|ssh|file)://[^\s-]\S*")
+#: `host:path` as ssh has it; with a name before it, so that it is no path of a drive.
+_SCP = re.compile(r"\w[\w.-]*@\w[\w.-]*:[^\s:-]\S*")
+#: Over the settings above: a remote is spoken to, by the user's own programs, and nobody is asked anything.
+_REMOTE = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    *(f"protocol.{scheme}.allow=always" for scheme in SCHEMES),
+    "submodule.recurse=false",
+    "init.templateDir=",
+)
+_REMOTE_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": ":".join(SCHEMES),
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "GCM_INTERACTIVE": "never",
+}
+
+
+def is_url(text: str) -> bool:
+    """True for a URL that `clone` takes: https, ssh (`user@host:path` too) and file."""
+    return _URL.fullmatch(text) is not None or _SCP.fullmatch(text) is not None
+
+
+def remote_head(url: str) -> str:
+    """The commit that a clone of a URL would have. OSError when the remote does not answer or has none."""
+    asked = ("ls-remote", "--quiet", "--", _checked(url), "HEAD")
+    said = _run(Path.cwd(), _REMOTE, *asked, environment=_REMOTE_ENVIRONMENT)
+    commit = said.decode("ascii", "replace").partition("\t")[0]
+    if not commit:
+        raise OSError("the remote has no commit")
+    return commit
+
+
+def clone(url: str, folder: str) -> str:
+    """Clones the newest commit of a URL into a new folder, without submodules and hooks; returns the commit.
+
+    OSError when git is not there or fails.
+    """
+    options = ("--quiet", "--depth", "1", "--no-recurse-submodules", "--no-tags", "--template=")
+    _run(Path(folder).parent, _REMOTE, "clone", *options, "--", _checked(url), folder, environment=_REMOTE_ENVIRONMENT)
+    return run_git(Path(folder), "rev-parse", "HEAD").decode("ascii", "replace").strip()
+
+
+def _checked(url: str) -> str:
+    if not is_url(url):
+        raise OSError("only URLs of https, ssh and file are cloned")
+    return url
+
+
 def _filters_off(top: Path) -> Iterable[str]:
     """Settings that switch off the filters that the repository itself configures. OSError for a name that hides one."""
     listed = _run(top, _OFF, "config", "--list", "--show-scope", "--name-only", "-z").split(b"\0")
@@ -112,7 +170,9 @@ def _run(
         )
     except subprocess.CalledProcessError as error:
         told_why = error.stderr.decode("utf-8", "replace").strip().splitlines()
-        said = "".join(c if c.isprintable() else " " for c in told_why[-1][:_MOST_SAID]) if told_why else ""
+        # git says more below its reason: "Please make sure you have the correct access rights"
+        why = [line for line in told_why if line.startswith(("fatal: ", "error: "))][-1:] or told_why[-1:]
+        said = "".join(c if c.isprintable() else " " for c in why[0][:_MOST_SAID]) if why else ""
         raise OSError(f"git {arguments[0]} ended with {error.returncode}{': ' * bool(said)}{said}") from error
     except ValueError as error:  # a null byte
         raise OSError(str(error)) from error

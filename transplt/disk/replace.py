@@ -9,7 +9,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from transplt.disk.leftovers import hidden, lock
@@ -23,15 +23,31 @@ _UNFINISHED = re.compile(rf"\.(.+)\.[a-z0-9_]{{8}}{re.escape(_SUFFIX)}", re.DOTA
 def replace_file(path: Path, data: bytes) -> None:
     """Gives a file a new content at once, with its permission bits and, where the system allows it, its owner."""
     info = os.stat(path)
+
+    def same_owner(name: str) -> None:
+        if sys.platform != "win32" and (info.st_uid != os.getuid() or info.st_gid != os.getgid()):
+            with contextlib.suppress(OSError):
+                os.chown(name, info.st_uid, info.st_gid)
+        os.chmod(name, stat.S_IMODE(info.st_mode))
+
+    _put(path, data, same_owner)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Makes a file, or gives the one that is there a new content: the whole of it or nothing. OSError as the system."""
+    if os.path.lexists(path):
+        replace_file(path, data)
+    else:
+        _put(path, data, lambda name: os.chmod(name, 0o644))
+
+
+def _put(path: Path, data: bytes, finish: Callable[[str], None]) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{hidden(path)}.", suffix=_SUFFIX, dir=path.parent)
     try:
         with open(handle, "wb") as file:
             lock(handle, wait=True)
             file.write(data)
-        if sys.platform != "win32" and (info.st_uid != os.getuid() or info.st_gid != os.getgid()):
-            with contextlib.suppress(OSError):
-                os.chown(name, info.st_uid, info.st_gid)
-        os.chmod(name, stat.S_IMODE(info.st_mode))
+        finish(name)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

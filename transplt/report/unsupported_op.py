@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import re
-import tempfile
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import transplt
 from transplt.actions.actions import actions_of
@@ -21,6 +14,7 @@ from transplt.finding import Finding, Level
 from transplt.report.action_rows import ACTION_COLUMNS, ACTION_WIDTHS, action_rows
 from transplt.report.cell import cell
 from transplt.report.titles import title
+from transplt.report.workbook import add_sheet, book_bytes, new_book
 
 COLUMNS = ("File", "Line", "API", "Code", "Effort", "What to do")
 _WIDTHS = (44, 8, 40, 10, 10, 110)
@@ -29,10 +23,6 @@ ACTIONS = "actions"
 SHEETS = ("unsupported", "check by hand", "third-party", "unreadable")
 #: A sheet holds 1,048,576 rows; what does not fit is said in the last one.
 _MAX_ROWS = 1_000_000
-#: A sheet opens with at most 65,530 links.
-_MAX_LINKS = 65_000
-_EPOCH = datetime(1980, 1, 1)
-_MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 
 
 def sheet_of(finding: Finding) -> str:
@@ -51,8 +41,6 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
 
     `links` is the way from the workbook to the files (`""` beside it, `../src/`), None for no links.
     """
-    from openpyxl import Workbook
-
     rows: dict[str, list[Finding]] = {name: [] for name in sheets_of(result)}
     for finding in result.findings:
         sheet = analysis_sheet(finding) if result.settings.analysis else ""
@@ -60,21 +48,16 @@ def render_unsupported(result: RunResult, folder: Path, links: str | None = None
             sheet = sheet_of(finding)
         if sheet and not finding.ignored:
             rows[sheet].append(finding)
-    book = Workbook(write_only=True)
+    book = new_book()
     if actions := actions_of(result.findings):
-        _sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions))
+        add_sheet(book, ACTIONS, ACTION_COLUMNS, ACTION_WIDTHS, action_rows(actions))
     for name, found in rows.items():
         if not found:
             continue
-        _sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
+        add_sheet(book, name, COLUMNS, _WIDTHS, _cut(_rows(found), len(found)), links)
     counts = {name: len(found) for name, found in rows.items()}
-    _sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))
-    book.properties.created = _EPOCH
-    book.properties.creator = "transplt"
-    data = io.BytesIO()
-    with _temporary_files_in(folder):
-        book.save(data)
-    return _without_times(data)
+    add_sheet(book, "summary", ("What", "Count"), (60, 40), _summary(result, counts))
+    return book_bytes(book, folder)
 
 
 def sheets_of(result: RunResult) -> tuple[str, ...]:
@@ -127,64 +110,3 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
     for name, by_code in result.counts_by_code().items():
         for code, count in sorted(by_code.items()):
             yield (cell(f"{name}: {code} {title(code)}".strip()), count)
-
-
-def _sheet(
-    book: object,
-    name: str,
-    columns: Sequence[str],
-    widths: Sequence[int],
-    rows: Iterable[tuple[str | int | float, ...]],
-    links: str | None = None,
-) -> None:
-    from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
-    from openpyxl.styles import Font
-    from openpyxl.utils import get_column_letter
-
-    assert isinstance(book, Workbook)
-    sheet = book.create_sheet(name)
-    sheet.freeze_panes = "A2"
-    for position, width in enumerate(widths, 1):
-        sheet.column_dimensions[get_column_letter(position)].width = width
-    header = [WriteOnlyCell(sheet, value=column) for column in columns]
-    for each in header:
-        each.font = Font(bold=True)
-    sheet.append(header)
-    count = 1
-    for row in rows:
-        if links is not None and count < _MAX_LINKS and row[0]:
-            linked = WriteOnlyCell(sheet, value=row[0])
-            linked.hyperlink = links + quote(str(row[0]).removeprefix("'"))
-            sheet.append((linked, *row[1:]))
-        else:
-            sheet.append(row)
-        count += 1
-    sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{count}"
-
-
-@contextmanager
-def _temporary_files_in(folder: Path) -> Iterator[None]:
-    before = tempfile.tempdir
-    tempfile.tempdir = str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before
-
-
-def _without_times(data: io.BytesIO) -> bytes:
-    """The same workbook with every date in it, and in the archive around it, set to 1980."""
-    stamp = _EPOCH.strftime("%Y-%m-%dT%H:%M:%SZ").encode("ascii")
-    out = io.BytesIO()
-    with zipfile.ZipFile(data) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "docProps/core.xml":
-                content = _MODIFIED.sub(rb"\g<1>" + stamp, content)
-            entry = zipfile.ZipInfo(name, _EPOCH.timetuple()[:6])
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3
-            entry.external_attr = 0o644 << 16
-            new.writestr(entry, content)
-    return out.getvalue()

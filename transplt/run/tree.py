@@ -39,7 +39,7 @@ def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> R
         check_output(plan.source, plan.target, force=plan.options.force, discard_edits=plan.options.discard_edits)
     except UsageError as error:
         raise UsageError("; ".join((str(error), *notes))) from error
-    found = _fitting(_inventory(plan), plan)
+    found = _fitting(inventory(plan), plan)
     if found.empty:
         raise UsageError(f"there is nothing to migrate: {shown(plan.source)} is empty")
     _check_main_file(plan, found)
@@ -63,14 +63,14 @@ def _check_main_file(plan: Plan, found: Inventory) -> None:
 
 def diff_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would do, with the patch of every file that would change; nothing is written."""
-    found = _inventory(plan)
+    found = inventory(plan)
     _check_main_file(plan, found)
     return _worked_through(plan, found, progress, "nothing", patches=True)
 
 
 def analyse_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
     """What the plan would find, without working out the edits; nothing is written."""
-    return _worked_through(plan, _inventory(plan), progress, "nothing", survey=True)
+    return _worked_through(plan, inventory(plan), progress, "nothing", survey=True)
 
 
 #: Bytes of a path on Linux, its final NUL left out; and what the name of a hidden sibling has more than the output's.
@@ -87,7 +87,7 @@ def _refused(error: OSError, stage: Staging) -> str:
     return f"cannot write {shown(name or stage.target)}: {reason(error)}{_NOTHING}"
 
 
-def _inventory(plan: Plan) -> Inventory:
+def inventory(plan: Plan) -> Inventory:
     if plan.single:
         try:
             info = os.stat(plan.source)

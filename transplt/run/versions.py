@@ -21,7 +21,7 @@ READERS = (
 )  # fmt: skip
 #: Rooms that no result of `check` comes from: they stand above it, or are no part of it.
 _ELSEWHERE = frozenset(
-    {"emulator", "prove", "port", "diagnose", "agents", "editor", "commands", "__pycache__", "_rules"}
+    {"emulator", "prove", "port", "diagnose", "survey", "agents", "editor", "commands", "__pycache__", "_rules"}
 )
 _METADATA = re.compile(r"(.+?)-([^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 

@@ -1,0 +1,85 @@
+"""Where items are carried out: the same results everywhere, and a worker that dies costs its item."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from transplt.errors import UsageError
+from transplt.run.executors import Where, carry_out, parse_executor
+from transplt.run.pool import Died
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("inline", Where("inline", 1)),
+        ("processes:3", Where("processes", 3)),
+        ("dask://10.0.0.1:8786", Where("dask", 0, "10.0.0.1:8786")),
+        ("dask://local:2", Where("dask", 2)),
+        ("ray://head.example:10001", Where("ray", 0, "head.example:10001")),
+        ("ray://[::1]:10001", Where("ray", 0, "[::1]:10001")),
+    ],
+)
+def test_executors_as_they_are_written(text: str, where: Where) -> None:
+    assert parse_executor(text) == where
+
+
+@pytest.mark.parametrize("text", ["", "threads", "processes:0", "processes:", "dask://", "dask://host", "ray://a b:1"])
+def test_no_executors(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_executor(text)
+
+
+def work(item: int) -> int:
+    """The square; some items end the process that has them."""
+    if item == 3:
+        os._exit(7)
+    if item == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item * item
+
+
+def held(where: Where, items: range) -> None:
+    found = dict(carry_out(where, work, items))
+    died = {item for item, result in found.items() if isinstance(result, Died)}
+    assert died == {3, 5} & set(items)
+    assert {item: result for item, result in found.items() if item not in died} == {
+        item: item * item for item in items if item not in died
+    }
+
+
+def test_items_here() -> None:
+    assert list(carry_out(Where("inline", 1), work, range(3))) == [(0, 0), (1, 1), (2, 4)]
+
+
+def test_processes_that_die_cost_their_items() -> None:
+    held(Where("processes", 2), range(8))
+
+
+@pytest.mark.parametrize("name", ["dask", "ray"])
+def test_clusters_that_are_not_installed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match=f"pip install 'transplt\\[{name}\\]'"):
+        list(carry_out(Where(name, 1), work, range(2)))
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_of_dask() -> None:
+    pytest.importorskip("distributed")
+    held(Where("dask", 2), range(8))
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_of_ray() -> None:
+    pytest.importorskip("ray")
+    held(Where("ray", 2), range(8))

@@ -1,0 +1,154 @@
+"""`transplt survey` over small repositories: what it keeps, says and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from transplt.commands.survey import survey
+from transplt.errors import UsageError
+from transplt.survey.alone import analyse
+from transplt.survey.sources import read_list, sources_of
+from transplt.survey.task import Task
+
+
+def project(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    given = [*map(str, arguments), "--executor", "inline"]
+    result = CliRunner().invoke(survey, given, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value, result.stdout, result.stderr
+
+
+def document(out: Path) -> dict[str, Any]:
+    return dict(json.loads((out / "survey.json").read_bytes()))
+
+
+def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> None:
+    free = project(tmp_path / "free", "import torch\nx = torch.ones(1).cuda()\n")
+    bound = project(tmp_path / "bound", "import torch\nimport tutel\nx = torch.ones(1).cuda()\n")
+    out = tmp_path / "out"
+    code, said, progress = run(free, bound, tmp_path / "gone", "-o", out)
+    assert code == 1
+    assert "2 analysed now, 0 unchanged" in progress and "failed: there is no such folder" in progress
+    assert "2 repositories analysed, 1 failed" in said
+    value = document(out)
+    assert [row["name"] for row in value["repositories"]] == ["free", "bound"]
+    assert [(row["name"], row["reason"]) for row in value["failed"]] == [("gone", "there is no such folder")]
+    assert value["total"]["nothing_stops"] == 1
+    (first,) = value["unblocking"]
+    assert (first["kind"], first["name"], first["only"], first["blocks"]) == ("package", "tutel", ["bound"], ["bound"])
+    (package,) = value["packages"]
+    assert package["package"] == "tutel" and package["open_in"] == ["bound"] and package["instead"]
+    page = (out / "report.html").read_text("utf-8")
+    assert "http:" not in page and "https:" not in page and "tutel" in page
+    before = (out / "survey.json").read_bytes(), (out / "survey.xlsx").read_bytes()
+    # A second run asks nobody; a change is seen by the content.
+    _, _, progress = run(free, bound, tmp_path / "gone", "-o", out)
+    assert "0 analysed now, 2 unchanged" in progress
+    assert ((out / "survey.json").read_bytes(), (out / "survey.xlsx").read_bytes()) == before
+    (bound / "train.py").write_text("import torch\nx = torch.ones(1).cuda()\n", encoding="utf-8")
+    old = tmp_path / "old.json"
+    old.write_bytes(before[0])
+    # What was kept is taken only if it is what was written.
+    (state,) = (out / "repositories").glob("free-*")
+    kept = state.read_bytes()
+    state.write_bytes(kept[: len(kept) // 2])
+    code, said, progress = run(free, bound, "-o", out, "--since", old)
+    assert code == 0 and "2 analysed now, 0 unchanged" in progress
+    assert json.loads(state.read_bytes())["row"] == json.loads(kept)["row"]
+    assert "nothing stops: 1, 2" in said and "nothing missing: 1, 2" in said and "no longer: Replace tutel" in said
+
+
+def test_a_repository_from_git_by_its_commit(tmp_path: Path) -> None:
+    origin = project(tmp_path / "origin", "import torch\nx = torch.ones(1).cuda()\n")
+    git = ["git", "-C", str(origin), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *arguments], check=True)
+    answer = analyse(Task("origin", f"file://{origin}", is_url=True))
+    assert answer.failed == ""
+    row = json.loads(answer.row)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    assert row["commit"] == head and row["automatic"] == 1
+    assert analyse(Task("origin", f"file://{origin}", is_url=True, known=answer.key)).same
+
+
+def test_limits_cost_a_repository_only_itself(tmp_path: Path) -> None:
+    folder = str(project(tmp_path / "one", "import torch\n"))
+    assert analyse(Task("one", folder, seconds=0)).failed == "it took longer than 0 s"
+    answer = analyse(Task("one", folder, memory_mb=24))
+    assert answer.failed and not answer.row
+    (tmp_path / "one/data.bin").write_bytes(bytes(1024 * 1024 + 1))
+    assert analyse(Task("one", folder, most_mb=1)).failed == "it holds 1 MB, more than the limit of 1 MB"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ext::sh -c id", "http://host/x.git", "git://host/x", "https://-oProxyCommand=id/x", "-uid", "fd::7", "ssh://-x/y"],
+)
+def test_what_is_cloned_from_nowhere(text: str) -> None:
+    with pytest.raises(UsageError):
+        sources_of([text])
+
+
+def test_sources_have_names_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("# all\nhttps://u:p@host/a/net.git  # with a password\n\nb/net\n./b/other\n")
+    sources = sources_of(read_list(tmp_path / "list"))
+    assert [(each.name, each.is_url) for each in sources] == [("a/net", True), ("b/net", False), ("other", False)]
+    assert sources[0].shown == "https://host/a/net.git"
+    assert sources[1].text == os.path.realpath(tmp_path / "b/net")
+    assert [each.is_url for each in sources_of(["git@host:a/b", "ssh://host/a", "file:///a"])] == [True] * 3
+    assert len(sources_of([str(tmp_path), f"{tmp_path}/.", str(tmp_path)])) == 1
+
+
+@pytest.mark.parametrize("name", ["inside", "full", "file"])
+def test_folders_that_are_no_survey_stay(tmp_path: Path, name: str) -> None:
+    source = project(tmp_path / "source", "import torch\n")
+    project(tmp_path / "full", "x = 1\n")
+    (tmp_path / "file").write_text("x")
+    out = source / "out" if name == "inside" else tmp_path / name
+    with pytest.raises(UsageError):
+        run(source, "-o", out)
+    assert not (source / "out").exists() and sorted(os.listdir(tmp_path / "full")) == ["train.py"]
+
+
+def test_nothing_to_survey_and_no_survey_before(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to survey"):
+        run("-o", tmp_path / "out")
+    (tmp_path / "old.json").write_text("{}")
+    with pytest.raises(UsageError, match="is no survey of transplt"):
+        run(tmp_path, "-o", tmp_path / "out", "--since", tmp_path / "old.json")
+
+
+def test_parquet_is_asked_for_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"pip install 'transplt\[parquet\]'"):
+        run(project(tmp_path / "one", "x = 1\n"), "-o", tmp_path / "out", "--parquet")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.extra
+@pytest.mark.filterwarnings("ignore")
+def test_parquet_has_the_rows_of_the_first_sheet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    run(project(tmp_path / "one", "import tutel\n"), tmp_path / "gone", "-o", tmp_path / "out", "--parquet")
+    rows = parquet.read_table(tmp_path / "out/survey.parquet").to_pylist()
+    assert [(row["repository"], row["packages"], row["failed"]) for row in rows] == [
+        ("one", "tutel", ""),
+        ("gone", None, "there is no such folder"),
+    ]

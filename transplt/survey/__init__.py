@@ -1,0 +1,1 @@
+"""`transplt survey`: many repositories, each analysed by itself, as one portfolio."""
