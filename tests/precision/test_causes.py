@@ -193,3 +193,17 @@ def test_what_clips_gradients_belongs_to_the_optimizer(tmp_path: Path) -> None:
     npu = LOSS | {gradients: {"weight": [tensor(Z)]}}
     bench = LOSS | {"Torch.stack.0.forward": call([tensor(Z)], [tensor(Z)]), gradients: {"weight": [tensor(W)]}}
     assert f"the gradients of {gradients} are" in said(tmp_path, npu, bench)
+
+
+def test_a_type_that_no_recorded_operator_made(tmp_path: Path) -> None:
+    """Recorders leave out what only changes a type; figures are off by rounding from there on."""
+    rounded = [value * 1.002 for value in Z]
+    npu, bench = (
+        {
+            "Functional.gelu.0.forward": call([tensor(Y, dtype=dtype)], [tensor(made, dtype=dtype)]),
+            "Functional.linear.0.forward": call([tensor(made)], [tensor([each * 3 for each in made])]),
+        }
+        for dtype, made in (("bfloat16", rounded), ("float32", Z))
+    )
+    text = said(tmp_path, npu, bench)
+    assert "Functional.gelu.0.forward input.0 is in bfloat16 and not in float32, and no recorded operator made" in text

@@ -61,6 +61,7 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
     blind: Verdict | None = None
     wired: Verdict | None = None
     found: Verdict | None = None
+    typed = False
     # What a module takes and gives backward is told by its operators first, and its row may come before theirs.
     late = [each.row.kind == MODULE and each.row.phase == BACKWARD for each in matched.model]
     for number in sorted(range(len(matched.model)), key=lambda number: (late[number], number)):
@@ -106,13 +107,17 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
             break
         elif blind is None and row.phase == FORWARD and _is_blind(each) and (argument := _argument(each)):
             blind = Verdict(NUMERIC, each, f"alike in its figures{argument}", row.name, number)
+        if wired is None and row.phase == FORWARD and (cast := _other_type(each)) is not None and not typed:
+            clause = f"in {cast[0].dtype} and not in {cast[1].dtype}, and no recorded operator made it so"
+            wired = Verdict(WIRING, each, clause, f"{row.name} {cast[0].name}", number, cast)
+        typed = typed or any(one.dtype != other.dtype for one, other in pairs(each.npu.outputs, each.bench.outputs))
         if max(each.inputs, each.outputs) > 1:
             drift = drift or each
         wiring.made(each)
     if found is None and drift is not None:
         how_far = _told(drift.worst or drift.worst_input, metrics)
         found = Verdict(DRIFT, drift, how_far, drift.row.name, drift.position)
-    if wired is not None and (found is None or found.kind in (DRIFT, NUMERIC)):
+    if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
         found = wired
     return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
 
@@ -121,6 +126,13 @@ def _gradients(each: Match) -> list[tuple[Tensor, Tensor]]:
     """What came into a backward operator, without what its forward call took in."""
     assert each.npu is not None and each.bench is not None
     return [*pairs(each.npu.inputs, each.bench.inputs)]
+
+
+def _other_type(each: Match) -> tuple[Tensor, Tensor] | None:
+    """An input that is of another type."""
+    assert each.npu is not None and each.bench is not None
+    both = pairs(each.npu.inputs, each.bench.inputs)
+    return next(((one, other) for one, other in both if one.dtype != other.dtype), None)
 
 
 def _is_blind(each: Match) -> bool:
