@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from tests.precision.planted import Equal, Planted, Swaps
+from tests.precision.planted import Planted, Swaps
 from transplt.emulator.dumping import read_fault
 from transplt.emulator.options import Dump, RunOptions
 from transplt.emulator.runner import start
@@ -90,11 +88,3 @@ def missed(planted: Planted, found: Comparison, elsewhere: bool = False) -> str:
         if not any(piece in line for piece in planted.line.split("|")):
             return f"does not name the line of `{planted.line}`: {said}"
     return ""
-
-
-def kinds(given: Iterable[Planted | Equal]) -> list[str]:
-    return list(dict.fromkeys(each.kind for each in given))
-
-
-def as_json(value: object) -> str:
-    return json.dumps(value, indent=1) + "\n"
