@@ -77,7 +77,8 @@ def told(planted: Planted, npu: Path, bench: Path, elsewhere: bool = False) -> d
             parent = parent[0] if isinstance(parent, list) and parent else parent
             rows += [parent] if isinstance(parent, str) else []
     step = found.first.step if found.first is not None else 0
-    return {"missed": brief(missed(planted, found, elsewhere)), "said": brief(sentence(found)), "step": step, "rows": rows}
+    why = brief(missed(planted, found, elsewhere))
+    return {"missed": why, "said": brief(sentence(found)), "step": step, "rows": rows}
 
 
 def brief(text: str) -> str:
