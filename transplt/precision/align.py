@@ -1,7 +1,7 @@
 """Which operator of one run is which of the other: the longest common subsequence of the two.
 
 Names cannot say it: one operator more, and every later counter is off by one. Operators are alike when API, phase and
-the shapes of the inputs are; what is left over between such pairs is paired by API and phase alone.
+the shapes of inputs and outputs are; what is left over between such pairs is paired by API and phase alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Sequences:
 
 def sequences(record: Record, stacks: Mapping[str, tuple[str, ...]] | None = None) -> Sequences:
     """`record` taken apart. With `stacks`, optimizers that step between two backward passes are seen, too."""
-    last = max((number for number, row in enumerate(record.rows) if row.phase == BACKWARD), default=len(record.rows))
+    # Gradients of parameters may be told last, behind what clips them.
+    backward = [number for number, row in enumerate(record.rows) if row.phase == BACKWARD and row.kind != GRADIENT]
+    last = max(backward, default=len(record.rows))
     found = Sequences([], [], [])
     for number, row in enumerate(record.rows):
         if row.kind == GRADIENT:
@@ -59,16 +61,15 @@ def api_of(row: Row) -> str:
     return _WRAPPED.sub(r"\1", row.api) if row.kind != API else row.api
 
 
-def shapes(row: Row) -> tuple[tuple[int, ...], ...]:
-    """The shapes of the inputs."""
-    return tuple([tensor.shape for tensor in row.inputs if tensor.is_tensor])
+def _key(row: Row) -> Hashable:
+    """What operators have to share to be the same, beside their order."""
+    taken, made = ([tensor.shape for tensor in side if tensor.is_tensor] for side in (row.inputs, row.outputs))
+    return (api_of(row), row.phase, tuple(taken), tuple(made))
 
 
 def paired(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
     """The two sequences as one, in their order; None where the other side has no such operator."""
-    alike = aligned(
-        [(api_of(row), row.phase, shapes(row)) for row in npu], [(api_of(row), row.phase, shapes(row)) for row in bench]
-    )
+    alike = aligned([_key(row) for row in npu], [_key(row) for row in bench])
     first = second = 0
     for i, j in (*alike, (len(npu), len(bench))):
         yield from _left_over(npu[first:i], bench[second:j])

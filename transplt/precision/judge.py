@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transplt.precision.align import api_of
+from transplt.precision.distance import by_figures, tolerance
+from transplt.precision.harmless import harmless
 from transplt.precision.how import how, not_finite
-from transplt.precision.match import Match, Matched
+from transplt.precision.match import Match, Matched, pairs
 from transplt.precision.metrics import Metrics
-from transplt.precision.record import FORWARD, MODULE, Tensor
+from transplt.precision.record import BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.precision.wiring import Wiring
 
-WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, DRIFT, GRADIENT, OPTIMIZER = (
+WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER = (
     "initial weights differ", "input inconsistent", "overflow", "structure differs", "numeric divergence",
-    "errors add up", "gradients differ", "the optimizer's step differs",
-)  # fmt: skip
-#: Operators that move data and compute nothing: a port may have more or fewer of them.
-_MOVES = frozenset(
-    "to cuda npu cpu contiguous detach clone pin_memory record_stream type npu_format_cast is_contiguous requires_grad_"
-    .split()
+    "other input", "errors add up", "gradients differ", "the optimizer's step differs",
 )  # fmt: skip
 #: An output is bad of its own only if it is that many times worse than the inputs.
 _WORSE = 4.0
@@ -37,6 +35,7 @@ class Verdict:
     name: str  #: of the row, or of the parameter
     position: int  #: which operator of the step; the later ones are consequences
     tensors: tuple[Tensor, Tensor] | None = None
+    more: str = ""  #: a clause about the arguments
 
 
 def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = None) -> Verdict | None:
@@ -56,14 +55,24 @@ def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = Non
 
 
 def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verdict | None:
-    made: set[tuple[object, ...]] = set()
+    wiring = Wiring()
+    spared = harmless(matched.model)
     drift: Match | None = None
-    for number, each in enumerate(matched.model):
+    blind: Verdict | None = None
+    wired: Verdict | None = None
+    found: Verdict | None = None
+    typed = False
+    # What a module takes and gives backward is told by its operators first, and its row may come before theirs.
+    late = [each.row.kind == MODULE and each.row.phase == BACKWARD for each in matched.model]
+    for number in sorted(range(len(matched.model)), key=lambda number: (late[number], number)):
+        each = matched.model[number]
         row = each.row
         if each.one_sided:
-            if row.api.rpartition(".")[2] not in _MOVES:
+            if number not in spared:
                 other = _other_side(matched.model, number)
-                return Verdict(STRUCTURE, each, _one_sided(each, other), row.name, number)
+                found = Verdict(STRUCTURE, each, _one_sided(each, other), row.name, number)
+                break
+            wiring.made(each)
             continue
         assert each.npu is not None and each.bench is not None
         dtypes = _dtypes(each)
@@ -73,24 +82,64 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
                 for one, other in zip(each.npu.outputs, each.bench.outputs, strict=False)
                 if not_finite(one) and not not_finite(other)
             )
-            return Verdict(OVERFLOW, each, not_finite(pair[0]), row.name, number, pair)
+            found = Verdict(OVERFLOW, each, not_finite(pair[0]), row.name, number, pair)
+            break
         if each.inputs > 1 and row.phase == FORWARD:
             source = each.worst_input
-            if source is not None and _print(source[0]) not in made:
-                return _other_input(matched, each, source, number, metrics)
+            if source is not None and wiring.unknown(source[0]):
+                found = _other_input(matched, each, source, number, metrics)
+                break
+            if source is not None and wired is None and (makers := wiring.makers(*source)):
+                clause = f"{_told(source, metrics)}: {makers[0]} made it, and what the bench takes {makers[1]} made"
+                wired = Verdict(WIRING, each, clause, f"{row.name} {source[0].name}", number, source)
+        elif row.phase == BACKWARD and drift is None and each.inputs > _WORSE and each.worst_input in _gradients(each):
+            assert each.worst_input is not None
+            clause = f"{_told(each.worst_input, metrics)}, and every operator before agrees"
+            name = f"{row.name} {each.worst_input[0].name}"
+            found = Verdict(WIRING, each, clause, name, number, each.worst_input)
+            break
         elif each.outputs > 1 and each.outputs > _WORSE * each.inputs:
-            argument = _argument(each)
             clause = dtypes or _told(each.worst, metrics)
-            return Verdict(NUMERIC, each, clause + argument, row.name, number, each.worst)
+            found = Verdict(NUMERIC, each, clause + _argument(each), row.name, number, each.worst)
+            break
         elif dtypes:
-            return Verdict(NUMERIC, each, dtypes, row.name, number, each.worst)
+            found = Verdict(NUMERIC, each, dtypes, row.name, number, each.worst)
+            break
+        elif blind is None and row.phase == FORWARD and _is_blind(each) and (argument := _argument(each)):
+            blind = Verdict(NUMERIC, each, f"alike in its figures{argument}", row.name, number)
+        if wired is None and row.phase == FORWARD and (cast := _other_type(each)) is not None and not typed:
+            clause = f"in {cast[0].dtype} and not in {cast[1].dtype}, and no recorded operator made it so"
+            wired = Verdict(WIRING, each, clause, f"{row.name} {cast[0].name}", number, cast)
+        typed = typed or any(one.dtype != other.dtype for one, other in pairs(each.npu.outputs, each.bench.outputs))
         if max(each.inputs, each.outputs) > 1:
             drift = drift or each
-        for tensor in each.npu.outputs:
-            made.add(_print(tensor))
-    if drift is not None:
-        return Verdict(DRIFT, drift, _told(drift.worst or drift.worst_input, metrics), drift.row.name, drift.position)
-    return None
+        wiring.made(each)
+    if found is None and drift is not None:
+        how_far = _told(drift.worst or drift.worst_input, metrics)
+        found = Verdict(DRIFT, drift, how_far, drift.row.name, drift.position)
+    if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
+        found = wired
+    return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
+
+
+def _gradients(each: Match) -> list[tuple[Tensor, Tensor]]:
+    """What came into a backward operator, without what its forward call took in."""
+    assert each.npu is not None and each.bench is not None
+    return [*pairs(each.npu.inputs, each.bench.inputs)]
+
+
+def _other_type(each: Match) -> tuple[Tensor, Tensor] | None:
+    """An input that is of another type."""
+    assert each.npu is not None and each.bench is not None
+    both = pairs(each.npu.inputs, each.bench.inputs)
+    return next(((one, other) for one, other in both if one.dtype != other.dtype), None)
+
+
+def _is_blind(each: Match) -> bool:
+    """Whether nothing can be told of the outputs: integers and truth by their largest and smallest value."""
+    assert each.npu is not None
+    made = [tensor for tensor in each.npu.outputs if tensor.is_tensor]
+    return bool(made) and all(t.mean is None and t.path is None and t.digest is None for t in made)
 
 
 def _other_input(
@@ -98,9 +147,12 @@ def _other_input(
 ) -> Verdict:
     """Something that no operator of the run made: a parameter or data."""
     name = _parameter(matched, source[0])
-    kind = WEIGHTS if name else DATA
     clause = _told(source, metrics)
-    return Verdict(kind, each, clause, name or f"{each.row.name} {source[0].name}", number, source)
+    if name and _was_same(matched.model[:number], name):
+        clause += f" where it is used again, in {each.row.name}, and at first it was the same"
+        return Verdict(OPTIMIZER, each, clause, name, number, source)
+    kind = WEIGHTS if name else DATA
+    return Verdict(kind, each, clause, name or f"{each.row.name} {source[0].name}", number, source, _argument(each))
 
 
 def _parameter(matched: Matched, tensor: Tensor) -> str:
@@ -109,14 +161,23 @@ def _parameter(matched: Matched, tensor: Tensor) -> str:
         if each.npu is not None and each.npu.kind == MODULE:
             for parameter in each.npu.parameters:
                 if parameter[2:6] == tensor[2:6]:
-                    module = api_of(each.npu).rpartition(".")[0].removeprefix("Module.")
-                    return f"{module}.{parameter.name.removeprefix('parameters.')}"
+                    return _full_name(each.npu, parameter)
     return ""
 
 
-def _print(tensor: Tensor) -> tuple[object, ...]:
-    """By what a tensor is known again when it goes into another operator, as a view of another shape as well."""
-    return (tensor.max, tensor.min, tensor.shape if tensor.dtype == "bool" else tensor.size)
+def _full_name(module: Row, parameter: Tensor) -> str:
+    name = api_of(module).rpartition(".")[0].removeprefix("Module.")
+    return f"{name}.{parameter.name.removeprefix('parameters.')}"
+
+
+def _was_same(before: Sequence[Match], name: str) -> bool:
+    """Whether a module that ran before had the parameter with the same figures on both sides."""
+    return any(
+        _full_name(each.npu, one) == name and by_figures(one, other) <= tolerance(one, other, None)
+        for each in before
+        if each.npu is not None and each.bench is not None and each.npu.kind == MODULE
+        for one, other in pairs(each.npu.parameters, each.bench.parameters)
+    )
 
 
 def _dtypes(each: Match) -> str:
@@ -130,17 +191,27 @@ def _dtypes(each: Match) -> str:
 
 
 def _argument(each: Match) -> str:
-    """A clause about a number among the arguments that is another one."""
+    """A clause about a number among the arguments that is another one, or that one side alone gives."""
     assert each.npu is not None and each.bench is not None
-    there = {tensor.name: tensor for tensor in each.bench.inputs if not tensor.is_tensor}
-    for one in each.npu.inputs:
-        other = there.get(one.name)
-        if one.is_tensor or other is None or (one.max, one.digest) == (other.max, other.digest):
+    ours, theirs = (
+        {tensor.name: _value(tensor) for tensor in row.inputs if not tensor.is_tensor} for row in (each.npu, each.bench)
+    )
+    tensors = {tensor.name for row in (each.npu, each.bench) for tensor in row.inputs if tensor.is_tensor}
+    for name in dict.fromkeys((*ours, *theirs)):
+        one, other = ours.get(name), theirs.get(name)
+        if one == other or name in tensors or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu")):
             continue
-        values = [str(tensor.digest) if tensor.max is None else f"{tensor.max:.6g}" for tensor in (one, other)]
-        if not any(device in value for value in values for device in ("npu", "cuda", "cpu")):
-            return f"; its argument {one.name} is {values[0]} and not {values[1]}"
+        if one is None or other is None:
+            # What is given by its place on one side may be given by its name on the other.
+            if name.startswith("kwargs.") and "None" not in (one, other):
+                return f"; its argument {name} is {one or 'not given'} and not {other or 'given'}"
+            continue
+        return f"; its argument {name} is {one} and not {other}"
     return ""
+
+
+def _value(tensor: Tensor) -> str:
+    return str(tensor.digest) if tensor.max is None else f"{tensor.max:.6g}"
 
 
 def _one_sided(each: Match, other: Match | None = None) -> str:

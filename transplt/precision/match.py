@@ -11,7 +11,7 @@ from transplt.precision.distance import beside, by_figures, overflows, tolerance
 from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, Part, Record, Row, Tensor
 
 #: What gives memory that nobody has written yet: its values mean nothing.
-_UNWRITTEN = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_".split())
+UNWRITTEN = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_".split())
 #: What writes all of its first tensor, and reads nothing of it.
 _WRITES = frozenset(
     "zero_ fill_ copy_ set_ random_ uniform_ normal_ exponential_ bernoulli_ log_normal_ cauchy_ geometric_".split()
@@ -116,7 +116,7 @@ class _Measure:
         if npu is None or bench is None:
             return found
         last = npu.api.rpartition(".")[2]
-        if npu.kind == API and npu.phase == FORWARD and last in _UNWRITTEN:
+        if npu.kind == API and npu.phase == FORWARD and last in UNWRITTEN:
             return found
         taken = npu.inputs[1:] if npu.kind == API and npu.phase == FORWARD and last in _WRITES else npu.inputs
         taken = tuple(each for each in taken if each.name.split(".")[:2] != _OUT)

@@ -6,7 +6,7 @@ import os
 import re
 
 from transplt.precision.compare import Compared, Comparison
-from transplt.precision.judge import DATA, DRIFT, GRADIENT, OPTIMIZER, OVERFLOW, STRUCTURE, WEIGHTS
+from transplt.precision.judge import DATA, DRIFT, GRADIENT, OPTIMIZER, OVERFLOW, STRUCTURE, WEIGHTS, WIRING
 from transplt.report.cell import figure, many, visible
 
 #: `File /x/model.py, line 31, in forward, \n x = self.conv(x)` of msprobe, with quotes of ptdbg.
@@ -55,7 +55,9 @@ def _what(first: Compared) -> str:
     if verdict.kind == WEIGHTS:
         return f"initial weights differ: {name} is {how} (it goes into {visible(verdict.match.row.name)})"
     if verdict.kind == DATA:
-        return f"input inconsistent: {name} is {how}, and no recorded operator made it"
+        return f"input inconsistent: {name} is {how}, and no recorded operator made it{visible(verdict.more)}"
+    if verdict.kind == WIRING:
+        return f"input inconsistent: {name} is {how}"
     if verdict.kind == OVERFLOW:
         return f"{name}: its inputs are finite and its output is {how}"
     if verdict.kind == STRUCTURE:

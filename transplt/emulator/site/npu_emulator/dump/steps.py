@@ -100,6 +100,7 @@ def install() -> None:
     _watch_backward()
     _watch_scaler()
     _watch_loaders()
+    _watch_wrappers()
     atexit.register(_at_end)
 
 
@@ -173,9 +174,17 @@ def _busily(original: Any) -> Any:
 
 
 def _watch_loaders() -> None:
-    """Collating samples is no part of a step."""
+    """Drawing a seed for the order, and collating samples, are no part of a step."""
     kind: Any = torch.utils.data.dataloader._BaseDataLoaderIter
-    kind.__next__ = _busily(kind.__next__)
+    for name in ("__init__", "__next__"):
+        setattr(kind, name, _busily(getattr(kind, name)))
+
+
+def _watch_wrappers() -> None:
+    """What DistributedDataParallel does with its buckets before the network is called is no part of the network."""
+    if torch.distributed.is_available():
+        kind: Any = torch.nn.parallel.DistributedDataParallel
+        kind._pre_forward = _busily(kind._pre_forward)
 
 
 def add(name: str, row: dict[str, Any], parent: str | None, frames: tuple[str, ...] | None = None) -> None:

@@ -1,0 +1,209 @@
+"""What diverged first where the operator of the first bad figures is not the cause; and what is no divergence at all.
+
+Each is a step as a recorder leaves it, of the NPU and of the bench.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.precision.recorder import tensor, write_rank
+from transplt.precision.compare import compare
+from transplt.precision.dumps import open_dump
+from transplt.precision.sentence import sentence
+
+X, Y, Z, W = ([value, -2 * value, 0.5] for value in (1.0, 3.0, 7.0, 0.25))
+Rows = dict[str, Any]
+
+
+def call(inputs: list[Any], outputs: list[Any], **kwargs: Any) -> Any:
+    return {"input_args": inputs, "input_kwargs": kwargs, "output": outputs}
+
+
+def back(inputs: list[Any], outputs: list[Any]) -> Any:
+    return {"input": inputs, "output": outputs}
+
+
+def module(inputs: list[Any], outputs: list[Any], weight: list[float]) -> Any:
+    return {**call(inputs, outputs), "parameters": {"weight": tensor(weight)}}
+
+
+def number(value: Any) -> Any:
+    return {"type": type(value).__name__, "value": value}
+
+
+def said(tmp_path: Path, npu: Rows, bench: Rows) -> str:
+    for side, rows in (("npu", npu), ("bench", bench)):
+        write_rank(tmp_path / side, rows)
+    return sentence(compare(open_dump(str(tmp_path / "npu")), open_dump(str(tmp_path / "bench"))))
+
+
+LOSS = {
+    "Functional.linear.0.forward": call([tensor(X)], [tensor(Y)]),
+    "Functional.mse_loss.0.forward": call([tensor(Y)], [tensor([5.0])]),
+    "Functional.mse_loss.0.backward": back([tensor([1.0])], [tensor(Z)]),
+    "Functional.linear.0.backward": back([tensor(Z)], [tensor(W)]),
+}
+
+
+def inserted(rows: Rows, behind: str, **more: Any) -> Rows:
+    """`rows` with others behind one of them; dots in names as `__`."""
+    found: Rows = {}
+    for name, row in rows.items():
+        found[name] = row
+        if name == behind:
+            found |= {each.replace("__", "."): value for each, value in more.items()}
+    return found
+
+
+SHOWN = inserted(LOSS, "Functional.mse_loss.0.forward", Tensor__div__0__forward=call([tensor([5.0])], [tensor([2.5])]))
+UNWRITTEN = inserted(LOSS, "Functional.linear.0.forward", Torch__empty__0__forward=call([], [tensor([1e30])]))
+FUSED = {
+    "Functional.attention.0.forward": call([tensor(X)], [tensor(Y)]),
+    "Functional.linear.0.forward": call([tensor(Y)], [tensor(Z)]),
+    "Functional.linear.0.backward": back([tensor(Z)], [tensor(W)]),
+    "Functional.attention.0.backward": back([tensor(W)], [tensor(X)]),
+}
+APART = {
+    "Torch.matmul.0.forward": call([tensor(X)], [tensor(W)]),
+    "Torch.softmax.0.forward": call([tensor(W)], [tensor(Y)]),
+    "Functional.linear.0.forward": FUSED["Functional.linear.0.forward"],
+    "Functional.linear.0.backward": FUSED["Functional.linear.0.backward"],
+    "Torch.softmax.0.backward": back([tensor(W)], [tensor(Y)]),
+    "Torch.matmul.0.backward": back([tensor(Y)], [tensor(X)]),
+}
+
+
+@pytest.mark.parametrize(
+    ("npu", "bench"),
+    [(SHOWN, LOSS), (LOSS, SHOWN), (UNWRITTEN, LOSS), (FUSED, APART), (APART, FUSED)],
+    ids=["a loss that is shown", "that the bench shows", "memory", "fused on the NPU", "fused on the bench"],
+)
+def test_no_divergence(tmp_path: Path, npu: Rows, bench: Rows) -> None:
+    assert said(tmp_path, npu, bench).startswith("no divergence")
+
+
+#: The result of the additional operator goes on.
+TAKEN = {
+    "Functional.linear.0.forward": LOSS["Functional.linear.0.forward"],
+    "Functional.relu6.0.forward": call([tensor(Y)], [tensor(W)]),
+    "Functional.mse_loss.0.forward": call([tensor(W)], [tensor([5.0])]),
+    "Functional.mse_loss.0.backward": LOSS["Functional.mse_loss.0.backward"],
+    "Functional.linear.0.backward": LOSS["Functional.linear.0.backward"],
+}
+WRONG = APART | {"Torch.softmax.0.forward": call([tensor(W)], [tensor(Z)])}
+
+
+@pytest.mark.parametrize(
+    ("npu", "bench", "expected"),
+    [
+        (TAKEN, LOSS, "Functional.relu6.0.forward is only on the NPU's side"),
+        (FUSED, WRONG, "Functional.attention.0.forward is in place of Torch.matmul.0.forward"),
+    ],
+)
+def test_an_operator_whose_result_is_another_is_one_too_many(
+    tmp_path: Path, npu: Rows, bench: Rows, expected: str
+) -> None:
+    assert expected in said(tmp_path, npu, bench)
+
+
+def test_a_tensor_of_another_operator_is_taken_in(tmp_path: Path) -> None:
+    made = {"Torch.ones.0.forward": call([], [tensor(Y)]), "Torch.zeros.0.forward": call([], [tensor(Z)])}
+    npu, bench = (
+        made | {"Functional.mse_loss.0.forward": call([tensor(X), tensor(labels)], [tensor([labels[0]])])}
+        for labels in (Z, Y)
+    )
+    data = {"Tensor.mul.0.forward": call([tensor(W)], [tensor(X)])}
+    text = said(tmp_path, data | npu, data | bench)
+    assert "input inconsistent: Functional.mse_loss.0.forward input.1 is of other values" in text
+    assert "Torch.zeros.0.forward output.0 made it, and what the bench takes Torch.ones.0.forward output.0 made" in text
+
+
+def test_figures_that_cannot_tell_a_mask_from_another(tmp_path: Path) -> None:
+    """Of truth and integers a dump has the largest and the smallest; the argument says it."""
+    mask = tensor([0, 1], dtype="bool", Mean=None, Norm=None)
+    npu, bench = (
+        {
+            "Tensor.triu.0.forward": call([mask, number(diagonal)], [mask]),
+            "Torch.softmax.0.forward": call([tensor(X), mask], [tensor(made)]),
+        }
+        for diagonal, made in ((2, Y), (1, Z))
+    )
+    text = said(tmp_path, npu, bench)
+    assert "Tensor.triu.0.forward: its inputs agree and its output is alike in its figures" in text
+    assert "its argument input.1 is 2 and not 1" in text
+
+
+def test_an_argument_that_one_side_gives(tmp_path: Path) -> None:
+    npu = {"Functional.gelu.0.forward": call([tensor(X)], [tensor(Y)], approximate=number("tanh"))}
+    bench = {"Functional.gelu.0.forward": call([tensor(X)], [tensor(Z)])}
+    assert "its argument kwargs.approximate is tanh and not given" in said(tmp_path, npu, bench)
+
+
+def test_a_state_that_differs_by_an_argument(tmp_path: Path) -> None:
+    npu, bench = (
+        {"Functional.batch_norm.0.forward": call([tensor(X), tensor(mean)], [tensor(Y)], momentum=number(momentum))}
+        for mean, momentum in ((Z, 0.9), (W, 0.1))
+    )
+    assert "no recorded operator made it; its argument kwargs.momentum is 0.9 and not 0.1" in said(tmp_path, npu, bench)
+
+
+def test_a_weight_that_differs_within_a_step_comes_from_an_optimizer(tmp_path: Path) -> None:
+    def side(weight: list[float], made: list[float]) -> Rows:
+        return {
+            "Functional.linear.0.forward": call([tensor(X), tensor(Y)], [tensor(Z)]),
+            "Module.judge.Linear.forward.0": module([tensor(X)], [tensor(Z)], Y),
+            "Functional.linear.0.backward": back([tensor(Z)], [tensor(X)]),
+            "Functional.linear.1.forward": call([tensor(X), tensor(weight)], [tensor(made)]),
+            "Module.judge.Linear.forward.1": module([tensor(X)], [tensor(made)], weight),
+            "Functional.linear.1.backward": back([tensor(Z)], [tensor(X)]),
+        }
+
+    text = said(tmp_path, side([9.0, 1.0], Y), side([8.0, 2.0], Z))
+    assert "the optimizer's step: judge.weight is" in text
+    assert "where it is used again, in Functional.linear.1.forward, and at first it was the same" in text
+
+
+def test_a_gradient_that_changes_between_operators(tmp_path: Path) -> None:
+    npu = LOSS | {"Functional.linear.0.backward": back([tensor([1.5 * each for each in Z])], [tensor(Y)])}
+    text = said(tmp_path, npu, LOSS)
+    assert "Functional.linear.0.backward input.0 is scaled by 1.5, and every operator before agrees" in text
+
+
+def test_operators_come_before_the_modules_around_them(tmp_path: Path) -> None:
+    """Without a gradient of its input a module has no row backward; the operator that got none says where it ends."""
+    bench = {
+        "Functional.relu.0.forward": call([tensor(X)], [tensor(Y)]),
+        "Functional.linear.0.forward": call([tensor(Y)], [tensor(Z)]),
+        "Module.net.Linear.forward.0": call([tensor(Y)], [tensor(Z)]),
+        "Functional.linear.0.backward": back([tensor(Z)], [tensor(W)]),
+        "Module.net.Linear.backward.0": back([tensor(Z)], [tensor(W)]),
+        "Functional.relu.0.backward": back([tensor(W)], [tensor(X)]),
+    }
+    lost = ("Module.net.Linear.backward.0", "Functional.relu.0.backward")
+    npu = {name: row for name, row in bench.items() if name not in lost}
+    assert "Functional.relu.0.backward is missing on the NPU's side" in said(tmp_path, npu, bench)
+
+
+def test_what_clips_gradients_belongs_to_the_optimizer(tmp_path: Path) -> None:
+    gradients = "Module.net.Linear.parameters_grad.0"
+    npu = LOSS | {gradients: {"weight": [tensor(Z)]}}
+    bench = LOSS | {"Torch.stack.0.forward": call([tensor(Z)], [tensor(Z)]), gradients: {"weight": [tensor(W)]}}
+    assert f"the gradients of {gradients} are" in said(tmp_path, npu, bench)
+
+
+def test_a_type_that_no_recorded_operator_made(tmp_path: Path) -> None:
+    """Recorders leave out what only changes a type; figures are off by rounding from there on."""
+    rounded = [value * 1.002 for value in Z]
+    npu, bench = (
+        {
+            "Functional.gelu.0.forward": call([tensor(Y, dtype=dtype)], [tensor(made, dtype=dtype)]),
+            "Functional.linear.0.forward": call([tensor(made)], [tensor([each * 3 for each in made])]),
+        }
+        for dtype, made in (("bfloat16", rounded), ("float32", Z))
+    )
+    text = said(tmp_path, npu, bench)
+    assert "Functional.gelu.0.forward input.0 is in bfloat16 and not in float32, and no recorded operator made" in text

@@ -1,0 +1,96 @@
+"""Operators of one side alone that are no divergence, since nothing behind them is another.
+
+What only moves data, memory that nobody has written, results that nobody takes, and operators in place of which the
+other side has others that give the same (a fused attention, `torch.relu` for `F.relu`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from transplt.precision.distance import by_figures, tolerance
+from transplt.precision.match import UNWRITTEN, Match
+from transplt.precision.record import API, BACKWARD, FORWARD, MODULE, Row, Tensor
+
+_MOVES = UNWRITTEN | frozenset(
+    "to cuda npu cpu contiguous detach clone pin_memory record_stream type npu_format_cast is_contiguous requires_grad_"
+    .split()
+)  # fmt: skip
+Print = tuple[object, ...]
+
+
+def print_of(tensor: Tensor) -> Print:
+    """By what a tensor is known again when it goes into another operator, as a view of another shape as well."""
+    return (tensor.max, tensor.min, tensor.shape if tensor.dtype == "bool" else tensor.size)
+
+
+def harmless(model: Sequence[Match]) -> frozenset[int]:
+    """The positions of such operators."""
+    found = {number for number, each in enumerate(model) if each.one_sided and _moves(each.row)}
+    replaced = _replaced(model)
+    found |= replaced
+    calls = {(model[number].npu is None, model[number].row.api, model[number].row.index) for number in replaced}
+    unused = {number for side in ("npu", "bench") for number in _unused(model, side)}
+    for number, each in enumerate(model):
+        row = each.row
+        if each.one_sided and row.phase == BACKWARD and (each.npu is None, row.api, row.index) in calls:
+            found.add(number)
+    return frozenset(found | unused)
+
+
+def _moves(row: Row) -> bool:
+    return row.api.rpartition(".")[2] in _MOVES
+
+
+def _replaced(model: Sequence[Match]) -> set[int]:
+    """Operators of a gap in which both sides have some, and both end with the same result."""
+    found: set[int] = set()
+    for gap in _gaps(model):
+        npu = [number for number in gap if model[number].npu is not None]
+        bench = [number for number in gap if model[number].bench is not None]
+        if npu and bench and _same(model[npu[-1]].row.outputs, model[bench[-1]].row.outputs):
+            found.update(gap)
+    return found
+
+
+def _gaps(model: Sequence[Match]) -> Iterator[list[int]]:
+    """Forward operators that one side has alone, between two that both have."""
+    gap: list[int] = []
+    for number, each in enumerate(model):
+        if each.one_sided and each.row.phase == FORWARD and each.row.kind == API:
+            gap.append(number)
+        elif gap:
+            yield gap
+            gap = []
+    if gap:
+        yield gap
+
+
+def _same(npu: Sequence[Tensor], bench: Sequence[Tensor]) -> bool:
+    ours, theirs = ([each for each in side if each.is_tensor] for side in (npu, bench))
+    if not ours or len(ours) != len(theirs):
+        return False
+    return all(
+        one.size == other.size and one.max is not None and one.norm is not None
+        and by_figures(one._replace(shape=other.shape), other) <= tolerance(one, other, None)
+        for one, other in zip(ours, theirs, strict=True)
+    )  # fmt: skip
+
+
+def _unused(model: Sequence[Match], side: str) -> Iterator[int]:
+    """Operators without a backward row whose results go into no other: a loss that is shown, a measure of accuracy."""
+    rows: list[tuple[int, Row, bool]] = [
+        (number, row, each.one_sided) for number, each in enumerate(model) if (row := getattr(each, side)) is not None
+    ]
+    back = {(row.api, row.index) for _, row, _ in rows if row.phase == BACKWARD}
+    if not back:  # of a run without a backward pass the last result is what it is for
+        return
+    taken: set[Print] = set()
+    for number, row, alone in reversed(rows):
+        if alone and row.phase == FORWARD and row.kind == API and not row.api.endswith("_"):
+            made = {print_of(each) for each in row.outputs if each.is_tensor}
+            if (row.api, row.index) not in back and not made & taken:
+                yield number
+                continue  # what only goes into what nobody takes is not taken either
+        if row.kind != MODULE or row.phase == FORWARD:
+            taken.update(print_of(each) for each in (*row.inputs, *row.parameters) if each.is_tensor)
