@@ -35,16 +35,19 @@ _RANDOM = re.compile(
     r"multinomial|exponential_?|poisson|binomial|rrelu_?|gumbel_softmax|cauchy_?|geometric_?|log_normal_?|"
     r"fractional_max_pool\dd(?:_with_indices)?"
 )
-#: The share that these drop, by its place and its name. Source: their signatures in torch 2.13.
+#: The share that these drop, and whether they do, by place and name. Source: their signatures in torch 2.13.
 _DROPPING = {
-    "scaled_dot_product_attention": ("input.4", "kwargs.dropout_p"),
-    "multi_head_attention_forward": ("input.10", "kwargs.dropout_p"),
-    "native_dropout": ("input.1", "kwargs.p"),
-    "lstm": ("input.5", "kwargs.dropout"), "gru": ("input.5", "kwargs.dropout"),
-    "rnn_tanh": ("input.5", "kwargs.dropout"), "rnn_relu": ("input.5", "kwargs.dropout"),
-}  # fmt: skip
+    "scaled_dot_product_attention": (("input.4", "kwargs.dropout_p"), ()),
+    "multi_head_attention_forward": (("input.10", "kwargs.dropout_p"), ("input.13", "kwargs.training")),
+    "native_dropout": (("input.1", "kwargs.p"), ("input.2", "kwargs.train")),
+    **dict.fromkeys(
+        ("lstm", "gru", "rnn_tanh", "rnn_relu"), (("input.5", "kwargs.dropout"), ("input.6", "kwargs.train"))
+    ),
+}
 #: None in an index is not recorded.
 _INDEXED = ("__getitem__", "__setitem__")
+#: It makes zeros on purpose, and computes all the same.
+_COMPUTES = ("masked_fill", "masked_fill_")
 _MOVES = frozenset("to cuda npu cpu xpu pin_memory record_stream".split())
 _DTYPE = re.compile(r"torch\.\w+")
 _KNOWN = frozenset("float16 bfloat16 float32 float64 complex64 complex128 int8 uint8 int16 int32 int64 bool".split())
@@ -64,7 +67,7 @@ def expression(row: Row) -> str:
     family, _, function = row.api.partition(".")
     if row.kind != API or family not in _CALLS or not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII):
         raise Uncallable(row, f"is no function that a test can call ({', '.join(_CALLS)})")
-    if function in _INDEXED or is_blank(row):
+    if function in _INDEXED or (is_blank(row) and function not in _COMPUTES):
         raise Uncallable(row, "computes nothing, and dumps have its arguments in part only")
     if function in _MOVES:
         raise Uncallable(row, "moves data and computes nothing")
@@ -76,8 +79,9 @@ def expression(row: Row) -> str:
 
 
 def _drops(row: Row, function: str) -> bool:
-    places = _DROPPING.get(function, ())
-    return any(tensor.name in places and not tensor.is_tensor and tensor.max for tensor in row.inputs)
+    share, training = _DROPPING.get(function, ((), ()))
+    values = {tensor.name: tensor.max for tensor in row.inputs if not tensor.is_tensor}
+    return any(values.get(name) for name in share) and all(values.get(name) != 0 for name in training)
 
 
 @cache
@@ -147,7 +151,8 @@ class Literals:
 def given(backward: Row, outputs: Sequence[Tensor]) -> list[Tensor]:
     """The gradients of the outputs: of both sides of a backward row, recorders differ in their order, what fits."""
     shapes = [tensor.shape for tensor in outputs]
-    fitting = [side for side in gradients(backward) if [tensor.shape for tensor in side] == shapes[: len(side)] and side]
+    sides = [side for side in gradients(backward) if side]
+    fitting = [side for side in sides if [tensor.shape for tensor in side] == shapes[: len(side)]]
     if not fitting:
         raise Uncallable(backward, "has no gradients of the shapes of its outputs")
     return fitting[0]
