@@ -69,8 +69,8 @@ SCRIPTS_OPTIONS = (
 
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
-    "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "watch", "loss", "convert", "diagnose",
-    "profile-read", "doctor",
+    "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "watch", "loss", "convert",
+    "diagnose", "profile-read", "doctor",
 )  # fmt: skip
 
 
