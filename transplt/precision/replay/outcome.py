@@ -16,6 +16,8 @@ from transplt.precision.record import API, Part, Record, Row, Tensor, UnusableDu
 from transplt.precision.replay.plan import Plan
 from transplt.precision.table import Line, lines
 
+_LATE = "writes into its input, which the dump has only as it was afterwards"
+
 
 @dataclass(frozen=True, slots=True)
 class Differing:
@@ -93,12 +95,25 @@ def outcome(plan: Plan, part: Part, replayed: Replayed, given: float | None = No
             Differing(each.row.name, clause, each.outputs) for each in matched.model if (clause := told(each, metrics))
         ]
         found.lines += lines(matched, metrics, allowed)
+    _leave_out(found, plan)
     order = {row.name: number for number, (row, _, _) in enumerate(_expected(plan))}
     found.differing.sort(key=lambda each: order[each.row])
     found.lines.sort(key=lambda line: order[line.operator])
     for number, line in enumerate(found.lines):
         line.index = number
     return found
+
+
+def _leave_out(found: Outcome, plan: Plan) -> None:
+    """Takes out what was given an input of after the call, and so gives something else."""
+    late = {call.row.name: call for call in plan.calls if call.afterwards}
+    for name in [each.row for each in found.differing if each.row in late]:
+        back = late[name].backward
+        rows = [name, back.row.name] if back is not None else [name]
+        found.calls -= 1
+        found.left = [*found.left, *((row, _LATE, "") for row in rows)]
+        found.differing = [each for each in found.differing if each.row not in rows]
+        found.lines = [line for line in found.lines if line.operator not in rows]
 
 
 def _expected(plan: Plan) -> list[tuple[Row, Sequence[Tensor], float | None]]:

@@ -45,7 +45,8 @@ def recorded(path, dtype):
 
 
 #: (name, function, arguments, how many results, the type it may have been computed in, name of the backward row,
-#: gradients of results, tensors whose gradients are wanted)
+#: gradients of results, tensors whose gradients are wanted, and where the backward row is that of the last node of the
+#: graph alone: its gradients, each with its shape)
 CALLS = [
 '''
 _END = '''\
@@ -114,10 +115,29 @@ def entry(row, place, tensor, folder):
     return dict(told, **dict(zip(("Max", "Min", "Mean", "Norm"), figures)))
 
 
+def gradients(results, leaves, given, picked):
+    """Those of `leaves`; with `picked` those that the last node of the graph hands on."""
+    into = [(results[place], gradient) for place, gradient in given]
+    handed = []
+    if picked:
+        into[0][0].grad_fn.register_hook(lambda found, _: handed.extend(found))
+    found = torch.autograd.grad(
+        [result for result, _ in into], leaves,
+        [gradient.to(DEVICE, result.dtype) for result, gradient in into], allow_unused=True,
+    )
+    if picked:
+        found = [handed[place] if place < len(handed) else None for place, _ in picked]
+        if any(one is not None and tuple(one.shape) != shape for one, (_, shape) in zip(found, picked)):
+            raise RuntimeError("its backward pass has another last step than the recorded one")
+    if any(gradient is None for gradient in found):
+        raise RuntimeError("gives no gradient of a tensor that had one")
+    return found
+
+
 def replay(folder):
     """(rows, the errors of those that failed), by name."""
     rows, failed = {}, {}
-    for name, function, arguments, count, cast, backward, given, wanted in CALLS:
+    for name, function, arguments, count, cast, backward, given, wanted, picked in CALLS:
         failing = name
         try:
             results, leaves = computed_in_its_type(function, arguments, count, cast, wanted)
@@ -125,13 +145,7 @@ def replay(folder):
             rows[name] = {"input_args": [], "input_kwargs": {}, "output": told}
             if backward:
                 failing = backward
-                into = [(results[place], gradient) for place, gradient in given()]
-                found = torch.autograd.grad(
-                    [result for result, _ in into], leaves,
-                    [gradient.to(DEVICE, result.dtype) for result, gradient in into], allow_unused=True,
-                )
-                if any(gradient is None for gradient in found):
-                    raise RuntimeError("gives no gradient of a tensor that had one")
+                found = gradients(results, leaves, given(), picked)
                 told = [entry(backward, place, gradient, folder) for place, gradient in enumerate(found)]
                 rows[backward] = {"input": [], "output": told}
         except Exception as error:  # whatever an operator raises is the answer about it
@@ -188,12 +202,15 @@ def script_text(plan: Plan, step: int, rank: int) -> str:
 def _line(call: Call) -> str:
     cast = f"torch.{call.cast}" if call.cast else "None"
     args, kwargs = call.arguments
-    back, given, wanted = "", "", ""
+    back, given, wanted, picked = "", "", "", ""
     if call.backward is not None:
         back = call.backward.row.name
         given = "".join(f"({number}, {literal}), " for number, literal in call.backward.given)
-        wanted = "".join(f"{number}, " for number, _ in call.backward.wanted)
+        wanted = "".join(f"{number}, " for number in call.backward.node or [each for each, _ in call.backward.wanted])
+        if call.backward.node:
+            picked = "".join(f"({number}, {tensor.shape!r}), " for number, tensor in call.backward.wanted)
     return (
         f"    ({call.row.name!r}, lambda args, kwargs: {call.expression}, lambda: ({args}, {kwargs}),\n"
-        f"     {len(call.outputs)}, {cast}, {back!r}, lambda: [{given.rstrip(', ')}], [{wanted.rstrip(', ')}]),\n"
+        f"     {len(call.outputs)}, {cast}, {back!r}, lambda: [{given.rstrip(', ')}], [{wanted.rstrip(', ')}],\n"
+        f"     [{picked.rstrip(', ')}]),\n"
     )
