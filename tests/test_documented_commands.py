@@ -69,8 +69,8 @@ SCRIPTS_OPTIONS = (
 
 #: Those whose options stand in documents by themselves; "" is the migration.
 COMMANDS = (
-    "", "check", "run", "prove", "analyze", "config", "compare", "show", "watch", "loss", "convert", "diagnose",
-    "profile-read", "doctor", "lsp", "mcp", "survey",
+    "", "check", "run", "prove", "analyze", "config", "compare", "replay", "show", "watch", "loss", "convert",
+    "diagnose", "profile-read", "doctor", "lsp", "mcp", "survey",
 )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ LAZY_COMMANDS = {
     "port": ("transplt.commands.port:port_command", "Migrate as a branch of small commits in git."),
     "loss": ("transplt.commands.loss:loss", "Compare the loss curves of two logs, of the NPU and of the GPU."),
     "compare": ("transplt.commands.compare:compare", "Say what diverged first between two dumps of a training."),
+    "replay": ("transplt.commands.replay:replay", "Compute a dump's operators again: which one is wrong?"),
     "show": ("transplt.commands.show:show", "Show one operator of a dump, or write a test of it."),
     "watch": ("transplt.commands.watch:watch", "Look for zeros, overflows, weights that stay, in a dump's steps."),
     "convert": ("transplt.commands.convert:convert", "Convert tensors of dumps to .npy and text; write acl.json."),

@@ -232,6 +232,13 @@ def _other_side(model: Sequence[Match], number: int) -> Match | None:
     return None
 
 
+def told(each: Match, metrics: dict[tuple[str, str], Metrics]) -> str:
+    """A clause about the outputs of the NPU where they differ from those of the bench; empty where they agree."""
+    if each.one_sided:
+        return _one_sided(each)
+    return _dtypes(each) or (_told(each.worst, metrics) if each.outputs > 1 else "")
+
+
 def _told(tensors: tuple[Tensor, Tensor] | None, metrics: dict[tuple[str, str], Metrics]) -> str:
     if tensors is None:
         return "of other values"

@@ -173,6 +173,7 @@ def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:
             f"{_DATA}/{path}" if isinstance(path, str) and path not in ("", "-1") else None,
             digest if isinstance(digest, str) else None,
             True,
+            get("requires_grad"),
         )
     # A number is told as its value, by older versions as figures that are all alike.
     figure = get("value", get("Max"))

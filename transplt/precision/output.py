@@ -16,7 +16,7 @@ from transplt.precision.compare import Comparison
 from transplt.precision.detail import Detail
 from transplt.precision.page import render
 from transplt.precision.sentence import place, sentence
-from transplt.precision.table import cells, csv_text, header
+from transplt.precision.table import Line, cells, csv_text, header
 
 FORMATS = ("csv", "xlsx", "html", "json")
 FORMAT = 1
@@ -26,13 +26,13 @@ _OURS = ("compare", "advisor_summary.txt", ".transplt")
 _MOST_ROWS = 1_000_000
 
 
-def check_target(out: Path) -> None:
-    """UsageError where `out` is there and holds other files than those of a comparison."""
+def check_target(out: Path, ours: tuple[str, ...] = _OURS) -> None:
+    """UsageError where `out` is there and holds other files than those of a comparison, whose names begin so."""
     if not os.path.lexists(out):
         return
     if out.is_symlink() or not out.is_dir():
         raise UsageError(f"{shown(out)} is no folder")
-    if foreign := sorted(name for name in os.listdir(out) if not name.startswith(_OURS)):
+    if foreign := sorted(name for name in os.listdir(out) if not name.startswith(ours)):
         raise UsageError(f"{shown(out)} holds {shown(foreign[0])}, which no comparison wrote; choose another folder")
 
 
@@ -88,7 +88,6 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
                 "differing": each.differing,
             }
         )
-    names = [name.lower().replace(" ", "_") for name in header("auto")]
     return {
         "format": FORMAT,
         "sentence": sentence(found),
@@ -99,11 +98,16 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
         "rank": detail.compared.rank,
         "advice": str(detail.advice).splitlines() if advice else None,
         "ptdbg": detail.ptdbg and detail.ptdbg.npu_name,
-        "rows": [
-            dict(zip(names, (_plain(value) for value in cells(line, "auto", {})[:-1]), strict=False))
-            for line in detail.lines
-        ],
+        "rows": plain_rows(detail.lines),
     }
+
+
+def plain_rows(lines: Sequence[Line]) -> list[dict[str, object]]:
+    """The table as objects, without the stacks."""
+    names = [name.lower().replace(" ", "_") for name in header("auto")]
+    return [
+        dict(zip(names, (_plain(value) for value in cells(line, "auto", {})[:-1]), strict=False)) for line in lines
+    ]
 
 
 def _plain(value: object) -> object:

@@ -37,6 +37,7 @@ class Tensor(NamedTuple):
     path: str | None  #: the file of its elements, relative to the folder of the record
     digest: str | None  #: of dumps that keep a checksum in place of figures
     is_tensor: bool
+    requires_grad: bool | None = None  #: None where the dump does not say
 
     @property
     def size(self) -> int:

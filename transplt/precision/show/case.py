@@ -8,35 +8,13 @@ float32 2**-11) and small values (2**-10, 2**-10, 2**-20), from mindstudio-probe
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from transplt.errors import UsageError, shown
-from transplt.precision.record import API, BACKWARD, FORWARD, Row, Tensor
+from transplt.precision.calls import Literals, expression, given
+from transplt.precision.record import API, BACKWARD, FORWARD, Row
 from transplt.precision.sentence import place
 from transplt.precision.show.operator import Found
-from transplt.precision.watch.roles import is_blank
 from transplt.report.cell import visible
-
-_CALLS = {
-    "Functional": "torch.nn.functional.{}(*args, **kwargs)",
-    "Torch": "torch.{}(*args, **kwargs)",
-    "VF": "torch._VF.{}(*args, **kwargs)",
-    "Aten": "torch.ops.aten.{}(*args, **kwargs)",
-    "NPU": "torch_npu.{}(*args, **kwargs)",
-    "Tensor": "args[0].{}(*args[1:], **kwargs)",
-}
-#: Their results are drawn: a comparison of two runs says nothing.
-_RANDOM = re.compile(
-    r"(?:alpha_|feature_)*dropout\dd?|dropout\d?d?|rand\w*|normal_?|uniform_?|bernoulli_?|multinomial|exponential_?|"
-    r"poisson|rrelu_?|gumbel_softmax|cauchy_?|geometric_?|log_normal_?"
-)
-#: None in an index is not recorded.
-_INDEXED = ("__getitem__", "__setitem__")
-_DTYPE = re.compile(r"torch\.\w+")
-_KNOWN = frozenset("float16 bfloat16 float32 float64 complex64 complex128 int8 uint8 int16 int32 int64 bool".split())
 
 _HEAD = '''\
 """One operator of a recorded run as a test; written by `transplt show --case`.
@@ -182,56 +160,20 @@ if __name__ == "__main__":
 """
 
 
-@dataclass(slots=True)
-class _Writer:
-    """Literals of arguments; tensors with elements are loaded, others drawn."""
-
-    folder: str
-    loads: bool = False
-    seed: int = 1234
-
-    def value(self, tensor: Tensor) -> str:
-        if tensor.is_tensor:
-            return self.tensor(tensor)
-        if tensor.max is not None:
-            return _number(tensor.dtype, tensor.max)
-        text = tensor.digest or "None"
-        if tensor.dtype == "str":
-            return repr(text)
-        if text in ("None", "True", "False", "Ellipsis"):
-            return text
-        kind = tensor.dtype.removeprefix("torch.")
-        if kind in ("dtype", "memory_format", "layout") and _DTYPE.fullmatch(text):
-            return text
-        if kind == "device":
-            raise UsageError(f"the argument {shown(tensor.name)} is a device: what goes from one to another is no test")
-        raise UsageError(f"the dump has no value of the argument {shown(tensor.name)}, of type {shown(tensor.dtype)}")
-
-    def tensor(self, tensor: Tensor) -> str:
-        if tensor.dtype not in _KNOWN:
-            raise UsageError(f"the tensor {shown(tensor.name)} is of type {shown(tensor.dtype)}, which no test draws")
-        if tensor.path is not None and os.path.isfile(os.path.join(self.folder, tensor.path)):
-            self.loads = True
-            return f"recorded({tensor.path!r}, torch.{tensor.dtype})"
-        low, high = (0.0 if v is None or v - v != 0 else v for v in (tensor.min, tensor.max))
-        self.seed += 1
-        return f"drawn({tuple(tensor.shape)!r}, torch.{tensor.dtype}, {low!r}, {high!r}, {self.seed})"
-
-
 def case_text(found: Found, row: Row) -> str:
     """The text of the test. UsageError for a row that is no function, or draws random numbers."""
     forward, backward = _pair(found, row)
-    call = _call(forward)
-    writer = _Writer(found.record.folder)
-    args, kwargs = _structure([(tensor.name, writer.value(tensor)) for tensor in forward.inputs])
+    call = expression(forward)
+    writer = Literals(found.record.folder, forward)
+    args, kwargs = writer.arguments()
     parts = [_FORWARD]
     outputs = [tensor for tensor in forward.outputs if tensor.is_tensor]
     if outputs and all(writer.tensor(tensor).startswith("recorded") for tensor in outputs):
         listed = ", ".join(f"({tensor.path!r}, torch.{tensor.dtype})" for tensor in outputs)
         parts.append(_RECORDED.format(outputs=f"[{listed}]"))
     if backward is not None:
-        given = [writer.tensor(tensor) for tensor in _given(backward, outputs)]
-        parts.append(_BACKWARD.format(given=f"[{', '.join(given)}]"))
+        gradients = [writer.tensor(tensor) for tensor in given(backward, outputs)]
+        parts.append(_BACKWARD.format(given=f"[{', '.join(gradients)}]"))
     where = place(found.stacks.get(row.name, ()))
     said = f"step {found.step}, rank {found.rank}" + (f", called at {where}" if where else "")
     dump = f"DUMP = Path({os.path.abspath(found.record.folder)!r})\n" if writer.loads else ""
@@ -251,58 +193,3 @@ def _pair(found: Found, row: Row) -> tuple[Row, Row | None]:
     if forward is None:
         raise UsageError(f"the dump has no forward pass of {shown(row.name)}, which its test needs")
     return forward, row
-
-
-def _call(row: Row) -> str:
-    family, _, function = row.api.partition(".")
-    if family not in _CALLS or not re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", function, re.ASCII):
-        raise UsageError(f"{shown(row.name)} is no function that a test can call ({', '.join(_CALLS)})")
-    if function in _INDEXED or is_blank(row):
-        raise UsageError(f"{shown(row.name)} computes nothing, and dumps have its arguments in part only")
-    if _RANDOM.fullmatch(function):
-        raise UsageError(f"{shown(row.name)} draws random numbers: two devices never agree on them")
-    return _CALLS[family].format(function)
-
-
-def _given(backward: Row, outputs: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of the outputs: of both sides of a backward row, recorders differ in their order, what fits."""
-    shapes = [tensor.shape for tensor in outputs]
-    sides = [[t for t in side if t.is_tensor] for side in (backward.inputs, backward.outputs)]
-    fitting = [side for side in sides if [tensor.shape for tensor in side] == shapes[: len(side)] and side]
-    if not fitting:
-        raise UsageError(f"{shown(backward.name)} has no gradients of the shapes of its outputs")
-    return fitting[0]
-
-
-def _number(dtype: str, value: float) -> str:
-    if value - value != 0:
-        return f"float({str(value)!r})"
-    if dtype == "bool":
-        return str(bool(value))
-    return str(int(value)) if dtype == "int" or (value.is_integer() and "int" in dtype) else repr(value)
-
-
-def _structure(values: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """(args, kwargs) as literals, of values by their names: `input.0`, `input.1.0`, `kwargs.mask`."""
-    args: dict[str, Any] = {}
-    kwargs: dict[str, Any] = {}
-    for name, literal in values:
-        first, *path = name.split(".")
-        at = kwargs if first == "kwargs" else args
-        for part in path[:-1] or ():
-            at = at.setdefault(part, {})
-            if not isinstance(at, dict):
-                raise UsageError(f"the argument {shown(name)} is nested in a value")
-        at[path[-1] if path else "0"] = literal
-    named = ", ".join(f"{key!r}: {_nested(value)}" for key, value in kwargs.items())
-    return _nested(args) if args else "[]", f"{{{named}}}"
-
-
-def _nested(value: Any) -> str:
-    """A list for what has numbers as names, None for those that are missing; else a dict."""
-    if not isinstance(value, dict):
-        return str(value)
-    if all(key.isdecimal() and len(key) < 5 for key in value):
-        places = {int(key): each for key, each in value.items()}
-        return f"[{', '.join(_nested(places.get(place, 'None')) for place in range(max(places) + 1))}]"
-    return f"{{{', '.join(f'{key!r}: {_nested(each)}' for key, each in value.items())}}}"

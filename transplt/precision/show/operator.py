@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from transplt.errors import UsageError, shown
-from transplt.precision.record import Dump, Record, Row, named
+from transplt.precision.record import Dump, Part, Record, Row, named
 
 #: So many rows that a name may mean are shown.
 MOST_ROWS = 20
@@ -26,14 +26,19 @@ class Found:
     more: int = 0
 
 
-def find(dump: Dump, name: str, step: int | None, rank: int | None) -> Found:
-    """The rows of the first step and rank (or those given) that have the operator. UsageError where none has."""
+def parts_at(dump: Dump, step: int | None, rank: int | None) -> dict[tuple[int, int], Part]:
+    """The parts of a step, of a rank, or of both, in order. UsageError where there is none."""
     parts = {key: part for key, part in sorted(dump.parts.items()) if step in (None, key[0]) and rank in (None, key[1])}
     if not parts:
         steps, ranks = ", ".join(map(str, dump.steps)), ", ".join(map(str, dump.ranks))
         raise UsageError(f"{shown(dump.path)} has no such step and rank: its steps are {steps}, its ranks {ranks}")
+    return parts
+
+
+def find(dump: Dump, name: str, step: int | None, rank: int | None) -> Found:
+    """The rows of the first step and rank (or those given) that have the operator. UsageError where none has."""
     names: list[str] = []
-    for (at, who), part in parts.items():
+    for (at, who), part in parts_at(dump, step, rank).items():
         record = part.read()
         rows = tuple(named(record.rows, name))
         if rows:

@@ -1,0 +1,34 @@
+"""Runs the script of a replay here: on the CPU, or on the emulated NPU."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transplt.emulator import interpreter, runner
+from transplt.emulator.options import RunOptions
+from transplt.emulator.options import UsageError as CannotRun
+from transplt.errors import CannotFinish, UsageError, shown
+
+
+@contextmanager
+def replayed_here(text: str, device: str, python: str) -> Iterator[str]:
+    """The folder that the script wrote, gone at the end. UsageError without torch, CannotFinish where it stopped."""
+    with tempfile.TemporaryDirectory(prefix="transplt-replay-") as name:
+        script, out = Path(name) / "replay.py", os.path.join(name, "replayed")
+        script.write_text(text, "utf-8")
+        options = RunOptions(str(script), ("-o", out, "--device", device), python, random="cpu", host=device)
+        try:
+            interpreter.torch_of(python)
+            ended = runner.start(options, capture=True, echo=False, host=device)
+        except CannotRun as error:
+            raise UsageError(str(error).replace("transplt run", "transplt replay")) from error
+        if ended.code or not os.path.isdir(out):
+            raise CannotFinish(
+                f"what computes the operators stopped with exit status {ended.code}; --script {shown('replay.py')} "
+                "writes it, to be run by hand"
+            )
+        yield out
