@@ -463,7 +463,6 @@ def test_the_name_amp_is_taken() -> None:
             HEAD + LOOP + "    for p in model.parameters():\n        p.data.clamp_(-1, 1)\n",
             "those in float32 are copied over them",
         ),
-        (HEAD + LOOP.replace("model(x)", "model(torch.spmm(x, x))"), "sparse tensors"),
         (HEAD + "torch.distributed.fsdp.fully_shard(model)\n" + LOOP, "in shards"),
         (
             HEAD + LOOP.replace("    optimizer", "    torch.nn.utils.clip_grad_norm_(weights, 1)\n    optimizer"),
@@ -488,6 +487,11 @@ def test_the_name_amp_is_taken() -> None:
 )
 def test_what_cannot_be_decided_stays(source: str, word: str) -> None:
     stays(source, word)
+
+
+def test_sparse_products_stay() -> None:
+    sparse = HEAD + LOOP.replace("model(x)", "model(torch.spmm(x, x))")
+    stays(sparse, "sparse tensors", codes=("NPU526", "NPU743"))
 
 
 @pytest.mark.parametrize("line", ["loss.backward()", "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"])
