@@ -76,6 +76,33 @@ def test_a_planted_fault_is_named(tmp_path: Path, model: str, fault: Fault, expe
     assert named(compared(tmp_path)) == expected
 
 
+@pytest.mark.parametrize("fault", [Fault("sign", 2), Fault("extra", 2), Fault("nan", 3), Fault("bf16", 0)])
+def test_weights_that_differ_come_before_what_ran_earlier(tmp_path: Path, fault: Fault) -> None:
+    record(tmp_path / "npu", "convolution", fault)
+    record(tmp_path / "bench", "convolution")
+    path = tmp_path / "npu" / "step0" / "proc7" / "dump.json"
+    document = json.loads(path.read_text())
+    document["data"]["Module.linear0.Layer.forward.0"]["parameters"]["weight"] = tensor([3.0] * 16)
+    path.write_text(json.dumps(document))
+    found = compared(tmp_path)
+    assert named(found) == "linear0.weight" and "initial weights differ" in sentence(found)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [(Fault("extra", 2), "structure differs"), (Fault("sign", 2), "numeric divergence"), (Fault("nan", 2), "overflow")],
+)
+def test_what_ran_first_comes_before_a_later_divergence(tmp_path: Path, fault: Fault, kind: str) -> None:
+    record(tmp_path / "npu", "convolution", fault)
+    record(tmp_path / "bench", "convolution")
+    path = tmp_path / "npu" / "step0" / "proc7" / "dump.json"
+    document = json.loads(path.read_text())
+    document["data"]["Functional.max_pool2d.0.forward"]["output"] = [tensor([float("inf"), 1.0], [2, 8])]
+    path.write_text(json.dumps(document))
+    verdict = compared(tmp_path).first
+    assert verdict is not None and verdict.verdict is not None and verdict.verdict.kind == kind
+
+
 def test_one_bad_rank_is_named(tmp_path: Path) -> None:
     record_ranks(tmp_path / "npu", "convolution", [None, Fault("sign", 3)])
     record_ranks(tmp_path / "bench", "convolution", [None, None])

@@ -1,8 +1,9 @@
 """What diverged first: one verdict of one rank in one step.
 
 The order of the questions: are weights and data the same, is something not finite, are the operators the same, does one
-make bad outputs of good inputs, and last whether gradients or the optimizer's step differ where the model does not. Of
-several answers about one step, the operator that ran first is the one.
+make bad outputs of good inputs, and last whether gradients or the optimizer's step differ where the model does not.
+Weights come first wherever they are used; of several other answers about one step, the operator that ran first is the
+one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Verdict:
 
 def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = None) -> Verdict | None:
     """The first divergence of a step; None where the two are the same. `metrics` by the files of both tensors."""
-    found = _of_model(matched, metrics or {})
+    found = _initial_weights(matched.model, metrics or {}) or _of_model(matched, metrics or {})
     if found is not None:
         return found
     for kind, matches in ((GRADIENT, matched.gradients), (OPTIMIZER, matched.optimizer)):
@@ -51,6 +52,19 @@ def judge(matched: Matched, metrics: dict[tuple[str, str], Metrics] | None = Non
                     return Verdict(STRUCTURE, each, _one_sided(each), each.row.name, position)
             elif each.outputs > 1 and (kind == GRADIENT or each.outputs > _WORSE * each.inputs):
                 return Verdict(kind, each, _told(each.worst, metrics or {}), each.row.name, position, each.worst)
+    return None
+
+
+def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metrics]) -> Verdict | None:
+    """A parameter that differs before anything was learnt in this step: nothing that ran earlier is its cause."""
+    for number, each in enumerate(model):
+        if each.row.phase == BACKWARD:
+            break
+        if each.npu is not None and each.bench is not None and each.npu.kind == MODULE:
+            for one, other in pairs(each.npu.parameters, each.bench.parameters):
+                if by_figures(one, other) > tolerance(one, other, None):
+                    name = _full_name(each.npu, one)
+                    return Verdict(WEIGHTS, each, _told((one, other), metrics), name, number, (one, other))
     return None
 
 
