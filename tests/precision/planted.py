@@ -109,7 +109,7 @@ PLANTED = [
          "Torch.softmax.0.backward", "missing", "torch.softmax"),
     text("transformer", "Adam with other betas", "betas=(0.9, 0.99)", "betas=(0.5, 0.9)", "embed.weight|norm1.bias",
          "the optimizer's step"),
-    text("transformer", "Adam with another eps", "eps=1e-8", "eps=1e-2", "embed.weight|norm1.bias",
+    text("transformer", "Adam with another eps", "eps=1e-8", "eps=1e-2", "embed.weight|norm1.weight|norm1.bias",
          "the optimizer's step"),
     text("transformer", "gradients that are not clipped",
          "    nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n", "",

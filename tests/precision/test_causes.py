@@ -195,6 +195,25 @@ def test_what_clips_gradients_belongs_to_the_optimizer(tmp_path: Path) -> None:
     assert f"the gradients of {gradients} are" in said(tmp_path, npu, bench)
 
 
+@pytest.mark.parametrize(
+    ("passes", "others", "agree"),
+    [
+        # What 8.3 of msprobe has is the gradient at the end of the step; later ones have that of each backward pass.
+        ({"": W}, {".0": Z, ".1": X}, True),
+        ({".0": Z, ".1": X}, {"": W}, True),
+        ({".0": Z, ".1": X}, {".0": Z, ".1": W}, False),
+        ({"": W}, {".0": Z}, False),
+        ({"": W}, {".0": W}, True),
+    ],
+)
+def test_gradients_of_each_pass_are_no_sum_of_a_step(
+    tmp_path: Path, passes: dict[str, list[float]], others: dict[str, list[float]], agree: bool
+) -> None:
+    name = "Module.net.Linear.parameters_grad"
+    sides = [LOSS | {name + end: {"weight": [tensor(each)]} for end, each in side.items()} for side in (passes, others)]
+    assert ("no divergence" in said(tmp_path, *sides)) == agree
+
+
 def test_a_type_that_no_recorded_operator_made(tmp_path: Path) -> None:
     """Recorders leave out what only changes a type; figures are off by rounding from there on."""
     rounded = [value * 1.002 for value in Z]

@@ -103,6 +103,40 @@ def test_what_ran_first_comes_before_a_later_divergence(tmp_path: Path, fault: F
     assert verdict is not None and verdict.verdict is not None and verdict.verdict.kind == kind
 
 
+def passed_on(tmp_path: Path, api: str, side: str, factor: float = 1.0, recorder: str = "") -> str:
+    """Linear and relu on both sides; one has `api` between them. The name in the verdict, or nothing."""
+    values = [1.0, -2.0, 3.0, 0.5]
+    for name in ("npu", "bench"):
+        fed = [value * factor for value in values] if name == side else values
+        passed = {"input_args": [tensor(values)], "output": [tensor(fed)]}
+        data = {
+            "Functional.linear.0.forward": {"input_args": [tensor([1.0, 1.0])], "output": [tensor(values)]},
+            **({f"{api}.0.forward": passed} if name == side else {}),
+            "Functional.relu.0.forward": {"input_args": [tensor(fed)], "output": [tensor([max(0.0, v) for v in fed])]},
+        }
+        write_rank(tmp_path / name / "step0" / "rank0", data)
+        path = tmp_path / name / "step0" / "rank0" / "dump.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "recorder": recorder}))
+    found = compared(tmp_path)
+    return "" if found.same else named(found)
+
+
+@pytest.mark.parametrize("side", ["npu", "bench"])
+@pytest.mark.parametrize("api", ["Torch.flatten", "Tensor.unsqueeze", "Torch.positive", "Module.flat.Flatten"])
+def test_an_operator_that_one_recorder_does_not_know_is_no_divergence(tmp_path: Path, side: str, api: str) -> None:
+    assert passed_on(tmp_path, api, side) == ""
+
+
+@pytest.mark.parametrize("side", ["npu", "bench"])
+def test_it_is_one_where_what_takes_its_results_differs(tmp_path: Path, side: str) -> None:
+    assert passed_on(tmp_path, "Torch.mul", side, 1.5) == "Torch.mul.0.forward"
+
+
+@pytest.mark.parametrize("api", ["Torch.positive", "Functional.relu6"])
+def test_dumps_of_one_recorder_know_the_same_operators(tmp_path: Path, api: str) -> None:
+    assert passed_on(tmp_path, api, "npu", recorder="transplt") == f"{api}.0.forward"
+
+
 def test_one_bad_rank_is_named(tmp_path: Path) -> None:
     record_ranks(tmp_path / "npu", "convolution", [None, Fault("sign", 3)])
     record_ranks(tmp_path / "bench", "convolution", [None, None])

@@ -18,6 +18,7 @@ from transplt.precision.how import how, not_finite
 from transplt.precision.match import Match, Matched, pairs
 from transplt.precision.metrics import Metrics
 from transplt.precision.record import BACKWARD, FORWARD, MODULE, Row, Tensor
+from transplt.precision.unrecorded import Unrecorded
 from transplt.precision.wiring import Wiring
 
 WEIGHTS, DATA, OVERFLOW, STRUCTURE, NUMERIC, WIRING, DRIFT, GRADIENT, OPTIMIZER = (
@@ -70,6 +71,7 @@ def _initial_weights(model: Sequence[Match], metrics: dict[tuple[str, str], Metr
 
 def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verdict | None:
     wiring = Wiring()
+    unrecorded = Unrecorded(matched)
     spared = harmless(matched.model)
     drift: Match | None = None
     blind: Verdict | None = None
@@ -84,8 +86,10 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
         if each.one_sided:
             if number not in spared:
                 other = _other_side(matched.model, number)
-                found = Verdict(STRUCTURE, each, _one_sided(each, other), row.name, number)
-                break
+                replaced = other is not None and other.position not in spared
+                if replaced or not unrecorded.passes(each):
+                    found = Verdict(STRUCTURE, each, _one_sided(each, other), row.name, number)
+                    break
             wiring.made(each)
             continue
         assert each.npu is not None and each.bench is not None
@@ -133,6 +137,8 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
         found = Verdict(DRIFT, drift, how_far, drift.row.name, drift.position)
     if wired is not None and (found is None or found.kind in (DATA, DRIFT, NUMERIC)):
         found = wired
+    if found is not None and (cause := unrecorded.behind(drift or found.match)) is not None:
+        found = Verdict(STRUCTURE, cause, _one_sided(cause), cause.row.name, cause.position)
     return blind if blind is not None and found is not None and found.kind != STRUCTURE else found
 
 

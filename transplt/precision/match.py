@@ -96,11 +96,20 @@ def _same_levels(one: Record, other: Record) -> None:
 
 
 def _by_name(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    there = {(api_of(row), row.index): row for row in bench}
+    sums = _sums(npu, bench) | _sums(bench, npu)
+    there = {(api_of(row), row.index): row for row in bench if api_of(row) not in sums}
     for row in npu:
-        yield row, there.pop((api_of(row), row.index), None)
+        if api_of(row) not in sums:
+            yield row, there.pop((api_of(row), row.index), None)
     for row in there.values():
         yield None, row
+
+
+def _sums(numbered: Sequence[Row], ends: Sequence[Row]) -> set[str]:
+    """Modules of which the one side has the gradients of each backward pass, and the other what they come to at the end
+    of the step, as msprobe 8.3 has: its rows have no number."""
+    several = {api_of(row) for row in numbered if row.index}
+    return several & {api_of(row) for row in ends if row.name.endswith("parameters_grad")}
 
 
 class _Measure:

@@ -85,8 +85,8 @@ class MsprobePart(Part):
             rows = [_row(name, entry) for name, entry in data.items() if isinstance(entry, dict)]
         except (RecursionError, TypeError, ValueError, OverflowError) as error:
             raise UnusableDump(f"{shown(path)}: an entry is not what msprobe writes ({error})") from error
-        task = document.get("task")
-        return Record(self.folder, rows, task if isinstance(task, str) else "", self._parents())
+        task, recorder = (value if isinstance(value := document.get(key), str) else "" for key in ("task", "recorder"))
+        return Record(self.folder, rows, task, self._parents(), recorder)
 
     def _parents(self) -> Mapping[str, str]:
         path = os.path.join(self.folder, "construct.json")

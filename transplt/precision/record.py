@@ -17,6 +17,8 @@ from transplt.errors import UsageError
 
 #: The `kind` of a row.
 API, MODULE, GRADIENT = "api", "module", "gradient"
+#: The `recorder` of a record of `transplt run --dump`; msprobe does not sign its own.
+TRANSPLT = "transplt"
 FORWARD, BACKWARD = "forward", "backward"
 
 
@@ -77,6 +79,7 @@ class Record:
     task: str = ""  #: `statistics`, `tensor`, `md5`, ...; empty where the dump does not say
     #: The innermost module around a row, by the name of the row: `Module.net.Net.forward.0`.
     parents: Mapping[str, str] = field(default_factory=dict)
+    recorder: str = ""  #: TRANSPLT, or empty where the dump does not say
 
 
 class Part(ABC):

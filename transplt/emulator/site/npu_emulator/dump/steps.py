@@ -262,9 +262,9 @@ def write() -> None:
     os.makedirs(where, exist_ok=True)
     task = asked()["task"]
     data = os.path.join(os.path.abspath(where), "dump_tensor_data") if task == "tensor" else None
-    head = {"task": task, "level": asked()["level"], "framework": "pytorch", "dump_data_dir": data}
+    head = {"task": task, "level": asked()["level"], "framework": "pytorch", "recorder": "transplt"}
     stacks = {str(at): [names, list(frames)] for at, (frames, names) in enumerate(current.stacks.items())}
-    _json(os.path.join(where, "dump.json"), {**head, "data": current.rows})
+    _json(os.path.join(where, "dump.json"), {**head, "dump_data_dir": data, "data": current.rows})
     _json(os.path.join(where, "stack.json"), stacks)
     _json(os.path.join(where, "construct.json"), current.parents)
 
