@@ -23,22 +23,25 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "transplt-tests"
 
 
-def pinned_names() -> list[str]:
+def pinned_names(pins: Path) -> list[str]:
     """`name-version` of each pin, as it begins the wheel's file name."""
-    lines = PINS.read_text(encoding="utf-8").splitlines()
-    return [line.split()[0].replace("==", "-") for line in lines if "==" in line]
+    lines = pins.read_text(encoding="utf-8").splitlines()
+    return [line.split()[0].replace("-", "_").replace("==", "-") for line in lines if "==" in line]
 
 
-def fetch_wheels() -> list[Path]:
-    """The wheel files, downloaded unless the cache has them; raises CalledProcessError when pip fails."""
+def fetch_wheels(pins: Path = PINS, platform: tuple[str, ...] = ()) -> list[Path]:
+    """The wheel files, downloaded unless the cache has them; raises CalledProcessError when pip fails.
+
+    `platform`: options of `pip download` for a wheel of another platform, of which only Python files are read.
+    """
     folder = cache_folder() / "wheels"
-    found = [next(iter(folder.glob(f"{name}-*.whl")), None) for name in pinned_names()]
+    found = [next(iter(folder.glob(f"{name}-*.whl")), None) for name in pinned_names(pins)]
     if all(found):
         return [path for path in found if path is not None]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    command += ["--require-hashes", "--retries", "10", "--dest", str(folder), "-r", str(PINS)]
+    command += ["--require-hashes", "--retries", "10", "--dest", str(folder), *platform, "-r", str(pins)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return [next(iter(folder.glob(f"{name}-*.whl"))) for name in pinned_names()]
+    return [next(iter(folder.glob(f"{name}-*.whl"))) for name in pinned_names(pins)]
 
 
 def unpack(wheel: Path, into: Path) -> Path:
