@@ -127,7 +127,7 @@ def test_a_long_page_goes_on(folders: Folders) -> None:
 
 
 def test_survey_says_what_each_project_takes_and_what_unblocks(folders: Folders) -> None:
-    for name, text in (("free", "import torch\nx = torch.ones(1).cuda()\n"), ("project_msft", ""), (".git", "")):
+    for name, text in (("free", "import torch\nx = torch.ones(1).cuda()\n"), ("project_msft", ""), (".hidden", "")):
         (folders.root / name).mkdir()
         (folders.root / name / "main.py").write_text(text)
 
@@ -155,8 +155,12 @@ def test_survey_says_what_each_project_takes_and_what_unblocks(folders: Folders)
 
 
 def test_a_survey_does_not_lie_in_a_project_and_says_that_it_goes_on(folders: Folders) -> None:
-    with pytest.raises(Refused, match=r"lies inside of .*, which is never changed"):
-        one(folders, "survey", paths=["."])
+    for paths in ({"paths": ["."]}, {"paths": ["project"], "output": "project/there"}):
+        with pytest.raises(Refused, match="the survey itself would lie in a project"):
+            one(folders, "survey", **paths)
+    with pytest.raises(Refused, match="transplt-survey: give `output`"):
+        (folders.root / "project" / "setup.py").write_text("")
+        one(Folders(folders.root / "project"), "survey")
 
     async def late(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
         return Ended(1, b"", "", late=True)

@@ -8,6 +8,7 @@ from typing import Any
 from transplt.agents.answers import cut, page
 from transplt.agents.bench import WRITE, Answer, Arguments, Bench, read_json
 from transplt.agents.folders import Folders
+from transplt.checking.inputs import PROJECT_MARKS
 from transplt.errors import UsageError, shown
 
 _MOST_NAMES = 5
@@ -74,6 +75,11 @@ async def survey_portfolio(bench: Bench, given: Arguments) -> Answer:
     paths = [folders.inside(name) for name in given["paths"]] if "paths" in given else _projects(folders, out)
     if not paths:
         raise UsageError(f"{shown(folders.root)} holds no folders: name some in `paths`")
+    if any(path == out or path in out.parents for path in paths):
+        raise UsageError(
+            f"the survey itself would lie in a project, {folders.told(out)}: give `output`, or the person may start "
+            "the server for the folder above or with --output DIR; `check` looks at a single project"
+        )
     options = [f"--torch-version={given['torch_version']}"] if "torch_version" in given else []
     await bench.run(
         ["survey", "--quiet", "-o", str(out), *options, "--", *map(str, paths)], WRITE,
@@ -90,7 +96,10 @@ async def survey_portfolio(bench: Bench, given: Arguments) -> Answer:
 
 
 def _projects(folders: Folders, out: Path) -> list[Path]:
-    """The folders in that of the server, without hidden ones, links, migrated copies, and those of our output."""
+    """The folder of the server where it is a project; else those in it, without hidden ones, links, migrated copies,
+    and those of our output."""
+    if any((folders.root / mark).exists() for mark in PROJECT_MARKS):
+        return [folders.root]
     found = sorted(path for path in folders.root.iterdir() if path.is_dir() and not path.is_symlink())
     ours = [path for path in (out, folders.output) if path is not None]
     return [

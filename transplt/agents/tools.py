@@ -169,7 +169,7 @@ TOOLS = (
         "kernels and APIs would unblock most (show=unblocking), or what third-party packages need (show=packages). "
         "Analyses without changing them, and keeps what is known in a folder of its own, so that it goes on there.",
         {
-            "paths": {**_PATHS, "description": "folders (those in the folder of this server)"},
+            "paths": {**_PATHS, "description": "folders (that of this server, or those in it where it is no project)"},
             "show": {"enum": [*LISTS]},
             "output": {**_PATH, "description": f"the folder of the survey ({SURVEY})"},
             "torch_version": {**_VERSION, "description": "the torch to look at"},
