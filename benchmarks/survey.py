@@ -3,7 +3,8 @@
     python -m benchmarks.survey FOLDER... [--workers 1 2 4] [--executors dask://local:2 ray://local:2] [--json FILE]
 
 For each: wall clock, CPU (user + system) of the command and of the processes that it waited for, CPU of the analyses
-alone, the most memory that one analysis had, and the load of the machine before. Then a survey is killed (SIGKILL) once
+alone, the most memory that one analysis had and that all processes of the survey had at one time (Linux, looked at each
+half second, what they share counted once), and the load of the machine before. Then a survey is killed (SIGKILL) once
 a third of its repositories is done, and resumed; and a second one is made of what has not changed. Exits 1 when
 survey.json differs between any two.
 """
@@ -11,6 +12,7 @@ survey.json differs between any two.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,10 +37,51 @@ def command(folders: Sequence[str], out: Path, executor: str) -> list[str]:
     return [*program, "--exit-zero", "-q"]
 
 
+def descendants(root: int) -> list[int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [root]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found
+
+
+def memory_kb(root: int) -> int:
+    """What the processes below `root` have in memory now, shared pages in parts."""
+    total = 0
+    for each in descendants(root):
+        with contextlib.suppress(OSError, ValueError):
+            text = Path(f"/proc/{each}/smaps_rollup").read_text()
+            total += int(text.partition("\nPss:")[2].split()[0])
+    return total
+
+
+def ran(command: Sequence[str]) -> int:
+    """Runs a command; returns the most memory in MB that it and what it started had at one time, 0 if not known."""
+    process, most, done = subprocess.Popen(command), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not done.wait(0.5):
+            most = max(most, memory_kb(process.pid))
+
+    watcher = threading.Thread(target=watch)
+    if sys.platform == "linux":
+        watcher.start()
+    code = process.wait()
+    done.set()
+    if code:
+        raise subprocess.CalledProcessError(code, command)
+    return most // 1024
+
+
 def measured(name: str, folders: Sequence[str], out: Path, executor: str) -> dict[str, Any]:
     load, before = os.getloadavg()[0], resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.monotonic()
-    subprocess.run(command(folders, out, executor), check=True)
+    most = ran(command(folders, out, executor))
     wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     kept = [json.loads(path.read_bytes()) for path in states(out)]
     row = {
@@ -46,6 +90,7 @@ def measured(name: str, folders: Sequence[str], out: Path, executor: str) -> dic
         "cpu": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
         "analyses": round(sum(each["cpu"] for each in kept), 1),
         "peak_mb": max((each["peak_mb"] for each in kept), default=0),
+        "all_mb": most,
         "load": round(load, 1),
         "sha256": hashlib.sha256((out / "survey.json").read_bytes()).hexdigest()[:16],
     }

@@ -40,6 +40,12 @@ def test_readme_options_are_those_of_the_command() -> None:
         assert re.search(rf"(?<![\w-]){option}(?![\w-])", done.stdout), option
 
 
-def test_version_is_in_the_changelog_or_unreleased() -> None:
-    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings[0] == "Unreleased" or headings[0] == __version__
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    """Each version has one heading, with the day of its release; the first one may be without."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    pattern = r"\d+\.\d+\.\d+ - (\d{4}-\d\d-\d\d|unreleased)"
+    assert all(re.fullmatch(pattern, each) for each in headings), headings
+    versions = [tuple(map(int, each.split(" - ")[0].split("."))) for each in headings]
+    assert versions == sorted(set(versions), reverse=True)
+    assert headings[0].startswith(f"{__version__} - ")
+    assert not any("unreleased" in each for each in headings[1:])

@@ -110,8 +110,7 @@ def test_programs_are_started_in_few_places() -> None:
     assert {module for module in starting if not module.startswith("transplt.emulator.")} == {
         "transplt.disk.git_command",
         "transplt.diagnose.npu_smi",
-        "transplt.agents.child",
-        "transplt.survey.alone",
+        "transplt.run.child",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.conftest import FIXED, TRAIN, commit_all, git
+from transplt import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -33,6 +35,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml"):
         shutil.copy(ROOT / name, folder / name)
     commit_all(folder)
+    git(folder, "tag", f"v{__version__}")
     return folder
 
 
@@ -71,6 +74,24 @@ def test_try_repo(hooks: Path, project: Path) -> None:
     done = pre_commit(hooks, project, "try-repo", str(hooks), "transplt-check", "--verbose")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "train.py:4:24: NPU201 [*] device string" in done.stdout
+
+
+def test_the_configuration_of_the_document(hooks: Path, project: Path) -> None:
+    """Both hooks by the tag of this version, from a repository of its own: an environment of their own too."""
+    page = (ROOT / "docs" / "pre-commit.md").read_text("utf-8")
+    shown = re.findall(r"```yaml\n(repos:\n.*?)```", page, re.DOTALL)[0]
+    assert f"rev: v{__version__}" in shown
+    config = shown.replace("https://example.org/transplt", str(hooks)).replace("# - id", "- id")
+    (project / ".pre-commit-config.yaml").write_text(config)
+    (project / "train.py").write_text("import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n")
+    git(project, "add", "-A")
+    done = pre_commit(hooks, project, "run", "--all-files")
+    assert done.returncode == 1
+    assert "train.py:3:31: NPU210 [*]" in done.stdout and "files were modified by this hook" in done.stdout, done.stdout
+    assert ".npu()" in (project / "train.py").read_text()
+    git(project, "add", "-A")
+    done = pre_commit(hooks, project, "run", "--all-files")
+    assert done.returncode == 0 and done.stdout.count("Passed") == 2, done.stdout
 
 
 def test_no_matching_file(hooks: Path, project: Path) -> None:

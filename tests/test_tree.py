@@ -142,6 +142,33 @@ def test_a_worker_that_dies_costs_its_file_only(tmp_path: Path) -> None:
     assert tree(tmp_path / "out1") == tree(tmp_path / "out2")
 
 
+@pytest.mark.parametrize("executor", ["inline", "processes:2"])
+def test_an_executor_gives_the_same_bytes(tmp_path: Path, executor: str) -> None:
+    files = {f"p{i % 3}/m{i}.py": USES_CUDA * i + "# raises" * (i == 7) for i in range(20)}
+    source = write(tmp_path / "proj", {**files, "run.sh": "CUDA_VISIBLE_DEVICES=0 python m.py\n"})
+    run(source, out=tmp_path / "one", jobs=1)
+    run(source, out=tmp_path / "other", executor=executor)
+    assert tree(tmp_path / "one") == tree(tmp_path / "other")
+
+
+def test_a_worker_of_an_executor_that_dies_costs_its_file_only(tmp_path: Path) -> None:
+    files = {f"m{i}.py": USES_CUDA for i in range(6)}
+    source = write(tmp_path / "proj", {**files, "m2.py": "# dies\ntorch.cuda\n", "m4.py": "# dies when indexed\n"})
+    result = run(source, out=tmp_path / "out", executor="processes:2")
+    assert [record.path for record in result.failed] == ["m2.py", "m4.py"]
+    assert [record.path for record in result.changed] == ["m0.py", "m1.py", "m3.py", "m5.py"]
+    assert (result.output / "m2.py").read_text() == "# dies\ntorch.cuda\n"
+    assert "the worker that had it died" in result.failed[0].findings[0].message
+
+
+def test_executors_that_there_are_not(tmp_path: Path) -> None:
+    source = write(tmp_path / "proj", {"a.py": USES_CUDA})
+    for wrong in ({"executor": "threads"}, {"executor": "inline", "jobs": 2}):
+        with pytest.raises(UsageError):
+            run(source, out=tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
+
+
 def test_an_error_of_ours_costs_its_file_only_and_hides_paths(tmp_path: Path) -> None:
     source = write(tmp_path / "proj", {"a.py": USES_CUDA, "b.py": "# raises\ntorch.cuda\n"})
     result = run(source)

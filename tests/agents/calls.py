@@ -13,10 +13,10 @@ from typing import Any
 
 import mcp
 
+from transplt.agents.bench import Bench
 from transplt.agents.child import Ended, Start
 from transplt.agents.folders import Folders
 from transplt.agents.server import make_server
-from transplt.agents.tools import Bench
 from transplt.errors import TranspltError
 
 Call = Callable[..., Awaitable[Any]]

@@ -1,4 +1,4 @@
-"""A scripted agent ports small programs by the tools alone: it takes the top action, edits, and proves."""
+"""A scripted agent ports small programs by the tools alone: it surveys, takes the top action, edits, and proves."""
 
 from __future__ import annotations
 
@@ -45,10 +45,14 @@ def take(folder: Path, port: Port, order: dict[str, Any]) -> None:
         file.write_text(text.replace(before, after) if before else after)
 
 
-async def ported(call: Call, root: Path, port: Port) -> list[str]:
+async def ported(call: Call, root: Path, port: Port, *, look: bool = False) -> list[str]:
     """What was done in the port in `project`: titles of the actions, and the verdict of the proof."""
     write(root / "project", port)
-    answer = await call("migrate", path="project", output="out")
+    project = "project"
+    if look:
+        answer = await call("survey", output="survey")
+        (project,) = (each["path"] for each in answer["repositories"])
+    answer = await call("migrate", path=project, output="out")
     done, copy = [], answer["written"]
     for _ in range(TURNS):
         answer = await call("check", path=copy, most=1)
@@ -73,7 +77,7 @@ def test_a_scripted_agent_finishes_a_port(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PORTS)
 def test_a_scripted_agent_finishes_twelve_ports(name: str, tmp_path: Path) -> None:
-    use(Folders(tmp_path), lambda call: ported(call, tmp_path, PORTS[name]), allow_run=True, by=start)
+    use(Folders(tmp_path), lambda call: ported(call, tmp_path, PORTS[name], look=True), allow_run=True, by=start)
 
 
 def test_there_are_twelve() -> None:

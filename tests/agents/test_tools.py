@@ -47,8 +47,8 @@ def test_a_server_offers_to_run_only_if_the_person_said_so(folders: Folders) -> 
         assert all(tool.input_schema["type"] == "object" for tool in tools.values())
         return [*tools]
 
-    assert use(folders, work) == ["check", "explain", "migrate", "diagnose"]
-    assert use(folders, work, allow_run=True) == ["check", "explain", "migrate", "diagnose", "run", "prove"]
+    assert use(folders, work) == ["survey", "check", "explain", "migrate", "diagnose"]
+    assert use(folders, work, allow_run=True)[-2:] == ["run", "prove"]
 
 
 @pytest.mark.parametrize("name", ["run", "prove"])
@@ -126,6 +126,52 @@ def test_a_long_page_goes_on(folders: Folders) -> None:
     assert use(folders, work) == CliRunner().invoke(explain, ["torch"]).output
 
 
+def test_survey_says_what_each_project_takes_and_what_unblocks(folders: Folders) -> None:
+    for name, text in (("free", "import torch\nx = torch.ones(1).cuda()\n"), ("project_msft", ""), (".hidden", "")):
+        (folders.root / name).mkdir()
+        (folders.root / name / "main.py").write_text(text)
+
+    async def work(call: Call) -> Any:
+        first = await call("survey", most=1)
+        rest = await call("survey", cursor=first["next_cursor"])
+        named = await call("survey", paths=["free", "gone"], output="other")
+        return first, rest, named, await call("survey", show="unblocking"), await call("survey", show="packages")
+
+    first, rest, named, unblocking, packages = use(folders, work, by=start)
+    assert first["written"] == "transplt-survey" and (folders.root / "transplt-survey" / first["reports"][0]).is_file()
+    portfolio = first["portfolio"]
+    assert (portfolio["repositories"], portfolio["failed"], portfolio["nothing_stops"]) == (2, 0, 1)
+    assert first["repositories"] == [
+        {"name": "free", "path": "free", "share_automatic": 1.0, "left": 0, "hours": [0.0, 0.0], "actions": 0,
+         "first": "", "stopped_by": [], "stopped_by_in_all": 0}
+    ]  # fmt: skip
+    (project,) = rest["repositories"]
+    assert project["path"] == "project" and project["first"] == "Install Ascend's version of apex"
+    assert project["stopped_by"][0] == project["first"] and "next_cursor" not in rest
+    assert [each.get("failed") for each in named["repositories"]] == [None, "there is no such folder"]
+    assert unblocking["unblocking"][0]["repositories"] == ["project"] and unblocking["unblocking"][0]["last_in"] == 1
+    assert packages["packages"][0]["package"] == "apex" and packages["packages"][0]["instead"]
+    assert (folders.root / "project/train.py").read_text() == APEX
+
+
+def test_a_survey_does_not_lie_in_a_project_and_says_that_it_goes_on(folders: Folders) -> None:
+    for paths in ({"paths": ["."]}, {"paths": ["project"], "output": "project/there"}):
+        with pytest.raises(Refused, match="the survey itself would lie in a project"):
+            one(folders, "survey", **paths)
+    with pytest.raises(Refused, match="transplt-survey: give `output`"):
+        (folders.root / "project" / "setup.py").write_text("")
+        one(Folders(folders.root / "project"), "survey")
+
+    async def late(arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
+        return Ended(1, b"", "", late=True)
+
+    async def work(call: Call) -> Any:
+        return await call("survey")
+
+    with pytest.raises(Refused, match="was stopped: call it again, what is done is kept"):
+        use(folders, work, by=late)
+
+
 def test_migrate_writes_a_copy_and_says_so(folders: Folders) -> None:
     answer = one(folders, "migrate", path="project", output="out")
     assert answer["written"] == "out/project_msft" and answer["reports"][0] == "report.html"
@@ -172,6 +218,8 @@ def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Pat
     (folders.root / "link").symlink_to(tmp_path)
     (folders.root / "project" / "up.py").symlink_to(tmp_path / "outside.py")
     for name, arguments in (
+        ("survey", {"paths": ["project", path]}),
+        ("survey", {"output": path}),
         ("check", {"path": path}),
         ("migrate", {"path": path}),
         ("migrate", {"path": "project", "output": path}),
@@ -192,7 +240,7 @@ def test_what_lies_outside_is_refused(path: str, folders: Folders, tmp_path: Pat
         ("check", {"path": "--fix"}, "there is no file or folder "),
         ("explain", {}, "explain: 'name' is a required property"),
         ("explain", {"name": "--help"}, "nothing is known of --help"),
-        ("look", {}, "there is no tool 'look': check, explain, migrate, diagnose"),
+        ("look", {}, "there is no tool 'look': survey, check, explain, migrate, diagnose"),
         ("migrate", {"in_place": True, "output": "x"}, "in_place goes without output"),
     ],
 )
@@ -236,7 +284,7 @@ def test_run_and_prove_answer_with_a_verdict_and_take_no_paths_outside(folders: 
 def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     ended = asyncio.run(start(["explain", "NPU201"], tmp_path, 0.01))
     assert ended.late
-    from transplt.agents.tools import Bench
+    from transplt.agents.bench import Bench
 
     with pytest.raises(CannotFinish, match=r"^transplt explain took longer than 0\.01 seconds and was stopped$"):
         asyncio.run(Bench(Folders(tmp_path)).run(["explain", "NPU201"], 0.01))

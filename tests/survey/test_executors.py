@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
+from scripts.regen_samples import SAMPLES
+from transplt.commands.main import main
 from transplt.errors import UsageError
 from transplt.run.executors import Where, carry_out, parse_executor
 from transplt.run.pool import Died
@@ -69,17 +72,18 @@ def test_clusters_that_are_not_installed(name: str, monkeypatch: pytest.MonkeyPa
         list(carry_out(Where(name, 1), work, range(2)))
 
 
-@pytest.mark.extra
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_cluster_of_dask() -> None:
-    pytest.importorskip("distributed")
-    held(Where("dask", 2), range(8))
+def migrated(out: Path, *where: str) -> dict[str, bytes]:
+    """A sample, carried out there: all files of the output."""
+    source = SAMPLES / "image_classifier" / "cuda"
+    main.main(["-i", str(source), "-o", str(out), "--exit-zero", "-q", *where], standalone_mode=False)
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.extra
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_of_ray() -> None:
-    pytest.importorskip("ray")
-    held(Where("ray", 2), range(8))
+@pytest.mark.parametrize(("kind", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_cluster(kind: str, package: str, tmp_path: Path) -> None:
+    pytest.importorskip(package)
+    held(Where(kind, 2), range(8))
+    assert migrated(tmp_path / "there", "--executor", f"{kind}://local:2") == migrated(tmp_path / "here")

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.browser import browser
+from tests.test_html_report import in_browser
 from transplt.commands.survey import survey
 from transplt.errors import UsageError
 from transplt.survey.alone import analyse
@@ -71,6 +73,31 @@ def test_a_survey_keeps_what_it_knows_and_names_what_fails(tmp_path: Path) -> No
     assert code == 0 and "2 analysed now, 0 unchanged" in progress
     assert json.loads(state.read_bytes())["row"] == json.loads(kept)["row"]
     assert "nothing stops: 1, 2" in said and "nothing missing: 1, 2" in said and "no longer: Replace tutel" in said
+
+
+def test_each_api_is_a_thing_of_its_own_and_torch_is_no_package(tmp_path: Path) -> None:
+    text = "from torch._six import int_classes\nfrom torch.nn.utils import clip_grad_norm_, clip_grad_norm\n"
+    folder = project(tmp_path / "one", f"{text}clip_grad_norm(p, 1)\nclip_grad_norm_(p, 1)\n")
+    row = json.loads(analyse(Task("one", str(folder), torch_version="2.5")).row)
+    names = {each["name"] for each in row["things"] if each["kind"] == "api"}
+    assert {"torch._six.int_classes", "torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"} <= names
+    assert row["packages"] == []
+
+
+@in_browser
+def test_the_page_fits_screens_of_any_width(tmp_path: Path) -> None:
+    """Whatever the width nothing but the table of figures scrolls, and what is known of a package is on the screen."""
+    bound = project(tmp_path / "a_repository_of_a_long_name", "import torch\nimport apex, bitsandbytes, flash_attn\n")
+    run(bound, tmp_path / "gone", "-o", tmp_path / "out")
+    beyond = "return [...document.querySelectorAll('{}')].filter(e => e.getBoundingClientRect().right > {}).length"
+    with browser(tmp_path) as page:
+        page.open(tmp_path / "out" / "report.html")
+        for width in (320, 800, 1280):
+            page.size(width, 900)
+            assert page.run("return document.documentElement.scrollWidth") <= width
+            assert page.run("return document.querySelectorAll('td.what').length") >= 4
+            assert page.run(beyond.format("td.what, .lines td.number, p, li", width)) == 0
+        assert page.log() == []
 
 
 def test_a_repository_from_git_by_its_commit(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def actions_of(findings: Iterable[Finding]) -> tuple[Action, ...]:
     Each open finding is in exactly one action, and an action holds nothing else. The order of the findings is of no
     consequence.
     """
-    every = sorted(findings, key=lambda each: (*each.sort_key(), each.code, each.api, each.message))
+    every = sorted(findings, key=_order)
     groups = Groups(every)
     drafts: dict[Group, _Draft] = {}
     for finding in every:
@@ -204,3 +204,9 @@ def _how(draft: _Draft) -> str:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:
         return draft.findings[0][0].message
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    """By place, and findings of one place always in the same order."""
+    said = (finding.code, finding.api, finding.message, finding.level.value)
+    return (*finding.sort_key(), *said, str(finding.effort), finding.edit is None)

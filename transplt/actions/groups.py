@@ -36,6 +36,7 @@ _OWNERS = frozenset(
     {
         "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special",
         "torch.cuda", "torch.distributed", "torch.optim", "torch.autograd", "torch.utils.data", "torch.compiler",
+        "torch.nn.utils",
     }
 )  # fmt: skip
 _ASIDE = re.compile(

@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from transplt.agents.answers import cut, page
-from transplt.agents.child import Ended, Start, start
-from transplt.agents.folders import Folders
+from transplt.agents.bench import MOST_LINES, WRITE, Answer, Arguments, Bench, said, short
+from transplt.agents.portfolio import LISTS, SURVEY, survey_portfolio
+from transplt.agents.programs import prove_port, run_script
 from transplt.agents.work_orders import found, work_orders
 from transplt.disk.git_index import find_repository
 from transplt.errors import CannotFinish, TranspltError, UsageError
 from transplt.settings import STYLES, TORCH_VERSIONS
-from transplt.text.regular_file import RECORDS, read_regular
 
-Arguments = dict[str, Any]
-Answer = dict[str, Any]
-
-#: Seconds of a tool: a look, a migration, and what the person's programs may take at most.
-_LOOK, _WRITE, _MOST_RUN = 600.0, 1800.0, 3600.0
-_RUN = 600.0
-_MOST_LINES = 20
-_MOST_FINDINGS = 10
+#: Seconds that the person's programs may take at most.
+_MOST_RUN = 3600.0
 _FIRST_ORDERS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """What the tools work with: the folders, and what starts a command."""
-
-    folders: Folders
-    start: Start = start
-
-    async def run(self, arguments: list[str], seconds: float = _LOOK) -> Ended:
-        """A command that ended with 0 or 1. UsageError and CannotFinish with the sentence that it said otherwise."""
-        ended = await self.start(arguments, self.folders.root, seconds)
-        if ended.late:
-            raise CannotFinish(f"transplt {arguments[0]} took longer than {seconds:g} seconds and was stopped")
-        if ended.code not in (0, 1):
-            said = [line.removeprefix("Error: ") for line in ended.said.splitlines() if line.startswith("Error: ")]
-            kind = UsageError if ended.code == 2 else CannotFinish
-            raise kind(cut(said[-1]) if said else f"transplt {arguments[0]} ended with {ended.code}")
-        return ended
-
-    async def check(self, path: Path, *options: str) -> dict[str, Any]:
-        """The document of `transplt check --output-format json`."""
-        ended = await self.run(["check", "--output-format", "json", "--quiet", *options, "--", str(path)])
-        table: dict[str, Any] = json.loads(ended.out)
-        return table
-
 
 Handler = Callable[[Bench, Arguments], Awaitable[Answer]]
 
@@ -78,14 +45,10 @@ class Tool:
 
 _PATH = {"type": "string", "minLength": 1, "maxLength": 4000}
 _TEXTS = {"type": "array", "items": {"type": "string", "maxLength": 4000}, "maxItems": 100}
+_PATHS = {"type": "array", "items": _PATH, "minItems": 1, "maxItems": 1000}
 _CODES = {"type": "array", "items": {"type": "string", "pattern": "^NPU[0-9]{0,3}$"}, "maxItems": 20}
 _CURSOR = {"type": "string", "maxLength": 40, "description": "`next_cursor` of the page before"}
 _VERSION = {"type": "string", "enum": [*TORCH_VERSIONS]}
-
-
-def _said(text: str, most: int = _MOST_LINES) -> list[str]:
-    """The first lines of what a command said, as they stand in an answer."""
-    return [cut(line.strip()) for line in text.splitlines() if line.strip()][:most]
 
 
 # --- check and explain -----------------------------------------------------------------------------------------------
@@ -140,13 +103,13 @@ async def _migrate(bench: Bench, given: Arguments) -> Answer:
     out = bench.folders.inside(given["output"]) if "output" in given else bench.folders.place_for(source)
     options += ["-sim"] if given.get("similar") else []
     options += ["--force"] if given.get("replace") else []
-    ended = await bench.run(["-i", str(source), "-o", str(out), *options], _WRITE)
+    ended = await bench.run(["-i", str(source), "-o", str(out), *options], WRITE)
     written = out / f"{source.stem if source.is_file() else source.name}_msft"
     left = work_orders(await bench.check(written), bench.folders.told(written), bench.folders.told(source))
     return {
         "written": bench.folders.told(written),
         "original": bench.folders.told(source),
-        "summary": _said(ended.said),
+        "summary": said(ended.said),
         "reports": [name for name in ("report.html", "change_list.csv", "unsupported_op.xlsx")
                     if (written / name).is_file()],
         "actions": left[:_FIRST_ORDERS],
@@ -167,15 +130,15 @@ async def _in_place(bench: Bench, source: Path, options: list[str], given: Argum
     fixes = ("safe", "unsafe") if given.get("unsafe_fixes") else ("safe",)
     files = sorted({each["path"] for each in before["findings"] if each["fix"] in fixes and each["edit"]})
     after = await bench.run(
-        ["check", "--fix", "--output-format", "json", *options, *style, "--", str(source)], _WRITE
+        ["check", "--fix", "--output-format", "json", *options, *style, "--", str(source)], WRITE
     )
     table = json.loads(after.out)
     left = work_orders(table, bench.folders.told(source))
     return {
-        "changed_in_place": files[:_MOST_LINES],
+        "changed_in_place": files[:MOST_LINES],
         "changed_in_all": len(files),
         "edits": table["summary"]["fixed"],
-        "summary": _said(after.said),
+        "summary": said(after.said),
         "actions": left[:_FIRST_ORDERS],
         "actions_in_all": len(left),
     }
@@ -191,90 +154,32 @@ async def _diagnose(bench: Bench, given: Arguments) -> Answer:
     table = json.loads(ended.out)
     kept = ("title", "code", "log", "line", "who", "time", "times", "text", "means", "cause", "do", "own_source",
             "foretold_by")  # fmt: skip
-    rows = [{name: _short(each[name]) for name in kept if each[name]} for each in table["errors"]]
+    rows = [{name: short(each[name]) for name in kept if each[name]} for each in table["errors"]]
     told = page("errors", rows, given.get("cursor"), given.get("most", 5))
     return {"lines": sum(each["lines"] for each in table["sources"]), **told}
-
-
-def _short(value: Any) -> Any:
-    """The value with its texts cut."""
-    if isinstance(value, str):
-        return cut(value)
-    if isinstance(value, list):
-        return [_short(each) for each in value[:_MOST_FINDINGS]]
-    return {name: _short(each) for name, each in value.items()} if isinstance(value, dict) else value
-
-
-# --- run and prove ---------------------------------------------------------------------------------------------------
-
-
-def _limit(given: Arguments) -> float:
-    return float(given.get("seconds", _RUN))
-
-
-async def _run(bench: Bench, given: Arguments) -> Answer:
-    script, seconds = bench.folders.inside(given["script"]), _limit(given)
-    nproc = [f"--nproc={given['nproc']}"] if given.get("nproc") else []
-    stubs = [f"--stubs={_stub(bench, each)}" for each in given.get("stubs", ())]
-    with tempfile.TemporaryDirectory(prefix="transplt-mcp-") as folder:
-        report = Path(folder) / "report.json"
-        options = [f"--report={report}", f"--timeout={seconds:g}", *nproc, *stubs]
-        ended = await bench.run(["run", *options, "--", str(script), *given.get("args", ())], seconds + _LOOK)
-        table = _json(report)
-    return {
-        "verdict": table["verdict"],
-        "sentence": cut(table["sentence"]),
-        "reasons": _short(table["reasons"]),
-        "findings": _short(table["findings"]),
-        "findings_in_all": len(table["findings"]),
-        "printed": _said(ended.out.decode("utf-8", "replace")),
-    }
-
-
-async def _prove(bench: Bench, given: Arguments) -> Answer:
-    original, migrated = (bench.folders.inside(given[name]) for name in ("original", "migrated"))
-    seconds = _limit(given)
-    options = [f"--{name}={given[name]}" for name in ("main", "nproc", "steps") if name in given]
-    options += [f"--stubs={_stub(bench, each)}" for each in given.get("stubs", ())]
-    options += [f"--data={each}" for each in given.get("data", ())]
-    if any(Path(each).is_absolute() or ".." in Path(each).parts for each in given.get("data", ())):
-        raise UsageError("data are paths in the project, relative to it")
-    with tempfile.TemporaryDirectory(prefix="transplt-mcp-") as folder:
-        report = Path(folder) / "proof.json"
-        options += [f"--json={report}", f"--timeout={seconds:g}"]
-        arguments = ["prove", *options, "--", str(original), str(migrated), *given.get("args", ())]
-        await bench.run(arguments, 4 * seconds + _LOOK)
-        table = _json(report)
-    parts = table["comparisons"]
-    differences = [each for part in parts for each in part["differences"]]
-    return {
-        "verdict": table["verdict"],
-        "equal": table["verdict"] == "equal",
-        "sentence": cut(table["sentence"]),
-        "steps": max((part["steps"] for part in parts), default=0),
-        "differences": _short(differences),
-        "differences_in_all": len(differences),
-        "not_compared": _short([each for part in parts for each in part["not_compared"]]),
-    }
-
-
-def _stub(bench: Bench, name: str) -> str:
-    """A file in the folders, or the name of a stub that comes with transplt."""
-    return name if name.isidentifier() else str(bench.folders.inside(name))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        table: dict[str, Any] = json.loads(read_regular(path, RECORDS))
-    except (OSError, ValueError) as error:
-        raise CannotFinish("the run ended without a report") from error
-    return table
 
 
 _SECONDS = {"type": "number", "exclusiveMinimum": 0, "maximum": _MOST_RUN, "description": "limit of one run (600)"}
 _MOST = {"type": "integer", "minimum": 1, "maximum": 50, "description": "entries of a page"}
 
 TOOLS = (
+    Tool(
+        "survey",
+        "What it would take to port projects: for each what is automatic, the hours, what stops it; or which packages, "
+        "kernels and APIs would unblock most (show=unblocking), or what third-party packages need (show=packages). "
+        "Analyses without changing them, and keeps what is known in a folder of its own, so that it goes on there.",
+        {
+            "paths": {**_PATHS, "description": "folders (that of this server, or those in it where it is no project)"},
+            "show": {"enum": [*LISTS]},
+            "output": {**_PATH, "description": f"the folder of the survey ({SURVEY})"},
+            "torch_version": {**_VERSION, "description": "the torch to look at"},
+            "most": _MOST,
+            "cursor": _CURSOR,
+        },
+        (),
+        survey_portfolio,
+        writes=True,
+    ),
     Tool(
         "check",
         "What binds a project, a folder or a file to CUDA, or is left of that in a migrated one: work orders, what "
@@ -340,7 +245,7 @@ TOOLS = (
             "seconds": _SECONDS,
         },
         ("script",),
-        _run,
+        run_script,
         runs=True,
         writes=True,
     ),
@@ -360,7 +265,7 @@ TOOLS = (
             "seconds": _SECONDS,
         },
         ("original", "migrated"),
-        _prove,
+        prove_port,
         runs=True,
         writes=True,
     ),

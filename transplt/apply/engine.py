@@ -113,6 +113,14 @@ def _remember(path: str, data: bytes, parsed: _Parsed) -> None:
         _parsed_bytes += len(data)
 
 
+def forget() -> None:
+    """Drops what `index_source` has kept in this process."""
+    global _parsed_bytes
+    _PARSED.clear()
+    _SILENT.clear()
+    _parsed_bytes = 0
+
+
 def _recall(path: str, data: bytes) -> _Parsed | None:
     global _parsed_bytes
     kept = _PARSED.pop(path, None)

@@ -17,7 +17,7 @@ from transplt.errors import UsageError, shown
 @click.option("-o", "--output", type=FOLDER, metavar="DIR", help="Migrated copies go here, unless asked otherwise.")
 @click.option("--allow-run", is_flag=True, help="Offer `run` and `prove`, which start programs that lie in DIR.")
 def mcp(root: str, output: str | None, allow_run: bool) -> int:
-    """Serve agents: check, explain, migrate and diagnose what lies in DIR, over the Model Context Protocol on stdio.
+    """Serve agents: survey, check, explain, migrate and diagnose what lies in DIR, over the Model Context Protocol.
 
     Nothing outside of DIR and of --output is read or written by name, and no program of DIR is started without
     --allow-run. Needs pip install 'transplt[mcp]'.
@@ -30,8 +30,8 @@ def mcp(root: str, output: str | None, allow_run: bool) -> int:
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise UsageError("transplt mcp needs the extra `mcp`: pip install 'transplt[mcp]'") from error
+    from transplt.agents.bench import Bench
     from transplt.agents.folders import Folders
-    from transplt.agents.tools import Bench
 
     for folder in (root, output):
         if folder is not None and not os.path.isdir(folder):

@@ -64,6 +64,11 @@ _EDITS = (
     JOBS,
 )
 _OUTPUT = (
+    click.option(
+        "--executor",
+        metavar="WHERE",
+        help="Where files are worked on: inline, processes:N, dask://HOST:PORT, dask://local:N, the same of ray.",
+    ),
     click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
     click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
     click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -65,20 +66,25 @@ def carry_out(
     `work` and the items are pickled, and `work` never raises: what an executor raises in its place means that the
     worker is gone. Such items are tried once more, each alone, and are `Died` when that fails too.
     """
-    lost: list[_Item] = []
     with opened(where) as executor:
-        for item, future in _submitted(executor, work, items):
-            error = None if future.cancelled() else future.exception()
-            if future.cancelled() or error is not None:
-                lost.append(item)
-            else:
-                yield item, future.result()
-        if where.kind != PROCESSES:
-            yield from ((item, _alone(executor, work, item)) for item in lost)
-            return
+        yield from carry_out_on(executor, work, items)
+
+
+def carry_out_on(
+    executor: Executor, work: Callable[[_Item], _Result], items: Iterable[_Item]
+) -> Iterator[tuple[_Item, _Result | Died]]:
+    """`carry_out` on an executor that is open; one of processes is of no more use after one of them died."""
+    lost: list[_Item] = []
+    for item, future in _submitted(executor, work, items):
+        error = None if future.cancelled() else future.exception()
+        if future.cancelled() or error is not None:
+            lost.append(item)
+        else:
+            yield item, future.result()
     for item in lost:
-        with opened(Where(PROCESSES, 1)) as executor:
-            yield item, _alone(executor, work, item)
+        fresh = opened(Where(PROCESSES, 1)) if isinstance(executor, ProcessPoolExecutor) else nullcontext(executor)
+        with fresh as each:
+            yield item, _alone(each, work, item)
 
 
 def _submitted(

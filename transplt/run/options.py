@@ -27,7 +27,7 @@ class Options:
     name that it has in `Settings`.
 
     None (and an empty text) where the project's settings or the defaults decide; with `isolated` the defaults do.
-    `jobs` is the number of worker processes, 0 for none, None for a number that fits.
+    `jobs` is the number of worker processes, 0 for none, None for a number that fits; `executor` names others.
     """
 
     source: _Path = "."
@@ -49,6 +49,7 @@ class Options:
     force: bool = False
     discard_edits: bool = False
     jobs: int | None = None
+    executor: str | None = None
     report_only: bool = False
     page: bool = True
     analysis: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from transplt.apply.engine import join_facts
 from transplt.disk.walk import Entry
@@ -13,11 +13,28 @@ from transplt.run.pool import Died, Pool, share_out
 from transplt.run.unread import Unread, unread_finding
 from transplt.run.worker import FileWorker, Untold
 
+if TYPE_CHECKING:
+    from transplt.run.executors import Where
+    from transplt.run.shares import Shares
+
 _Record = TypeVar("_Record")
 
 
+def open_pool(worker: FileWorker[Any], jobs: int | Where) -> tuple[Pool | Shares, int]:
+    """What carries out the passes, and how many shares it takes: so many processes of ours, or an executor."""
+    if isinstance(jobs, int):
+        return Pool(worker, jobs), jobs
+    from transplt.run.shares import Shares, count
+
+    return Shares(worker, jobs), count(jobs)
+
+
 def work_through(
-    worker: FileWorker[_Record], told: Sequence[Entry], wanted: Sequence[Entry], jobs: int, step: Callable[[], None]
+    worker: FileWorker[_Record],
+    told: Sequence[Entry],
+    wanted: Sequence[Entry],
+    jobs: int | Where,
+    step: Callable[[], None],
 ) -> tuple[list[_Record], list[Finding]]:
     """What `worker` keeps of the `wanted` files, in no order, and findings for those that cannot be opened.
 
@@ -28,8 +45,9 @@ def work_through(
     if not wanted:
         return [], []
     paths = {entry.path for entry in wanted}
-    shares = share_out(told or wanted, jobs)
-    with Pool(worker, jobs) as pool:
+    opened, number = open_pool(worker, jobs)
+    shares = share_out(told or wanted, number)
+    with opened as pool:
         if told:
             facts = what_files_tell(pool, shares, lost, step)
             known = [fact for fact in facts.values() if isinstance(fact, ModuleFacts)]
@@ -39,7 +57,7 @@ def work_through(
 
 
 def what_files_tell(
-    pool: Pool, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
+    pool: Pool | Shares, shares: Sequence[Sequence[Entry]], lost: dict[str, str], step: Callable[[], None]
 ) -> dict[str, ModuleFacts | Untold | None]:
     """The first pass over the files that may tell something; a file of which a worker died goes to `lost`."""
     facts: dict[str, ModuleFacts | Untold | None] = {}
@@ -52,16 +70,19 @@ def what_files_tell(
     return facts
 
 
-def work_again(worker: FileWorker[_Record], wanted: Sequence[Entry], jobs: int) -> tuple[list[_Record], list[Finding]]:
+def work_again(
+    worker: FileWorker[_Record], wanted: Sequence[Entry], jobs: int | Where
+) -> tuple[list[_Record], list[Finding]]:
     """The second pass alone, over files that `worker` has been through: it knows the project."""
-    with Pool(worker, jobs) as pool:
+    opened, number = open_pool(worker, jobs)
+    with opened as pool:
         pool.set_project(worker.project)
-        return finish(worker, pool, wanted, share_out(wanted, jobs), {}, lambda: None)
+        return finish(worker, pool, wanted, share_out(wanted, number), {}, lambda: None)
 
 
 def finish(
     worker: FileWorker[_Record],
-    pool: Pool,
+    pool: Pool | Shares,
     wanted: Sequence[Entry],
     shares: Sequence[Sequence[Entry]],
     lost: dict[str, str],

@@ -155,7 +155,7 @@ class Pool:
         self._processes[position] = self._start()
         if self._project:
             self._processes[position].connection.send_bytes(self._project)
-        return Died(f"the process that worked on it ended with {_exit_name(code)}")
+        return Died(f"the process that worked on it ended with {exit_name(code)}")
 
     def _start(self) -> _Process:
         import multiprocessing
@@ -226,7 +226,8 @@ def _can_fork() -> bool:
     return sys.platform == "linux"
 
 
-def _exit_name(code: int | None) -> str:
+def exit_name(code: int | None) -> str:
+    """How a process ended, by its exit code."""
     if code is not None and code < 0:
         try:
             return signal.Signals(-code).name

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from transplt.disk.leftovers import remove_leftovers
 from transplt.disk.manifest import LEFT_OUT, MANIFEST, manifest_text, read_manifest
@@ -27,6 +28,9 @@ from transplt.run.to_output import to_output
 from transplt.run.unmatched import unmatched
 from transplt.run.unread import unread_finding
 from transplt.run.worker import FileWorker, MigratedFile
+
+if TYPE_CHECKING:
+    from transplt.run.executors import Where
 
 
 def migrate_tree(plan: Plan, progress: Progress = lambda done, total: None) -> RunResult:
@@ -158,6 +162,18 @@ def _fill(plan: Plan, found: Inventory, stage: Staging, progress: Progress) -> R
     return result
 
 
+def _workers(plan: Plan, found: Inventory) -> int | Where:
+    """The number of processes, or the executor that was asked for. UsageError for one that there is not."""
+    options = plan.options
+    if options.executor is not None:
+        from transplt.run.executors import parse_executor
+
+        if options.jobs is not None:
+            raise UsageError("--jobs is for processes of transplt's own, and --executor names others: give one of them")
+        return parse_executor(options.executor)
+    return default_jobs(found.files) if options.jobs is None else options.jobs
+
+
 def _worked_through(
     plan: Plan,
     found: Inventory,
@@ -170,9 +186,13 @@ def _worked_through(
 ) -> RunResult:
     """The files read and migrated, and written into the folder `out` unless it is empty."""
     many = bool(plan.settings.entry) and not survey
-    keep: Callable[[str, MigratedFile], FileRecord] = partial(to_output, out=out, patches=patches, keep_data=many)
+    jobs = _workers(plan, found)
+    # On an executor a share of files is tried again where a worker died.
+    again = not isinstance(jobs, int)
+    keep: Callable[[str, MigratedFile], FileRecord] = partial(
+        to_output, out=out, patches=patches, keep_data=many, again=again
+    )
     worker = FileWorker(str(plan.folder), plan.settings, plan.torch, keep, survey=survey, follow=plan.single)
-    jobs = default_jobs(found.files) if plan.options.jobs is None else plan.options.jobs
     step = steps(progress, found.files, found.files)
     records, unread = work_through(worker, found.files, found.files, jobs, step)
     if many:

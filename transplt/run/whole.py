@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from transplt.disk.records import FileRecord
 from transplt.disk.walk import Entry
@@ -17,13 +18,16 @@ from transplt.run.passes import work_again
 from transplt.run.to_output import to_output
 from transplt.run.worker import FileWorker
 
+if TYPE_CHECKING:
+    from transplt.run.executors import Where
+
 #: Codes of what `distributed` writes, and of programs that run in several processes already.
 _WRITTEN = ("NPU333", "NPU349")
 _ALREADY = ("NPU330", "NPU331")
 
 
 def whole_or_left(
-    worker: FileWorker[FileRecord], entries: Sequence[Entry], records: list[FileRecord], jobs: int, out: str
+    worker: FileWorker[FileRecord], entries: Sequence[Entry], records: list[FileRecord], jobs: int | Where, out: str
 ) -> list[FileRecord]:
     """The records of a run in which the program of the main file was made distributed, or nothing of it.
 

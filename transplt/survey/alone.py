@@ -10,15 +10,13 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
-from typing import IO
 
-import transplt
 from transplt.errors import TranspltError, reason
+from transplt.run.child import Child, started
+from transplt.run.pool import exit_name
 from transplt.survey.fingerprint import of_folder, plan_of
 from transplt.survey.task import Answer, Task
 from transplt.text.json_records import from_json, to_json
@@ -49,53 +47,32 @@ def analyse(task: Task) -> Answer:
 
 
 def _in_process(task: Task, scratch: str) -> Answer:
-    # Where transplt was found is found again, and nothing of the current folder.
-    path = [os.path.abspath(each) for each in sys.path if each and os.path.isdir(each)]
-    path.insert(0, str(Path(transplt.__file__).resolve().parent.parent))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)), "TMPDIR": scratch}
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", __name__, scratch], cwd=scratch, env=environment, stdin=subprocess.PIPE, stdout=out,
-            stderr=said, start_new_session=True,
-        )  # fmt: skip
-        assert process.stdin is not None
+    with started(f"{__name__}:main", [scratch], scratch, {"TMPDIR": scratch}, stdin=True) as child:
+        pipe = child.process.stdin
+        assert pipe is not None
         try:
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(to_json(task).encode("ascii") + b"\n")
-                process.stdin.flush()
-            code = process.wait(task.seconds)
-        except subprocess.TimeoutExpired:
-            return Answer(failed=f"it took longer than {task.seconds} s")
+                pipe.write(to_json(task).encode("ascii") + b"\n")
+                pipe.flush()
+            code = child.wait(task.seconds)
         finally:
-            _end(process)
+            child.end()
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-        return _answer(out, code, said)
+                pipe.close()
+        return Answer(failed=f"it took longer than {task.seconds} s") if code is None else _answer(child, code)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if sys.platform != "win32":
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.wait()
-
-
-def _answer(out: IO[bytes], code: int, said: IO[bytes]) -> Answer:
-    out.seek(0)
-    data = out.read(_MOST_ANSWER)
+def _answer(child: Child, code: int) -> Answer:
     try:
-        return from_json(Answer, data.decode("ascii"))
+        return from_json(Answer, child.printed(_MOST_ANSWER).decode("ascii"))
     except ValueError:
         pass
-    said.seek(0)
-    lines = said.read(_MB).decode("utf-8", "replace").strip().splitlines()
+    lines = child.said(_MB).strip().splitlines()
     last = "".join(c for c in lines[-1] if c.isprintable())[:_MOST_SAID] if lines else ""
     if "MemoryError" in last or "bad_alloc" in last:
         return Answer(failed="not enough memory for it")
-    how = signal.Signals(-code).name if code < 0 and -code in {*signal.Signals} else f"exit code {code}"
     hint = ", which the system also does for want of memory" if code == -9 else ""
-    return Answer(failed=f"the process that analysed it ended with {how}{hint}{': ' * bool(last)}{last}")
+    return Answer(failed=f"the process that analysed it ended with {exit_name(code)}{hint}{': ' * bool(last)}{last}")
 
 
 # --- in that process ----------------------------------------------------------------------------------------------
@@ -145,7 +122,3 @@ def main() -> int:
     sys.stdout.write(to_json(answer))
     sys.stdout.flush()
     os._exit(0)  # the thread that watches waits in a read
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -153,7 +153,7 @@ def packages_of(summary: Summary) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for finding in summary.rows("third-party"):
         package = visible(finding.api).partition(".")[0]
-        if not package:
+        if package in ("", "torch"):  # what torch itself has no more is among the things that are left
             continue
         row = found.setdefault(package, {"package": package, "open": 0, "places": 0, "says": "", "instead": ""})
         row["places"] += 1

@@ -18,7 +18,7 @@ def survey_text(value: dict[str, Any]) -> str:
 
 def hours(low: float, high: float) -> str:
     """A range of hours, without digits that nobody can mean."""
-    return f"{low:.0f} to {high:.0f}" if high >= 10 else f"{low:.1f} to {high:.1f}"
+    return f"{low:,.0f} to {high:,.0f}" if high >= 10 else f"{low:.1f} to {high:.1f}"
 
 
 def _lines(value: dict[str, Any]) -> Iterator[str]:
