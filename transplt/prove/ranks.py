@@ -149,11 +149,10 @@ def _named(event: Event) -> tuple[str, str]:
     return event.fields["kind"], str(event.fields.get("shape"))
 
 
-def first_difference(one: Training, ranks: Sequence[Training], tolerance: Tolerance) -> Difference | None:
-    """The first step at which one process and rank 0 differ. The loss of a rank is that of its share, so the mean over
-    the ranks is held against the one of the whole batch."""
-    meant = replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
-    return steps.first_difference(one, meant, tolerance)
+def with_mean_losses(ranks: Sequence[Training]) -> Training:
+    """Rank 0 as one process may be held against it: the loss of a rank is that of its share, so the mean over the ranks
+    takes its place."""
+    return replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
 
 
 def _with_mean_loss(step: Step, ranks: Sequence[Training]) -> Step:
