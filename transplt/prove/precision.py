@@ -51,6 +51,7 @@ def is_mixed(training: Training) -> bool:
 def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     """What is wrong with the mixed precision of `other`, whose counterpart `one` is in float32."""
     yield from _cast(one, other)
+    yield from _half_loss(one, other)
     yield from _order(other)
     yield from _skips(other)
     if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
@@ -67,7 +68,7 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
 
 def _cast(one: Training, other: Training) -> Iterator[Difference]:
     """Weights in half precision without autocast or a scaler: nobody asked for mixed precision."""
-    if other.of("scale") or any(event.fields["enabled"] for event in other.of("autocast")):
+    if _asked(other):
         return
     for which, made in other.optimizers.items():
         before = one.optimizers.get(which)
@@ -76,6 +77,22 @@ def _cast(one: Training, other: Training) -> Iterator[Difference]:
             casts = [event for event in other.of("cast") if event.fields["dtype"] == half]
             what = f"the parameters of optimizer {which} ({made.kind}) are {half}, in the original {before.dtypes[0]}"
             yield Difference(what, casts[0].place if casts else made.place, before.place, 0)
+
+
+def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
+    """A loss in half precision that is not so in the original, though autocast is on both sides or on none."""
+    if is_mixed(one) == _asked(other):
+        for left, right in pairs(one, other):
+            for mine, theirs in zip(left.losses, right.losses, strict=False):
+                if theirs.dtype in _HALF and mine.dtype not in _HALF:
+                    what = f"the loss of step {left.number + 1} is {theirs.dtype}, in the original {mine.dtype}"
+                    yield Difference(what, theirs.place, mine.place, left.number + 1)
+                    return
+
+
+def _asked(training: Training) -> bool:
+    """Whether a training asks for mixed precision."""
+    return bool(training.of("scale")) or any(event.fields["enabled"] for event in training.of("autocast"))
 
 
 def _order(training: Training) -> Iterator[Difference]:

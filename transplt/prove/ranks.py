@@ -24,9 +24,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 continue
             for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
                 if mine != theirs:
-                    what = (
-                        f"{made.names[place]} begins with other values on rank {other.rank} than on rank {first.rank}"
-                    )
+                    what = f"{made.name(place)} begins with other values on rank {other.rank} than on rank {first.rank}"
                     return Difference(what, made.place, step=0, cause=_why(first, which, None))
         for left, right in pairs(first, other):
             if left.skipped != right.skipped:
@@ -35,7 +33,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 return Difference(what, left.place, step=left.number + 1)
             for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
                 if before is not None and after is not None and before[3] != after[3]:
-                    name = first.optimizers[left.optimizer].names[place]
+                    name = first.optimizers[left.optimizer].name(place)
                     what = (
                         f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
                     )
@@ -91,7 +89,7 @@ def _why(training: Training, optimizer: int, step: Step | None) -> str:
         return "no gradients were exchanged before this step"
     names = training.optimizers[optimizer].names
     wrapped = {event.fields.get("of") for event in wraps}
-    classes = {name.partition(".")[0] for name in names if name}
+    classes = {name.partition(".")[0].partition("#")[0] for name in names if name}
     if wraps and classes and not classes & wrapped:
         return f"{', '.join(sorted(classes))} is in no wrapper"
     return ""
