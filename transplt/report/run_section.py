@@ -28,8 +28,8 @@ def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Se
     `word` and `sentence` are its verdict, `text` is all that it says, and `seen` what it says of single lines: that
     stands with the actions that it proves.
 
-    False, and nothing is written, where transplt wrote no page there or somebody has edited it since, or the folder may not be written. The manifest
-    follows, so that the page still counts as transplt's own.
+    False, and nothing is written, where transplt wrote no page there, somebody has edited it since, or the folder may
+    not be written. The manifest follows, so that the page still counts as transplt's own.
     """
     return _add("run", folder, word, sentence, text, seen)
 
