@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from transplt.disk.manifest import edited_since, read_manifest
+from transplt.report import run_section
 from transplt.report.proofs import Seen, proofs
 from transplt.report.run_section import add_proof, add_run
 
@@ -116,6 +118,19 @@ def test_a_page_that_was_edited_stays(migrated: Path) -> None:
     before = page(migrated)
     assert not add_run(migrated, "runs", "fine", "all")
     assert page(migrated) == before
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_may_not_be_written(migrated: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, data: bytes) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(run_section, "replace_file", refuse)
+    if number == errno.ENOSPC:
+        with pytest.raises(OSError, match="no"):
+            add_run(migrated, "runs", "it ended well", "")
+    else:
+        assert not add_run(migrated, "runs", "it ended well", "")
 
 
 def test_a_folder_without_a_page(tmp_path: Path) -> None:

@@ -79,3 +79,63 @@ def test_a_right_port_is_equal(text: str, nproc: str, tmp_path: Path) -> None:
         (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, nproc, "--steps", "3")
     assert found.verdict == "equal", found.output
+
+
+# What is wrong in the port, with the line that has to be named: `(old, new)`.
+_AVERAGED = """
+import torch
+
+torch.manual_seed(1)
+scaler = torch.amp.GradScaler("cuda", init_scale=8.0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)).cuda()
+average = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)).cuda()
+average.load_state_dict(model.state_dict())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1 / (step + 1)
+    with torch.autocast("cuda", enabled=False):
+        loss = model(torch.randn(6, 4).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    with torch.no_grad():
+        for mine, theirs in zip(average.parameters(), model.parameters()):
+            mine.mul_(0.5).add_(theirs, alpha=0.5)
+"""
+_BY_HAND = """
+import torch
+
+torch.manual_seed(1)
+model = torch.nn.Linear(4, 1).cuda()
+for step in range(3):
+    loss = model(torch.full((2, 4), 1.0 + step).cuda()).pow(2).mean()
+    model.zero_grad()
+    loss.backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter -= 0.1 * parameter.grad
+    print("loss", loss.item())
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        pytest.param(_AVERAGED, "mul_(0.5)", "mul_(0.6)", id="an average in a network of the same class"),
+        pytest.param(_AVERAGED, "0.1 / (step", "0.2 / (step", id="a learning rate that is assigned"),
+        pytest.param(_AVERAGED, "scaler.scale(loss)", "scaler.scale(loss.half())", id="a loss in half precision"),
+        pytest.param(_BY_HAND, "0.1 * ", "0.2 * ", id="no optimizer"),
+    ],
+)
+def test_the_line_of_a_mistake(text: str, old: str, new: str, tmp_path: Path) -> None:
+    port = text.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace("cuda", "npu")
+    for name, written in (("original", text), ("migrated", port.replace(old, new))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1", "--steps", "3")
+    line = next(number for number, line in enumerate(port.splitlines(), 1) if old in line)
+    assert (found.verdict, line in found.lines) == ("differs", True), found.output

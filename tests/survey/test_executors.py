@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripts.regen_samples import SAMPLES
 from transplt.commands.main import main
 from transplt.errors import UsageError
+from transplt.run import executors
 from transplt.run.executors import Where, carry_out, parse_executor
 from transplt.run.pool import Died
 
@@ -55,6 +61,33 @@ def held(where: Where, items: range) -> None:
     assert {item: result for item, result in found.items() if item not in died} == {
         item: item * item for item in items if item not in died
     }
+
+
+def handlers(item: int) -> list[object]:
+    return [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+
+
+def test_a_worker_says_nothing_of_an_interrupt() -> None:
+    assert [found for _, found in carry_out(Where("processes", 1), handlers, [0])] == [[signal.SIG_IGN, signal.SIG_DFL]]
+
+
+class _Lost(Executor):
+    """Takes items, and the thread that would hand them out is gone, as where the system starts no more threads."""
+
+    def __init__(self) -> None:
+        self._executor_manager_thread = threading.Thread(target=int)
+        self._executor_manager_thread.start()
+        self._executor_manager_thread.join()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return Future()
+
+
+def test_nobody_waits_for_items_that_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_LOOK", 0.01)
+    monkeypatch.setattr(executors, "opened", lambda where: contextlib.nullcontext(_Lost()))
+    with pytest.raises(MemoryError):
+        list(carry_out(Where("processes", 1), work, range(2)))
 
 
 def test_items_here() -> None:

@@ -89,6 +89,7 @@ def entry_point() -> int:
     except BrokenPipeError:
         return _reader_gone()
     except MemoryError:
+        _close_in_silence()
         say("Error: not enough memory; no half-written output is left")
         return UNFINISHED
     except OSError as error:
@@ -141,6 +142,11 @@ def _defect(error: Exception) -> int:
     return UNFINISHED
 
 
+def _close_in_silence() -> None:
+    """Half a workbook cannot be closed in good order: nobody has to know."""
+    sys.unraisablehook = lambda _: None
+
+
 def _catch_signals() -> None:
     """Ctrl-C, SIGTERM and SIGHUP end a run cleanly; a second one does not disturb the cleaning up."""
     ending = [signal.SIGINT, signal.SIGTERM]
@@ -150,7 +156,7 @@ def _catch_signals() -> None:
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         for each in ending:
             signal.signal(each, signal.SIG_IGN)
-        sys.unraisablehook = lambda _: None  # half a workbook cannot be closed in good order: nobody has to know
+        _close_in_silence()
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():

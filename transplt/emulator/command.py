@@ -177,14 +177,14 @@ def run(options: RunOptions, report_path: Path | None) -> int:
     result = build(outcome, migration, command, torch, version, options.timeout, compared)
     if migration is not None:
         result.prove(read_manifest(migration.root))
+    sys.stdout.flush()
+    click.echo(as_text(result), err=True)  # before files that may not be written
     if report_path is not None:
         write_asked_for(report_path, f"{json.dumps(result.as_json(), indent=1)}\n".encode())
         if migration is not None:
             from transplt.report.run_section import add_run
 
             add_run(migration.root, str(result.verdict.word), result.verdict.sentence, as_text(result), result.seen)
-    sys.stdout.flush()
-    click.echo(as_text(result), err=True)
     if options.dump is not None and options.dump.folder is not None:
         click.echo(f"  {told(options.dump.folder)}", err=True)
     return 0 if result.verdict.word in (Word.EQUAL, Word.RUNS) else 1

@@ -6,6 +6,8 @@ import signal
 
 from transplt.emulator.runner import ScriptRun
 
+#: What the loader of libraries, C++ and the system say of it.
+_FULL = ("failed to map segment", "std::bad_alloc", "Cannot allocate memory")
 #: What an interpreter ends with when it, or a process that a shell waited for, was killed.
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
@@ -16,6 +18,8 @@ def too_small(outcome: ScriptRun) -> str:
         error = process["exception"]
         if error and error["type"] == "HostTooSmall":
             return str(error["message"]).splitlines()[0]
+        if error and (error["type"] == "MemoryError" or any(word in error["message"] for word in _FULL)):
+            return f"a process got no more memory ({error['type']}): this machine may be too small"
     if outcome.code in _KILLED and not outcome.timed_out:
         return "a process was killed, as systems do when their memory is used up: this machine may be too small"
     return ""

@@ -14,6 +14,7 @@ from transplt.precision.judge import OPTIMIZER, WEIGHTS, Verdict, judge
 from transplt.precision.match import Match, Matched, match
 from transplt.precision.metrics import Metrics, measure
 from transplt.precision.record import Dump, Part, Record, Tensor, UnusableDump
+from transplt.run.pool import leave_signals
 
 #: Fewer pairs of files than this are not worth processes of their own.
 _WORTH_PROCESSES = 8
@@ -98,8 +99,13 @@ def _all(tasks: Sequence[_Task], jobs: int | None) -> Iterator[Compared]:
         yield from map(_one, tasks)
         return
     # Records hold no circles; looking for some took a quarter of the time.
-    with ProcessPoolExecutor(count, initializer=gc.disable) as pool:
+    with ProcessPoolExecutor(count, initializer=_begin) as pool:
         yield from pool.map(_one, tasks, chunksize=max(1, min(16, len(tasks) // (4 * count))))
+
+
+def _begin() -> None:
+    gc.disable()
+    leave_signals()
 
 
 def _one(task: _Task) -> Compared:

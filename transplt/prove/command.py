@@ -144,13 +144,13 @@ def prove(
         prover = between(before, after, options, lambda text: click.echo(f"transplt prove: {text} ...", err=True), warm)
         proof = prover.prove(worlds)
     command = [str(original), str(migrated), *options.arguments]
+    click.echo(as_text(proof))  # before files that may not be written
     if json_path is not None:
         told = as_json(proof, command, torch, options.torch_version)
         write_asked_for(json_path, f"{json.dumps(told, indent=1)}\n".encode())
     if html_path is not None:
         write_asked_for(html_path, render_page(proof, command, torch, options.torch_version))
         add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, as_text(proof), _seen(proof))
-    click.echo(as_text(proof))
     return 0 if proof.verdict.word is Word.EQUAL else 1
 
 

@@ -19,7 +19,15 @@ def first_other_result(one: Training, other: Training) -> Difference | None:
     """The first call of torch whose result differs, or that only one of the two makes, or that only one of them cuts
     from its gradient; None where all agree."""
     found = [each for each in (_first_apart(one, other), _first_cut(one, other)) if each is not None]
-    return min(found, key=lambda each: each[0])[1] if found else None
+    return min(found, key=lambda each: each[0])[1] if found else _given_otherwise(one, other)
+
+
+def _given_otherwise(one: Training, other: Training) -> Difference | None:
+    """The first call that gives the same result for other numbers, such as a batch norm with another momentum."""
+    for mine, theirs in zip(_calls(one, _MOVES), _calls(other, _MOVES), strict=False):
+        if mine.fields.get("given") != theirs.fields.get("given"):
+            return Difference(f"{_name(theirs)} is given other numbers here", theirs.place, mine.place)
+    return None
 
 
 def _first_apart(one: Training, other: Training) -> tuple[int, Difference] | None:

@@ -30,14 +30,7 @@ def _where(loader: Event) -> Place | None:
 
 def trained_on(training: Training) -> set[int]:
     """The loaders that a backward pass follows a batch of."""
-    loaders: set[int] = set()
-    last: int | None = None
-    for event in training.events:
-        if event.kind == "batch":
-            last = event.fields["loader"]
-        elif event.kind == "backward" and last is not None:
-            loaders.add(last)
-    return loaders
+    return {loader for loader, _ in _trained_passes(training)}
 
 
 def global_batches(ranks: Sequence[Training]) -> dict[str, list[list[int]]]:
@@ -133,16 +126,33 @@ def _counted(sizes: list[int]) -> str:
 
 
 def same_order(training: Training) -> Difference | None:
-    """A loader of training that shuffles by DistributedSampler and gives each epoch in the order of the first."""
-    wanted = trained_on(training)
+    """A loader of training that shuffles by DistributedSampler and gives each epoch in the order of the first. A pass
+    that no backward follows, such as an evaluation on the data of the training, is no epoch."""
     known = batches(training)
+    trains = _trained_passes(training)
+    passes: dict[int, list[list[list[int]]]] = {}
     for event in training.of("loader"):
         key = (event.fields["loader"], event.fields["epoch"])
-        if key[0] not in wanted or event.fields["sampler"] != "DistributedSampler" or not event.fields["shuffle"]:
+        if key not in trains or event.fields["sampler"] != "DistributedSampler" or not event.fields["shuffle"]:
             continue
-        first, again = known.get((key[0], 0)), known.get(key)
-        if key[1] and first and again and len(again) > 1 and again == first[: len(again)]:
+        earlier = passes.setdefault(key[0], [])
+        again = known[key]
+        if earlier and len(again) > 1 and again == earlier[0][: len(again)]:
             return Difference(
-                f"epoch {key[1] + 1} comes in the order of the first", event.place, cause="set_epoch is not called"
-            )
+                f"epoch {len(earlier) + 1} comes in the order of the first",
+                event.place, cause="set_epoch is not called",
+            )  # fmt: skip
+        earlier.append(again)
     return None
+
+
+def _trained_passes(training: Training) -> set[tuple[int, int]]:
+    """The passes (loader, epoch) that a backward follows a batch of."""
+    passes: set[tuple[int, int]] = set()
+    last: tuple[int, int] | None = None
+    for event in training.events:
+        if event.kind == "batch":
+            last = (event.fields["loader"], event.fields["epoch"])
+        elif event.kind == "backward" and last is not None:
+            passes.add(last)
+    return passes

@@ -20,16 +20,18 @@ UNDERFLOW = 0.25
 MIXED = Tolerance(5e-2, 0.2, 0.5, 4, floor=5e-2)
 #: Both in float16: the two devices round the same sums otherwise.
 HALF = Tolerance(2e-3, 3e-2, 0.1, 4)
+#: And added in another order: a gradient near 0 may change its sign, which is all that the first step of Adam takes.
+HALF_REORDERED = Tolerance(1e-2, 0.1, 0.5, 32)
 _HALF = ("float16", "bfloat16")
 
 
-def tolerance_of(one: Training, other: Training, exact: Tolerance) -> Tolerance:
-    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider, and in the same
-    order of sums."""
+def tolerance_of(one: Training, other: Training, exact: Tolerance, half: Tolerance = HALF) -> Tolerance:
+    """How far the two may be apart by the precision of both: `exact` where all is in float32 and wider, `half` where
+    both are in float16; their order of sums is in the two."""
     if not is_mixed(other) and not is_mixed(one):
         return exact
     coarse = any(event.fields["dtype"] == "bfloat16" for each in (one, other) for event in each.of("autocast"))
-    return HALF if is_mixed(one) and is_mixed(other) and not coarse else MIXED
+    return half if is_mixed(one) and is_mixed(other) and not coarse else MIXED
 
 
 def rounding_of(training: Training) -> float:
@@ -49,6 +51,7 @@ def is_mixed(training: Training) -> bool:
 def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
     """What is wrong with the mixed precision of `other`, whose counterpart `one` is in float32."""
     yield from _cast(one, other)
+    yield from _half_loss(one, other)
     yield from _order(other)
     yield from _skips(other)
     if other.of("scale") and not any(event.fields["enabled"] for event in other.of("autocast")):
@@ -65,7 +68,7 @@ def precision_faults(one: Training, other: Training) -> Iterator[Difference]:
 
 def _cast(one: Training, other: Training) -> Iterator[Difference]:
     """Weights in half precision without autocast or a scaler: nobody asked for mixed precision."""
-    if other.of("scale") or any(event.fields["enabled"] for event in other.of("autocast")):
+    if _asked(other):
         return
     for which, made in other.optimizers.items():
         before = one.optimizers.get(which)
@@ -74,6 +77,22 @@ def _cast(one: Training, other: Training) -> Iterator[Difference]:
             casts = [event for event in other.of("cast") if event.fields["dtype"] == half]
             what = f"the parameters of optimizer {which} ({made.kind}) are {half}, in the original {before.dtypes[0]}"
             yield Difference(what, casts[0].place if casts else made.place, before.place, 0)
+
+
+def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
+    """A loss in half precision that is not so in the original, though autocast is on both sides or on none."""
+    if is_mixed(one) == _asked(other):
+        for left, right in pairs(one, other):
+            for mine, theirs in zip(left.losses, right.losses, strict=False):
+                if theirs.dtype in _HALF and mine.dtype not in _HALF:
+                    what = f"the loss of step {left.number + 1} is {theirs.dtype}, in the original {mine.dtype}"
+                    yield Difference(what, theirs.place, mine.place, left.number + 1)
+                    return
+
+
+def _asked(training: Training) -> bool:
+    """Whether a training asks for mixed precision."""
+    return bool(training.of("scale")) or any(event.fields["enabled"] for event in training.of("autocast"))
 
 
 def _order(training: Training) -> Iterator[Difference]:
@@ -149,11 +168,6 @@ def never_stepped(training: Training) -> Iterator[str]:
         if len(numbers) == sum(step.optimizer == which for step in training.steps):
             kind = training.optimizers[which].kind if which in training.optimizers else "optimizer"
             yield f"the scaler left out all {len(numbers)} steps of optimizer {which} ({kind}); more of them would tell"
-
-
-def first_difference(one: Training, other: Training) -> Difference | None:
-    """The first of `differences`, None where there is none."""
-    return next(differences(one, other), None)
 
 
 def differences(one: Training, other: Training, tolerance: Tolerance = MIXED) -> Iterator[Difference]:

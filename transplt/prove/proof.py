@@ -13,6 +13,7 @@ from transplt.prove import loaders, precision, printed, steps
 from transplt.prove.branches import OneSided, Way, one_sided, ways
 from transplt.prove.detail import first_other_result
 from transplt.prove.found import Difference, Findings, Part
+from transplt.prove.numbers import of_number
 from transplt.prove.projects import Project
 from transplt.prove.runs import Replay, Run, Runner
 from transplt.prove.several import Several, has_groups
@@ -173,23 +174,23 @@ class Prover:
             change = _of_change(decisive[0])
             return replace(first, place=change.place, original=change.original, cause=change.what)
         if first.cause == "hyper":
-            return _of_hyper(first, one, other)
+            return of_number(first, one, other, self.migrated.project.root)
         if first.cause.startswith(printed.LACKS):
             return _of_saved(first, other)
         if first.step == 0 and first.place in {made.place for made in other.optimizers.values()}:
             return first  # it was made otherwise, and says where
-        if first.step is not None or other.steps:
-            # A result that no step shows is looked for behind the last of them.
-            wanted = max(first.step, 1) if first.step is not None else max(step.number for step in other.steps) + 2
-            self.say(f"both again, line by line, up to step {wanted}")
-            order = Replay(loaders.global_batches([one]), every=False)
-            same = Replay({}, every=False, left_out=precision.left_out(one))
-            left = self.original.run(replay=same, detail=wanted)
-            right = self.migrated.run(replay=order, detail=wanted)
-            if left.first is not None and right.first is not None:
-                line = first_other_result(left.first, right.first)
-                if line is not None and line.place is not None:
-                    return replace(first, place=line.place, original=line.original, cause=line.what)
+        # A result that no step shows is looked for behind the last of them.
+        last = max((step.number for step in other.steps), default=-1)
+        wanted = max(first.step, 1) if first.step is not None else last + 2
+        self.say(f"both again, line by line, up to step {wanted}")
+        order = Replay(loaders.global_batches([one]), every=False)
+        same = Replay({}, every=False, left_out=precision.left_out(one))
+        left = self.original.run(replay=same, detail=wanted)
+        right = self.migrated.run(replay=order, detail=wanted)
+        if left.first is not None and right.first is not None:
+            line = first_other_result(left.first, right.first)
+            if line is not None and line.place is not None:
+                return replace(first, place=line.place, original=line.original, cause=line.what)
         return first
 
 
@@ -253,18 +254,6 @@ def _of_change(change: Change) -> Difference:
     around = change.after or change.before
     place = gained[0].place if gained else around.place if around else None
     return Difference(change.sentence, place, lost[0].place if lost else None)
-
-
-def _of_hyper(first: Difference, one: Training, other: Training) -> Difference:
-    """What set a number of the optimizer: a scheduler behind the last step, or the line that made it."""
-    lines = [event for event in other.of("scheduler", "hyper") if event.kind == "scheduler"]
-    if first.step is not None and first.step > 1 and lines:
-        return replace(first, place=lines[-1].place, cause="")
-    made = next(iter(other.optimizers.values()), None)
-    origin = next(iter(one.optimizers.values()), None)
-    return replace(
-        first, place=made.place if made else first.place, original=origin.place if origin else None, cause=""
-    )
 
 
 def _not_loaded(one: Training, other: Training) -> Difference | None:

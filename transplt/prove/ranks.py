@@ -24,9 +24,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 continue
             for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
                 if mine != theirs:
-                    what = (
-                        f"{made.names[place]} begins with other values on rank {other.rank} than on rank {first.rank}"
-                    )
+                    what = f"{made.name(place)} begins with other values on rank {other.rank} than on rank {first.rank}"
                     return Difference(what, made.place, step=0, cause=_why(first, which, None))
         for left, right in pairs(first, other):
             if left.skipped != right.skipped:
@@ -35,7 +33,7 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                 return Difference(what, left.place, step=left.number + 1)
             for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
                 if before is not None and after is not None and before[3] != after[3]:
-                    name = first.optimizers[left.optimizer].names[place]
+                    name = first.optimizers[left.optimizer].name(place)
                     what = (
                         f"{name} differs between rank {first.rank} and rank {other.rank} after step {left.number + 1}"
                     )
@@ -91,7 +89,7 @@ def _why(training: Training, optimizer: int, step: Step | None) -> str:
         return "no gradients were exchanged before this step"
     names = training.optimizers[optimizer].names
     wrapped = {event.fields.get("of") for event in wraps}
-    classes = {name.partition(".")[0] for name in names if name}
+    classes = {name.partition(".")[0].partition("#")[0] for name in names if name}
     if wraps and classes and not classes & wrapped:
         return f"{', '.join(sorted(classes))} is in no wrapper"
     return ""
@@ -149,11 +147,10 @@ def _named(event: Event) -> tuple[str, str]:
     return event.fields["kind"], str(event.fields.get("shape"))
 
 
-def first_difference(one: Training, ranks: Sequence[Training], tolerance: Tolerance) -> Difference | None:
-    """The first step at which one process and rank 0 differ. The loss of a rank is that of its share, so the mean over
-    the ranks is held against the one of the whole batch."""
-    meant = replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
-    return steps.first_difference(one, meant, tolerance)
+def with_mean_losses(ranks: Sequence[Training]) -> Training:
+    """Rank 0 as one process may be held against it: the loss of a rank is that of its share, so the mean over the ranks
+    takes its place."""
+    return replace(ranks[0], steps=tuple(_with_mean_loss(step, ranks) for step in ranks[0].steps))
 
 
 def _with_mean_loss(step: Step, ranks: Sequence[Training]) -> Step:

@@ -54,8 +54,7 @@ def _gradients(singles: Sequence[Step], step: Step, rank: Training, tolerance: T
             continue
         gap = max(abs(a - b) for a, b in zip(mean, after[1:3], strict=True))
         if not gap <= tolerance.gradient * max(after[0], size, tolerance.floor * total):
-            names = rank.optimizers[step.optimizer].names
-            name = names[place] if place < len(names) else f"parameter {place}"
+            name = rank.optimizers[step.optimizer].name(place)
             what = f"the gradient of {name} at step 1 is not the mean of those of one process on each rank's share"
             first = first or Difference(what, step.place, singles[0].place, 1)
             ratios.append(_ratio(mean, after[1:3]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -47,16 +48,20 @@ def differences(one: Training, other: Training, tolerance: Tolerance) -> Iterato
 
 
 def _at_the_end(one: Training, other: Training, tolerance: Tolerance) -> Difference | None:
-    """Tensors of networks that no optimizer has, such as an average of weights; seen where both came to their end."""
-    if one.cut or other.cut:
+    """Tensors of networks that no optimizer has, such as an average of weights, where both came to one end."""
+    if one.cut != other.cut or (one.cut and _counts(one) != _counts(other)):
         return None
-    stepped = {name for made in one.optimizers.values() for name in made.names}
+    stepped = {name for each in (one, other) for made in each.optimizers.values() for name in made.names}
     for name in one.final.keys() & other.final.keys() - stepped:
         before, after = one.final[name], other.final[name]
         gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
         if not gap <= max(1e-4, tolerance.movement) * max(before[0], after[0], 1e-6):
             return Difference(f"{name} differs at the end", figure=("end", name))
     return None
+
+
+def _counts(training: Training) -> Counter[int]:
+    return Counter(step.optimizer for step in training.steps)
 
 
 def rounding(training: Training) -> set[str]:
@@ -68,7 +73,7 @@ def rounding(training: Training) -> set[str]:
         total = math.sqrt(sum(each[0] ** 2 for each in step.gradients if each is not None))
         made = training.optimizers.get(step.optimizer)
         for place, each in enumerate(step.gradients if made is not None else ()):
-            name = _name(made, place).partition(".")[2] if made is not None else ""
+            name = made.name(place).partition(".")[2] if made is not None else ""
             (noisy if each is not None and each[0] <= _NOISE * total else trains).add(name)
     return {name for name in noisy if name and not any(f".{each}".endswith(f".{name}") for each in trains)}
 
@@ -117,7 +122,7 @@ def _at_the_start(made: Optimizer, remade: Optimizer, left: Step, right: Step) -
             continue
         gap = max(abs(a - b) for a, b in zip(before[:3], after[:3], strict=True))
         if not gap <= 1e-5 * max(before[0], after[0], 1e-12):
-            what = f"{remade.names[place]} begins with other values than in the original"
+            what = f"{remade.name(place)} begins with other values than in the original"
             yield Difference(what, right.place, left.place, 0, figure=(*figure_of, place))
 
 
@@ -137,7 +142,7 @@ def _at_a_step(
     total = math.sqrt(sum(each[0] ** 2 for each in left.gradients if each is not None))
     quiet: set[int] = set()
     for place, (before, after) in enumerate(zip(left.gradients, right.gradients, strict=False)):
-        name = _name(remade, place)
+        name = remade.name(place)
         measured = ("gradient", *which, place)
         if (before is None) != (after is None):
             here, there = ("no", "one") if after is None else ("a", "none")
@@ -163,7 +168,7 @@ def _at_a_step(
         dtype = remade.dtypes[place] if place < len(remade.dtypes) else "float32"
         apart = 0.0 if place in quiet else tolerance.parameter_apart(before, after, start, dtype)
         if apart:
-            what = f"{_name(remade, place)} differs after step {step}"
+            what = f"{remade.name(place)} differs after step {step}"
             yield Difference(what, right.place, left.place, step, figure=("parameter", *which, place), apart=apart)
     for name in left.buffers.keys() & right.buffers.keys():
         before, after = left.buffers[name], right.buffers[name]
@@ -188,10 +193,6 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12)
     return bool(one == other)
-
-
-def _name(made: Optimizer, place: int) -> str:
-    return made.names[place] if place < len(made.names) else f"parameter {place}"
 
 
 def _shown(value: Any) -> str:

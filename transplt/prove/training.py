@@ -67,6 +67,11 @@ class Optimizer:
     start: list[Figures] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
 
+    def name(self, place: int) -> str:
+        """What its parameter at a place is called: by its network, else by the place."""
+        name = self.names[place] if place < len(self.names) else ""
+        return name if name and not name[0].isdigit() else f"parameter {place}{' (of no network)' if name else ''}"
+
 
 @dataclass(frozen=True)
 class Training:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from transplt.prove.found import Difference
-from transplt.prove.tolerance import PLAIN, Tolerance
+from transplt.prove.tolerance import PLAIN, REORDERED, Tolerance
 from transplt.prove.training import Training
 from transplt.report.cell import many
 
 #: All differences of two trainings within a tolerance.
 Compare = Callable[[Training, Training, Tolerance], Iterator[Difference]]
 #: The roundings of float32 that a parameter may be off; a step of an optimizer makes more of them.
-ROUNDINGS = PLAIN.roundings * 2.0**-23
+ROUNDINGS, REORDERED_ROUNDINGS = PLAIN.roundings * 2.0**-23, REORDERED.roundings * 2.0**-23
 #: A figure is left out where one random change of the parameters by so much moves it by a quarter of the bound; and as
 #: long as the port is not so many times as far away as that change: another change would have moved it by more.
 NEAR, FAR = 4.0, 8.0
@@ -45,11 +45,11 @@ class Unsteady:
         return None, explained
 
 
-def told(explained: list[Difference], steps: int) -> tuple[int, str]:
+def told(explained: list[Difference], steps: int, whose: str = "the original's") -> tuple[int, str]:
     """How many steps were compared whole, of so many; and in one clause which figures were not."""
     first = min(each.step or 0 for each in explained)
     losses = [each.step or 0 for each in explained if each.figure[0] == "loss"]
     whole = min([steps, *(step - 1 for step in losses)])
     what = f"{many(len(explained), 'figure')} from step {first} on left out, which roundings decide"
-    how = "the original's own move as far when its parameters are off by a few roundings"
+    how = f"{whose} own move as far when its parameters are off by a few roundings"
     return whole, f"{what}: {how}"

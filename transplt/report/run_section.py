@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html
 import json
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ from transplt.text.regular_file import RECORDS, read_regular
 #: Name of the comments that a section stands between -> its heading.
 _HEADINGS = {"run": "Run on the emulated NPU", "proof": "Compared with the original"}
 _PAGE = "report.html"
+#: What a folder that may not be written says.
+_CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
@@ -25,8 +28,8 @@ def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Se
     `word` and `sentence` are its verdict, `text` is all that it says, and `seen` what it says of single lines: that
     stands with the actions that it proves.
 
-    False, and nothing is written, where transplt wrote no page there or somebody has edited it since. The manifest
-    follows, so that the page still counts as transplt's own.
+    False, and nothing is written, where transplt wrote no page there, somebody has edited it since, or the folder may
+    not be written. The manifest follows, so that the page still counts as transplt's own.
     """
     return _add("run", folder, word, sentence, text, seen)
 
@@ -51,7 +54,12 @@ def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Ite
     tail = rest.partition(end)[2]
     proven = proofs(manifest, seen)
     section = _section(name, word, sentence, text, proven)
-    replace_file(page, f"{head}{begin}{section}{end}{tail}".encode())
+    try:
+        replace_file(page, f"{head}{begin}{section}{end}{tail}".encode())
+    except OSError as error:
+        if error.errno in _CLOSED:
+            return False
+        raise
     manifest["reports"][_PAGE] = hash_file(str(page))
     replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return True

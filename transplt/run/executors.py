@@ -10,14 +10,15 @@ import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from transplt.errors import CannotFinish, UsageError
-from transplt.run.pool import Died
+from transplt.run.pool import Died, leave_signals
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -27,6 +28,8 @@ _FORMS = re.compile(
     r"(?P<kind>inline)|(?P<pool>processes)(?::(?P<number>\d{1,3}))?"
     r"|(?P<cluster>dask|ray)://(?:local(?::(?P<workers>\d{1,3}))?|(?P<address>[\w.\-\[\]:]*[\w\]]:\d{1,5}))"
 )
+#: Seconds between looks at whether there is anybody left to wait for.
+_LOOK = 2.0
 #: Seconds until a cluster that does not answer is an error.
 _PATIENCE = 30
 
@@ -101,8 +104,19 @@ def _submitted(
             failed: Future[_Result] = Future()
             failed.set_exception(error)
             waiting[failed] = item
-    for future in as_completed(waiting):
-        yield waiting[future], future
+    open_ones = {*waiting}
+    while open_ones:
+        done, open_ones = wait(open_ones, _LOOK, FIRST_COMPLETED)
+        yield from ((waiting[future], future) for future in done)
+        if not done:
+            _raise_if_lost(executor)
+
+
+def _raise_if_lost(executor: Executor) -> None:
+    """MemoryError where the thread that hands out the items has ended: nobody would ever do them."""
+    thread = getattr(executor, "_executor_manager_thread", None)
+    if isinstance(thread, threading.Thread) and not thread.is_alive():
+        raise MemoryError("the thread that hands out the items has ended")
 
 
 def _alone(executor: Executor, work: Callable[[_Item], _Result], item: _Item) -> _Result | Died:
@@ -156,7 +170,8 @@ def _processes(where: Where) -> Iterator[Executor]:
     import multiprocessing
 
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    executor = ProcessPoolExecutor(where.workers, mp_context=context)
+    executor = ProcessPoolExecutor(where.workers, mp_context=context, initializer=leave_signals)
+    told, threading.excepthook = threading.excepthook, lambda _: None  # `_raise_if_lost` says what comes of it
     try:
         yield executor
     except BaseException:
@@ -164,6 +179,8 @@ def _processes(where: Where) -> Iterator[Executor]:
             process.terminate()
         executor.shutdown(wait=False, cancel_futures=True)
         raise
+    finally:
+        threading.excepthook = told
     executor.shutdown(cancel_futures=True)
 
 

@@ -192,12 +192,17 @@ def _no_current_folder() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:
-    """The life of a worker process: it ends when our end of the pipe is closed."""
+def leave_signals() -> None:
+    """In a worker: the process that started it hears of Ctrl-C and ends it, without a traceback for each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[Connection]) -> None:
+    """The life of a worker process: it ends when our end of the pipe is closed."""
+    leave_signals()
     for other in inherited:
         other.close()
     collect_rarely()

@@ -25,6 +25,9 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     total = value["total"]
     failed = f", {total['failed']} failed" if total["failed"] else ""
     yield f"{many(total['analysed'], 'repository').replace('repositorys', 'repositories')} analysed{failed}"
+    if not total["analysed"]:
+        yield from _failed(value)
+        return
     yield (
         f"  {total['share_automatic']:.0%} of the places in Python automatic; left {total['left']} places, "
         f"{hours(total['hours_low'], total['hours_high'])} hours"
@@ -48,10 +51,14 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
             f"  {row['share_automatic']:9.0%} {row['hours']:8.1f}  {row['name'][:_MOST_NAME]}: "
             f"{first if len(first) <= 70 else first[:67] + '...'}"
         )
-    for row in value["failed"]:
-        yield f"     failed           {row['name'][:_MOST_NAME]}: {row['reason']}"
+    yield from _failed(value)
     if "trend" in value:
         yield from _trend(value["trend"])
+
+
+def _failed(value: dict[str, Any]) -> Iterator[str]:
+    for row in value["failed"]:
+        yield f"     failed           {row['name'][:_MOST_NAME]}: {row['reason']}"
 
 
 def _trend(trend: dict[str, Any]) -> Iterator[str]:

@@ -37,7 +37,12 @@ class _Telling(TorchFunctionMode):
         if values is not None:
             self.told += 1
             dtype = str(first.dtype).removeprefix("torch.")
-            emit("op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values, grad=first.requires_grad)
+            given = [*args, *(value for _, value in sorted((kwargs or {}).items()))]
+            plain = [value for value in given if value is None or isinstance(value, (bool, int, float))]
+            emit(
+                "op", nearest(1), name=name, shape=list(first.shape), dtype=dtype, p=values, grad=first.requires_grad,
+                given=plain,
+            )  # fmt: skip
         return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from typing import Any
 
@@ -13,6 +14,10 @@ from .log import is_quiet, quiet
 
 _roots: list[Any] = []
 _names: dict[int, str] = {}
+#: What each network is called: its class, and from the second of a class on its number, in the order in which the
+#: program asked them for parameters.
+_labels: dict[int, str] = {}
+_WRAPPER = "torch.nn.parallel.distributed"
 
 
 def install() -> None:
@@ -25,7 +30,9 @@ def install() -> None:
 def _noting(original: Any) -> Any:
     @functools.wraps(original)
     def asked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_quiet() and not any(known() is self for known in _roots):
+        # A wrapper asks where an original without one does not: the order would be another one.
+        by = sys._getframe(1).f_globals.get("__name__")
+        if not is_quiet() and by != _WRAPPER and not any(known() is self for known in _roots):
             _roots.append(weakref.ref(self))
             _names.clear()
         return original(self, *args, **kwargs)
@@ -34,12 +41,12 @@ def _noting(original: Any) -> Any:
 
 
 def name_of(parameter: Any) -> str:
-    """`Net.conv.weight`: the class of the whole network and the path in it; "" for a tensor of no module."""
+    """`Net.conv.weight`: the whole network and the path in it; "" for a tensor of no module."""
     if not _names:
         with quiet():
             for root in _networks():
                 for name, found in root.named_parameters():
-                    _names.setdefault(id(found), f"{type(root).__name__}.{_plain(name)}")
+                    _names.setdefault(id(found), f"{_label(root)}.{_plain(name)}")
     return _names.get(id(parameter), "")
 
 
@@ -51,7 +58,7 @@ def buffers() -> dict[str, list[float]]:
             for name, tensor in root.named_buffers():
                 values = figures(tensor)
                 if values is not None:
-                    found.setdefault(f"{type(root).__name__}.{_plain(name)}", values)
+                    found.setdefault(f"{_label(root)}.{_plain(name)}", values)
     return found
 
 
@@ -63,7 +70,7 @@ def parameters() -> dict[str, list[float]]:
             for name, tensor in root.named_parameters():
                 values = figures(tensor)
                 if values is not None:
-                    found.setdefault(f"{type(root).__name__}.{_plain(name)}", values)
+                    found.setdefault(f"{_label(root)}.{_plain(name)}", values)
     return found
 
 
@@ -78,8 +85,18 @@ def _networks() -> list[Any]:
     """The outermost networks, the largest first; wrappers are looked through."""
     alive = [unwrapped(root) for reference in _roots if (root := reference()) is not None]
     unlike = list({id(root): root for root in alive}.values())
+    for root in unlike:
+        _label(root)
     sizes = {id(root): sum(1 for _ in root.parameters()) for root in unlike}
     return sorted(unlike, key=lambda root: -sizes[id(root)])
+
+
+def _label(root: Any) -> str:
+    kind = type(root).__name__
+    if _labels.get(id(root), "").partition("#")[0] != kind:
+        alike = {label for label in _labels.values() if label.partition("#")[0] == kind}
+        _labels[id(root)] = f"{kind}#{len(alike) + 1}" if alike else kind
+    return _labels[id(root)]
 
 
 def _plain(name: str) -> str:

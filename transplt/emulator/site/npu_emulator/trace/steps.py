@@ -21,7 +21,7 @@ _attempts: dict[int, int] = {}
 _kept: list[Any] = []
 _told: dict[int, Any] = {}
 _stepping: set[int] = set()
-_unscaled: dict[int, tuple[Any, Any]] = {}
+_unscaled: dict[int, tuple[Any, Any, Any]] = {}
 #: The gradients of an optimizer whose step is left out: an optimizer passes over parameters that have none.
 _held_back: dict[int, list[tuple[Any, Any]]] = {}
 
@@ -163,7 +163,9 @@ def _loss(tensor: Any) -> Any:
 
 
 def _dtype(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+    """The type of the loss: what a scaler makes of it is wider."""
+    known = _unscaled.get(id(tensor))
+    return str((known[2] if known is not None else tensor).dtype).removeprefix("torch.")
 
 
 def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
@@ -171,7 +173,7 @@ def tell_scale(loss: Any, scaled: Any, *, enabled: bool = True) -> None:
     if config.trace:
         with quiet():
             value = number(loss)
-            _unscaled[id(scaled)] = (scaled, value)
+            _unscaled[id(scaled)] = (scaled, value, loss)
         emit("scale", enabled=enabled, loss=value)
 
 

@@ -1,0 +1,132 @@
+"""What a difference is said to come from, and what is held against each other at the end: trainings made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.prove.trainings import Told, figures
+from transplt.prove.detail import first_other_result
+from transplt.prove.numbers import of_number
+from transplt.prove.precision import precision_faults
+from transplt.prove.steps import first_difference
+from transplt.prove.tolerance import PLAIN
+from transplt.prove.training import Training
+
+
+def ended(steps: int = 1, *, cut: bool = True, **final: float) -> Training:
+    """A training of an optimizer of `Net.0`, and the tensors that its networks hold at the end."""
+    training = Told().made()
+    for _ in range(steps):
+        training.step()
+    if cut:
+        training.tell("limit")
+    held = {name.replace("_", "."): figures(value) for name, value in final.items()}
+    return training.tell("end", p=held, b={}).training()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_an_average_that_no_optimizer_has(cut: bool) -> None:
+    found = first_difference(ended(cut=cut, Average_w=1.0), ended(cut=cut, Average_w=1.1), PLAIN)
+    assert found is not None
+    assert found.what == "Average.w differs at the end"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ended(Average_w=1.0), ended(Average_w=1.0)),
+        # One came further than the other.
+        (ended(Average_w=1.0), ended(cut=False, Average_w=1.1)),
+        (ended(1, Average_w=1.0), ended(2, Average_w=1.1)),
+        # What an optimizer has was compared at each step.
+        (ended(Net_0=1.0), ended(Net_0=1.1)),
+        (ended(Average_w=1.0), ended(Other_w=1.1)),
+    ],
+)
+def test_nothing_to_hold_against_at_the_end(one: Training, other: Training) -> None:
+    assert first_difference(one, other, PLAIN) is None
+
+
+def scaled(dtype: str, *, half: bool) -> Training:
+    training = Told()
+    if half:
+        training.tell("autocast", dtype="float16", enabled=True)
+    training.made().tell("backward", 12, loss=[1.0], dtype=[dtype])
+    training.tell("grads", o=0, k=0, g=[[0.5, 0.2, 0.0]]).tell("step", 14, o=0, k=0, p=[figures(0.9)], b={})
+    return training.training()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (scaled("float32", half=True), scaled("float16", half=True), True),
+        (scaled("float32", half=False), scaled("bfloat16", half=False), True),
+        (scaled("float16", half=True), scaled("float16", half=True), False),
+        (scaled("float16", half=True), scaled("float32", half=True), False),
+        (scaled("float32", half=True), scaled("float32", half=True), False),
+        # Autocast was asked for: what it makes of a loss is its own.
+        (scaled("float32", half=False), scaled("float16", half=True), False),
+    ],
+)
+def test_a_loss_in_half_precision(one: Training, other: Training, said: bool) -> None:
+    found = [str(each) for each in precision_faults(one, other) if "the loss of step 1" in each.what]
+    assert bool(found) == said
+
+
+@pytest.mark.parametrize(
+    ("source", "before", "line"),
+    [
+        ("for group in groups:\n    group['lr'] = 0.2\n", 0.1, 2),
+        ("for group in groups:\n    group['lr'] *= 0.2\n", 0.1, 2),
+        # It is read, another number is set, the file does not parse, or it was made with another number.
+        ("print(group['lr'])\n", 0.1, 5),
+        ("group['momentum'] = 0.2\n", 0.1, 5),
+        ("group['lr'] = (\n", 0.1, 5),
+        ("group['lr'] = 0.2\n", 0.3, 5),
+    ],
+)
+def test_what_sets_a_number(source: str, before: float, line: int, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(source, encoding="utf-8")
+    one, other = Told().made().step(lr=0.1).training(), Told().made(lr=before).step(lr=0.2).training()
+    first = first_difference(one, other, PLAIN)
+    assert first is not None
+    place = of_number(first, one, other, tmp_path).place
+    assert place is not None
+    assert place.line == line
+
+
+def called(*calls: tuple[str, float, Sequence[Any]]) -> Training:
+    training = Told()
+    for number, (name, value, given) in enumerate(calls):
+        training.tell("op", 20 + number, name=name, shape=[1], dtype="float32", p=[value] * 4, grad=True, given=given)
+    return training.training()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ([("batch_norm", 1.0, [0.1])], [("batch_norm", 1.0, [0.2])], "20: batch_norm is given other numbers here"),
+        # What gives another result comes before what is only given other numbers.
+        (
+            [("pad", 1.0, [0]), ("add", 1.0, [1])], [("pad", 1.0, [1]), ("add", 2.0, [1])],
+            "21: add gives another result here",
+        ),
+        ([("add", 1.0, [1])], [("add", 1.0, [1])], ""),
+        ([("to", 1.0, [0])], [("to", 1.0, [1])], ""),
+    ],
+)  # fmt: skip
+def test_calls(one: Any, other: Any, said: str) -> None:
+    found = first_other_result(called(*one), called(*other))
+    assert (f"{found.place.line}: {found.what}" if found is not None and found.place else "") == said
+
+
+def test_what_a_parameter_is_called() -> None:
+    made = Told().made(start=(1.0, 2.0)).step().training().optimizers[0]
+    assert made.name(1) == "Net.1"
+    made.names[1] = "0.1"
+    assert made.name(1) == "parameter 1 (of no network)"
+    assert made.name(7) == "parameter 7"

@@ -1,0 +1,118 @@
+"""Several processes against one with the same batches, and the passes of a loader that are epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.prove.trainings import ROOT, Told
+from transplt.emulator.runner import ScriptRun
+from transplt.emulator.verdict import Word
+from transplt.prove.found import Part
+from transplt.prove.loaders import same_order
+from transplt.prove.runs import Run
+from transplt.prove.several import Several
+from transplt.prove.training import Training
+
+Step = dict[str, Any]
+
+
+def told(steps: Sequence[Step], *, rank: int | None = None, half: bool = False) -> Training:
+    """One process with its batches; that of a `rank` has samples of its own, and `half` is in mixed precision."""
+    training = Told()
+    if rank is not None:
+        training.tell("group", rank=rank, world=2)
+    if half:
+        training.tell("autocast", dtype="float16", enabled=True)
+    training.made()
+    sampler = "RandomSampler" if rank is None else "DistributedSampler"
+    training.tell("loader", 3, loader=0, epoch=0, sampler=sampler, shuffle=True, made=None)
+    for number, step in enumerate(steps):
+        training.tell("batch", loader=0, epoch=0, indices=[2 * number + (rank or 0)])
+        training.step(**step)
+    return training.training()
+
+
+def run(*trainings: Training) -> Run:
+    return Run([*trainings], None, ScriptRun(0, (), 0.0, ""), len(trainings), {}, 1, [], [])
+
+
+def against_one(one: Training, ranks: Sequence[Training], shaken: Training | None = None) -> Part:
+    """The comparison of W processes with one, which is `shaken` when it is run again."""
+    runs = iter([run(one), run(shaken or one)])
+    project = SimpleNamespace(root=ROOT, distributed=False)
+    original = SimpleNamespace(project=project, run=lambda world=1, **how: next(runs))
+    migrated = SimpleNamespace(project=project, run=lambda world=1, **how: run(*ranks))
+    parts = Several(original, migrated, lambda text: None).parts(len(ranks), run(one))  # type: ignore[arg-type]
+    return parts[-1]
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_the_losses_of_the_ranks_are_those_of_their_shares(half: bool) -> None:
+    ranks = [told([{"loss": 0.5}, {"loss": 1.4}], rank=0, half=half), told([{"loss": 1.5}, {"loss": 0.6}], rank=1)]
+    assert against_one(told([{}, {}]), ranks).verdict.word is Word.EQUAL
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_other_losses(half: bool) -> None:
+    ranks = [told([{"loss": 0.5}, {"loss": 1.4}], rank=0, half=half), told([{"loss": 1.5}, {"loss": 1.6}], rank=1)]
+    part = against_one(told([{}, {}]), ranks)
+    assert part.verdict.word is Word.DIFFERS
+    assert "the loss of step 2 is 1.5, in the original 1" in part.verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("shaken", "word"),
+    [
+        # One process is as far away when its parameters are off by a few roundings.
+        ([{}, {"value": 0.86}], Word.EQUAL),
+        # It stands still, or another figure moves.
+        ([{}, {}], Word.DIFFERS),
+        ([{"grad": 0.6}, {}], Word.DIFFERS),
+    ],
+)
+def test_what_one_process_makes_of_roundings(shaken: list[Step], word: Word) -> None:
+    ranks = [told([{}, {"value": 0.85}], rank=rank) for rank in range(2)]
+    part = against_one(told([{}, {}]), ranks, told(shaken))
+    assert part.verdict.word is word
+    assert ("one process's own move as far" in part.verdict.sentence) == (word is Word.EQUAL)
+
+
+def _passes(*passes: tuple[list[int], bool]) -> str:
+    """What is said of passes through one loader: the order of each, and whether it trains."""
+    training = Told()
+    for epoch, (order, trains) in enumerate(passes):
+        training.tell("loader", 3, loader=0, epoch=epoch, sampler="DistributedSampler", shuffle=True, made=None)
+        for index in order:
+            training.tell("batch", loader=0, epoch=epoch, indices=[index])
+            if trains:
+                training.tell("backward", 12, loss=[1.0], dtype=["float32"])
+    return str(same_order(training.training()) or "")
+
+
+ONE, TWO = [0, 1, 2], [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        [(ONE, True)],
+        [(ONE, True), (TWO, True)],
+        [(ONE, True), (ONE, False), (TWO, True), (TWO, False)],
+        [(ONE, False), (ONE, True), (TWO, True)],
+        [([0], True), ([0], True)],
+    ],
+    ids=["one epoch", "another order", "evaluated on the same data", "evaluated before", "one batch"],
+)
+def test_epochs_of_their_own(passes: list[tuple[list[int], bool]]) -> None:
+    assert _passes(*passes) == ""
+
+
+@pytest.mark.parametrize(
+    "passes", [[(ONE, True), (ONE, True)], [(ONE, True), (ONE, False), (ONE, True)], [(ONE, True), (ONE[:2], True)]]
+)
+def test_epochs_in_the_order_of_the_first(passes: list[tuple[list[int], bool]]) -> None:
+    assert _passes(*passes).endswith("epoch 2 comes in the order of the first; set_epoch is not called")
