@@ -188,7 +188,13 @@ def test_names_keys_and_text_stay_without_a_word(line: str) -> None:
 @pattern("T9")
 @pytest.mark.parametrize("call", ["jax.devices('cuda')", "numba.jit(target='cuda')", "tf.device('cuda')"])
 def test_another_librarys_device(call: str) -> None:
-    check_noop(f"import jax, numba\nimport tensorflow as tf\nx = {call}\n")
+    check_noop(f"import jax, numba\nimport tensorflow as tf\nx = {call}\n", open_codes=["NPU273"])
+
+
+@pattern("T9")
+@pytest.mark.parametrize("call", ["dgl.graph(x, device='cuda')", "triton.testing.do_bench(f, device='cuda')"])
+def test_a_device_of_a_library_that_rules_know(call: str) -> None:
+    check_noop(f"x = {call}\n")
 
 
 @pattern("P33", "P37", "T6")

@@ -6,7 +6,7 @@ import ast
 import re
 
 from transplt.codemods.cuda_text import explain
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
@@ -16,6 +16,7 @@ from transplt.syntax.asks import has_key
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
+from transplt.values.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
 from transplt.values.device_or_backend import verdict
 from transplt.values.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.values.place import Place
@@ -86,6 +87,17 @@ def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tupl
     )
 
 
+def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
+    return work.note(
+        node,
+        "NPU273",
+        f"{value!r} is the device of {library or 'a simulator or a renderer'}, not one of torch",
+        help=f"{library or 'a simulator that needs a card of NVIDIA'} has none beside an NPU: let it run on the CPU, "
+        "and move what it gives to the NPU",
+        effort=Effort.MEDIUM,
+    )
+
+
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     for old, new in pairs:
         text = text.replace(old, new)
@@ -105,7 +117,9 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
         yield from _row(work, node, value, next(place.other for place in found if place.kind == "row"))
     elif said == "foreign":
         root = next(place.detail for place in found if place.kind == "foreign")
-        if all(place.kind == "foreign" for place in found):
+        if root in NEEDS_A_CARD and all(place.kind == "foreign" for place in found):
+            yield _of_another(work, node, value, root)
+        elif all(place.kind == "foreign" for place in found):
             yield work.keep(node, "library-device", root)
         else:
             yield work.note(
@@ -115,14 +129,8 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
                 help=f"give {root} its own name of the device, and torch 'npu'",
             )
     elif said == "simulator":
-        yield work.note(
-            node,
-            "NPU273",
-            f"{value!r} is the device of a simulator or a renderer, not one of torch",
-            help="a simulator that needs a card of NVIDIA has none beside an NPU: let it run on the CPU, and move what "
-            "it gives to the NPU",
-            effort=Effort.MEDIUM,
-        )
+        named = {place.detail for place in found if place.kind == "simulator"}
+        yield _of_another(work, node, value, min(named & OTHER_DEVICES - SIMULATORS, default=""))
     elif said == "kernel":
         yield work.note(
             node,
