@@ -704,3 +704,21 @@ def test_a_device_by_its_position_follows_the_function(call: str) -> None:
 
 def test_another_position_is_no_device() -> None:
     check_noop('import torch\ntorch.optim.swap(1, "cuda:0")\n', open_codes=["NPU203"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = torch.cuda.get_device_capability('cuda') == (9, 0)",
+        "x = torch.cuda.get_device_capability(device='cuda:0') == (9, 0)",
+        "x = torch.cuda.get_device_capability(torch.device('cuda')) == (9, 0)",
+    ],
+)
+def test_the_device_of_a_question_that_stays(line: str) -> None:
+    check_noop(f"import torch\n\n{line}\n", open_codes=["NPU503"])
+
+
+def test_the_device_of_a_question_that_moves() -> None:
+    line = "x = torch.{}.get_device_properties('{}').total_memory\n"
+    result = migrate("import torch\n" + line.format("cuda", "cuda"))
+    assert line.format("npu", "npu").encode() in result.data

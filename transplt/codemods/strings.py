@@ -17,6 +17,7 @@ from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
 from transplt.values.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
+from transplt.values.cuda_code import only_shown
 from transplt.values.device_or_backend import verdict
 from transplt.values.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.values.place import Place
@@ -55,6 +56,8 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _other(work, slots, node, value)  # a label or a name as a rule
     elif said != wanted:
         yield from _stays(work, node, value, said, found, wanted)
+    elif wanted == DEVICE and _asks_cuda(work, node):
+        yield work.keep(node, "reported-beside")
     elif wanted == DEVICE:
         word = value[:4]
         new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
@@ -85,6 +88,20 @@ def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tupl
         api=what,
         writes_npu=True,
     )
+
+
+def _asks_cuda(work: Work, node: ast.expr) -> bool:
+    """True for the argument of a call that stays with CUDA: `torch.cuda.get_device_capability("cuda")[0] >= 8`."""
+    inner: ast.AST = node
+    call = parent(node)
+    while isinstance(call, ast.keyword) or (
+        isinstance(call, ast.Call) and work.names.qualified(call.func) == "torch.device"
+    ):
+        inner, call = call, parent(call)
+    if not isinstance(call, ast.Call) or inner is call.func or only_shown(call):
+        return False
+    found = work.rules.resolve(work.names.qualified(call.func) or "")
+    return found is not None and found[0].kind is Kind.UNSUPPORTED
 
 
 def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
