@@ -718,7 +718,13 @@ def test_the_device_of_a_question_that_stays(line: str) -> None:
     check_noop(f"import torch\n\n{line}\n", open_codes=["NPU503"])
 
 
-def test_the_device_of_a_question_that_moves() -> None:
-    line = "x = torch.{}.get_device_properties('{}').total_memory\n"
-    result = migrate("import torch\n" + line.format("cuda", "cuda"))
-    assert line.format("npu", "npu").encode() in result.data
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch.cuda.get_device_properties('cuda').total_memory", "torch.npu.get_device_properties('npu').total_memory"),
+        ("flash_attn.models.gpt.GPTLMHeadModel(device='cuda')", "flash_attn.models.gpt.GPTLMHeadModel(device='npu')"),
+    ],
+)
+def test_the_device_of_a_call_that_moves(before: str, after: str) -> None:
+    result = migrate(f"import torch, flash_attn\nx = {before}\n")
+    assert f"x = {after}\n".encode() in result.data

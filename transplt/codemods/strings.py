@@ -100,7 +100,8 @@ def _asks_cuda(work: Work, node: ast.expr) -> bool:
         inner, call = call, parent(call)
     if not isinstance(call, ast.Call) or inner is call.func or only_shown(call):
         return False
-    found = work.rules.resolve(work.names.qualified(call.func) or "")
+    full = work.names.qualified(call.func) or ""
+    found = work.rules.resolve(full) if full.startswith("torch.cuda.") else None
     return found is not None and found[0].kind is Kind.UNSUPPORTED
 
 
