@@ -721,7 +721,7 @@ def test_the_device_of_a_question_that_stays(line: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("torch.cuda.get_device_properties('cuda').total_memory", "torch.npu.get_device_properties('npu').total_memory"),
+        ("torch.cuda.get_device_properties('cuda').name", "torch.npu.get_device_properties('npu').name"),
         ("flash_attn.models.gpt.GPTLMHeadModel(device='cuda')", "flash_attn.models.gpt.GPTLMHeadModel(device='npu')"),
     ],
 )
