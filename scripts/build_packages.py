@@ -56,7 +56,7 @@ EXTRA_RULES = [
     },
 ]
 #: Compiled modules that are known by their names (NPU553, transplt/codemods/extensions.py): the row gives the help.
-_EXTENSION = re.compile(r"(?:^|_)cuda(?:[_.\d]|$)")
+_EXTENSION = re.compile(r"(?:^|_)cuda(?:[_\d]|$)|_cuda\.")
 _STATUS_CODES = {
     "unsupported": ("NPU510", "medium"),
     "replacement": ("NPU510", "medium"),

@@ -69,7 +69,8 @@ def test_every_code_says_what_it_blocks_and_what_to_do(code: str) -> None:
 def test_the_substitutions_are_in_form() -> None:
     table = read_table("support/substitutions.json")
     for row in table["entries"]:
-        assert row["blocks"] in BLOCKS and row["title"][0].isupper() and row["how"]
+        title = load(row["page"]).action if "page" in row else row["title"]
+        assert row["blocks"] in BLOCKS and title[0].isupper() and row["how"]
         assert {load(code).code[:5] for code in row["codes"]} <= {"NPU80", "NPU81", "NPU22"}
         assert re.compile(row["pattern"]).groups == bool(row.get("each"))
         Effort(row.get("effort", "low"))
@@ -299,7 +300,7 @@ def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
         ("a.yaml", "NPU802", "use_cuda", "Look at options and keys that are named after CUDA"),
         ("a.yaml", "NPU802", "NVIDIA", "Look at mentions of CUDA in configuration files"),
         ("Dockerfile", "NPU805", "nvidia/cuda:12.1", "Build container images on an Ascend CANN image"),
-        ("Dockerfile", "NPU805", "TORCH_CUDA_ARCH_LIST", "Take the CUDA toolkit out of build scripts and recipes"),
+        ("Dockerfile", "NPU805", "FORCE_CUDA", "Take CUDA's toolkit and packages out of build scripts and recipes"),
         ("r.txt", "NPU804", "1.13.1+cu117", "Install torch and torch_npu in place of builds and wheels for CUDA"),
         ("r.txt", "NPU804", "nvidia-nccl-cu12", "Install torch and torch_npu in place of builds and wheels for CUDA"),
         ("r.txt", "NPU804", "cupy-cuda12x", "Replace the package cupy-cuda: needs CUDA"),
@@ -310,7 +311,7 @@ def test_a_variable_is_one_action_in_python_and_elsewhere() -> None:
         ("demo/main.cpp", "NPU806", "torch::kCUDA", "Port the C++ code in demo"),
         ("run.sh", "NPU801", "cuda", "Write npu for the device cuda"),
         ("environment.yml", "NPU804", "cuda", "Install torch and torch_npu in place of builds and wheels for CUDA"),
-        ("c.yaml", "NPU802", "nvidia.com/gpu", "Give jobs and containers NPUs where they get NVIDIA cards"),
+        ("c.yaml", "NPU802", "nvidia.com/gpu", "Give containers, pods and jobs NPUs where they get NVIDIA's cards"),
     ],
 )
 def test_what_is_not_python_goes_by_what_is_to_be_written(path: str, code: str, name: str, title: str) -> None:
@@ -492,6 +493,19 @@ def test_the_samples(name: str) -> None:
     expected = (ROOT / "tests" / "data" / "actions" / f"{name}.txt").read_text()
     assert "".join(f"{line}\n" for line in action_lines(actions_of(result.findings))) == expected
     assert total_hours(actions_of(result.findings)) < 9
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "api", "message", "page"),
+    [
+        ("run.sh", "NPU801", "nvidia/cuda:12.1", "a shell script names nvidia/cuda:12.1", "NPU850"),
+        ("run.sh", "NPU280", "", "docker is asked for GPUs: --gpus all", "NPU854"),
+        (".github/workflows/a.yml", "NPU802", "CUDA_HOME", "a configuration file names CUDA_HOME", "NPU855"),
+    ],
+)
+def test_what_is_one_thing_to_do_is_one_action(path: str, code: str, api: str, message: str, page: str) -> None:
+    found = [at(path, 3, code, api, message), at("Dockerfile", 1, page, "", "so")]
+    assert titles(actions_of(found)) == [load(page).action]
 
 
 def test_the_example_of_the_readme_is_what_happens() -> None:

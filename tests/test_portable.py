@@ -133,6 +133,8 @@ def test_a_gate_moves_with_what_it_guards(before: str, after: str) -> None:
         "if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8:\n    fast = True",
         "if not torch.cuda.is_available():\n    raise SystemExit('no GPU')\nmodel.cuda()",
         "assert torch.cuda.is_available()\nmodel.cuda()",
+        "if wanted:\n    assert torch.cuda.is_available()\nload(model, wanted)",
+        "def check():\n    if not torch.cuda.is_available():\n        raise RuntimeError('no GPU')",
         "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    model.cuda()",
         "args.cuda = torch.cuda.is_available()",
         "cuda = True if torch.cuda.is_available() else False\nif cuda:\n    model.cuda()",

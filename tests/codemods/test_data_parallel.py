@@ -102,11 +102,15 @@ def test_other_targets(settings: dict[str, str]) -> None:
     check_noop("import torch\nnet = torch.nn.DataParallel(net)\n", open_codes=["NPU507"], **settings)
 
 
-def test_a_class_that_divides_by_itself_is_no_work() -> None:
-    check_noop(
-        "import torch\n\n\nclass Mine(torch.nn.DataParallel):\n"
-        "    def scatter(self, inputs, kwargs, device_ids):\n        return [inputs], [kwargs]\n"
-    )
+@pytest.mark.parametrize(("name", "left"), [("OneCardDataParallel", []), ("Mine", ["NPU507"])])
+def test_a_class_with_a_scatter_of_its_own_still_makes_replicas(name: str, left: list[str]) -> None:
+    source = f"""
+        import torch
+        class {name}(torch.nn.DataParallel):
+            def scatter(self, inputs, kwargs, device_ids):
+                return [inputs], [kwargs]
+        """
+    check_noop(source, open_codes=left)
 
 
 def test_a_file_with_the_other_wrapper_says_so() -> None:

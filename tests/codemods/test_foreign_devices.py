@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 
 @pattern("T9")
@@ -31,3 +31,57 @@ def test_a_string_that_torch_and_jax_share_is_reported() -> None:
 @pytest.mark.parametrize("line", ["jax.devices(place)", "jax.devices('cpu')", "jax.jit(x)"])
 def test_what_is_no_device_of_torch(line: str) -> None:
     check_noop(f"import jax\ndef f(x, place=None):\n    print('cuda')\n    return {line}\n")
+
+
+@pytest.mark.parametrize(
+    ("package", "line"),
+    [
+        ("faster_whisper", 'faster_whisper.WhisperModel("small", device="cuda")'),
+        ("ctranslate2", 'ctranslate2.Translator("model", device="cuda")'),
+        ("xgboost", 'xgboost.XGBClassifier(device="cuda:0")'),
+        ("xgboost", 'xgboost.train({"device": "cuda"}, data)'),
+        ("lightgbm", 'lightgbm.LGBMClassifier(device="cuda")'),
+        ("open3d", 'open3d.core.Device("CUDA:0")'),
+        ("torchcodec", 'torchcodec.decoders.VideoDecoder("a.mp4", device="cuda")'),
+        ("warp", 'warp.zeros(3, device="cuda:0")'),
+        ("tensorflow", 'tensorflow.device("cuda:0")'),
+        ("numba", 'numba.vectorize(["f4(f4)"], target="cuda")'),
+    ],
+)
+def test_the_device_of_another_library(package: str, line: str) -> None:
+    check_noop(f"import torch\nimport {package}\n\nx = {line}\n", open_codes=["NPU273"])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'place = "cuda" if torch.cuda.is_available() else "cpu"\nmodel = ctranslate2.Translator("m", device=place)',
+        'model = ctranslate2.Translator("m", device="cuda" if torch.cuda.is_available() else "cpu")',
+        'place = "cpu"\nif torch.cuda.is_available():\n    place = "cuda"\nprint(place)\n'
+        "ctranslate2.Translator(device=place)",
+    ],
+)
+def test_a_variable_that_only_another_library_gets(lines: str) -> None:
+    check_noop(f"import ctranslate2\nimport torch\n\n{lines}\n", open_codes=["NPU270", "NPU273"])
+
+
+def test_a_gate_in_front_of_a_word_for_a_card() -> None:
+    source = 'import catboost\nimport torch\n\nkind = "GPU" if torch.cuda.is_available() else "CPU"\n'
+    check_noop(source + "model = catboost.CatBoostClassifier(task_type=kind)\n", open_codes=["NPU270", "NPU287"])
+
+
+@pytest.mark.parametrize("use", ["net.to(place)", "run(place)", "self.place = place"])
+def test_a_variable_that_torch_may_get_too(use: str) -> None:
+    head = "import ctranslate2\nimport torch\n\n"
+    rest = 'place = "cuda"\nmodel = ctranslate2.Translator("m", device=place)\nx = torch.zeros(1, device=place)\n'
+    result = migrate(f"{head}{rest}{use}\n")
+    assert b'place = "npu"' in result.data and "NPU203" in {each.code for each in result.findings}
+
+
+@pytest.mark.parametrize("line", ['SentenceTransformer("m", device=place)', "torch.zeros(1, device=place)"])
+def test_a_library_of_torch_takes_the_npu(line: str) -> None:
+    head = "from sentence_transformers import SentenceTransformer\nimport torch\n"
+    check_rewrite(
+        f"{head}\nplace = 'cuda'\nx = {line}\n",
+        f"{head}import torch_npu  # noqa: F401\n\nplace = 'npu'\nx = {line}\n",
+    )

@@ -61,3 +61,20 @@ def test_nothing_to_do(line: str) -> None:
 @pattern("P71")
 def test_another_parser() -> None:
     check_noop('import fire\nuse_cuda = True\nparser.add_argument("--local_rank")\n')
+
+
+def test_an_option_of_click() -> None:
+    head = "import click\nimport torch\n\ncuda = 1\n\n\n@click.option('--local_rank'{})\ndef main(local_rank): ...\n"
+    check_rewrite(head.format(""), head.format(", '--local-rank'"), codes_applied=["NPU313"])
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ('flags.DEFINE_integer("local_rank", 0, "which card")', ["NPU313"]),
+        ('flags.DEFINE_integer("local_rank", int(os.environ["LOCAL_RANK"]), "which card")', []),
+        ('flags.DEFINE_integer("rank", 0, "the local_rank of the process")', []),
+    ],
+)
+def test_a_flag_of_absl(line: str, left: list[str]) -> None:
+    check_noop(f"from absl import flags\nimport torch\n\nuse_cuda = True\n{line}\n", open_codes=left)

@@ -318,7 +318,7 @@ def test_cuda_of_another_library() -> None:
         ("from cumm import tensorview as tv\nx = tv.from_numpy(y).cuda()\n", ["NPU510"]),
         ("from cumm import tensorview as tv\nx = tv.from_numpy(y)\nz = x.cuda()\n", ["NPU510"]),
         ("import pycuda.driver as cuda\ncuda.init()\n", ["NPU510"]),
-        ("from cuda import cudart\ncudart.cudaMalloc(1)\n", ["NPU602"]),
+        ("from cuda import cudart\ncudart.cudaMalloc(1)\n", ["NPU510"]),
         ("import jax\nx = jax.cuda.thing()\n", ["NPU602"]),
         ("import paddle\nx = paddle.ones([1]).cuda()\ndef f(y):\n    return y.cuda()\n", ["NPU602"]),
         ("import paddle\nn = paddle.device.cuda.device_count()\n", ["NPU602"]),

@@ -18,6 +18,7 @@ from tests.harness import check_noop, migrate
         "from sync_batchnorm import SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
         "from models import sync\nnorm = partial(sync.SynchronizedBatchNorm2d, eps=1)",
         "from encoding.parallel import DataParallelModel\nnet = DataParallelModel(net)",
+        "class Norm(Base):\n    def __data_parallel_replicate__(self, context, index):\n        pass",
         "from modules import InPlaceABNSync as Norm, InPlaceABNSync\nn = InPlaceABNSync(8)",
     ],
 )
@@ -36,6 +37,7 @@ def test_reported(source: str) -> None:
         "import torch\ntorch.distributed.all_gather(a, b)",
         "class SynchronizedBatchNorm2d:\n    pass",
         "'SynchronizedBatchNorm2d'",
+        "if hasattr(net, '__data_parallel_replicate__'):\n    net.__data_parallel_replicate__(context, 0)",
         "from sync_batchnorm import SynchronizedBatchNorm2d",
         "def scatter(x):\n    return x\ny = scatter(1)",
     ],

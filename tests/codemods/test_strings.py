@@ -188,7 +188,13 @@ def test_names_keys_and_text_stay_without_a_word(line: str) -> None:
 @pattern("T9")
 @pytest.mark.parametrize("call", ["jax.devices('cuda')", "numba.jit(target='cuda')", "tf.device('cuda')"])
 def test_another_librarys_device(call: str) -> None:
-    check_noop(f"import jax, numba\nimport tensorflow as tf\nx = {call}\n")
+    check_noop(f"import jax, numba\nimport tensorflow as tf\nx = {call}\n", open_codes=["NPU273"])
+
+
+@pattern("T9")
+@pytest.mark.parametrize("call", ["dgl.graph(x, device='cuda')", "triton.testing.do_bench(f, device='cuda')"])
+def test_a_device_of_a_library_that_rules_know(call: str) -> None:
+    check_noop(f"x = {call}\n")
 
 
 @pattern("P33", "P37", "T6")
@@ -698,3 +704,27 @@ def test_a_device_by_its_position_follows_the_function(call: str) -> None:
 
 def test_another_position_is_no_device() -> None:
     check_noop('import torch\ntorch.optim.swap(1, "cuda:0")\n', open_codes=["NPU203"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = torch.cuda.get_device_capability('cuda') == (9, 0)",
+        "x = torch.cuda.get_device_capability(device='cuda:0') == (9, 0)",
+        "x = torch.cuda.get_device_capability(torch.device('cuda')) == (9, 0)",
+    ],
+)
+def test_the_device_of_a_question_that_stays(line: str) -> None:
+    check_noop(f"import torch\n\n{line}\n", open_codes=["NPU503"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch.cuda.get_device_properties('cuda').name", "torch.npu.get_device_properties('npu').name"),
+        ("flash_attn.models.gpt.GPTLMHeadModel(device='cuda')", "flash_attn.models.gpt.GPTLMHeadModel(device='npu')"),
+    ],
+)
+def test_the_device_of_a_call_that_moves(before: str, after: str) -> None:
+    result = migrate(f"import torch, flash_attn\nx = {before}\n")
+    assert f"x = {after}\n".encode() in result.data

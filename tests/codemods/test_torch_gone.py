@@ -42,6 +42,11 @@ def test_the_module_itself() -> None:
         "from torch._six import string_classes",
         "from torch.utils.serialization import load_lua",
         "import torch._six",
+        "from torch.utils.ffi import create_extension",
+        "import torch.legacy.nn as nn",
+        "from torch.nn._functions.thnn import rnnFusedPointwise",
+        "from torch.utils.data._utils.collate import string_classes",
+        "import torch.utils.data.dataloader as loader\nx = loader._DataLoaderIter(a)",
         "import torch\nx = torch.symeig(a, eigenvectors=True)",
         "import torch as t\nx, _ = t.lstsq(b, a)",
         "import torch\nx = torch.irfft(a, 2, onesided=False)",
@@ -62,6 +67,10 @@ def test_names_that_are_gone(source: str) -> None:
         "x = model.lstsq(a, b)",
         "import torch\nx = torch.linalg.lstsq(a, b)\nsymeig = 1",
         "from project._six import inf",
+        "from torch.utils.data.dataloader import default_collate",
+        "from torch._jit_internal import boolean_dispatch",
+        "from torch.nn.backends import thnn",
+        "from project.legacy import nn",
     ],
 )
 def test_names_that_torch_has_or_others_have(source: str) -> None:

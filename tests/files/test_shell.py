@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.files.shell_pairs import migrated
+from tests.files.shell_pairs import TARGET, migrated
+from transplt.apply.engine import index_source, join_facts
 from transplt.files.kind import FileKind, kind_of
+from transplt.files.other_file import migrate_other
 from transplt.finding import FileResult, Level
 from transplt.rules.pages import load
+from transplt.settings import Settings
 
 
 def shell(text: str | bytes, path: str = "run.sh", alone: bool = False, **chosen: object) -> FileResult:
@@ -310,10 +313,35 @@ def test_programs_whose_bytes_the_shell_changes_are_reported(text: str) -> None:
         "# CUDA_VISIBLE_DEVICES=0 python x.py\n",
         "setup_cuda() {\n  true\n}\nsetup_cuda\n",
         "#!/bin/csh\n# cuda\n",
+        "python tools/train.py --config $base/ds_nccl_config.json\n",
+        'python tools/train.py --load "a/b model_cuda.pth"\n',
+        "tail -f logs/cuda.log\n",
     ],
 )
 def test_texts_and_names_stay(text: str) -> None:
     assert codes(held(text, text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat /usr/local/cuda/version.json\n",
+        "sh cuda_11.8_linux.run\n",
+        "pip install -r requirements-cuda.txt\n",
+        "python other_cuda.py\n",
+        "JOB=train_nccl\n",
+    ],
+)
+def test_files_and_names_that_may_ask_for_cuda(text: str) -> None:
+    assert codes(held(text, text))
+
+
+@pytest.mark.parametrize(("name", "left"), [("nvidia_run.py", []), ("nvidia_walk.py", ["NPU801"])])
+def test_a_program_of_the_project_that_is_called_after_cuda(name: str, left: list[str]) -> None:
+    chosen = Settings(torch_version="2.8")
+    project = join_facts([index_source(b"import torch\n", "bert/nvidia_run.py", chosen)], chosen)
+    text = f"deepspeed ../{name} --steps 3\n".encode()
+    assert codes(migrate_other(text, "bert/run.sh", FileKind.SHELL, chosen, TARGET, project)[0]) == left
 
 
 @pytest.mark.parametrize(

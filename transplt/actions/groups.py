@@ -72,6 +72,7 @@ class _Entry:
     title: str
     how: str
     effort: Effort
+    page: str  # the code of the page whose action it is; empty where the title says it
 
 
 class Groups:
@@ -165,6 +166,8 @@ def _substitution(finding: Finding) -> Group | None:
         if match is not None:
             name = match[1] if entry.each else ""
             how, blocks = entry.how.replace("{name}", name), _here(entry.blocks, finding.path)
+            if entry.page:
+                return Group(_page(entry.page).action, entry.page, "", blocks, how, entry.effort)
             return Group(entry.title.replace("{name}", name), "substitution", name, blocks, how, entry.effort)
     return None
 
@@ -251,8 +254,8 @@ def _entries() -> tuple[_Entry, ...]:
     table: list[dict[str, Any]] = read_table("support/substitutions.json")["entries"]
     return tuple(
         _Entry(
-            frozenset(row["codes"]), re.compile(row["pattern"]), row.get("each", False), row["blocks"], row["title"],
-            row["how"], Effort(row.get("effort", "low")),
+            frozenset(row["codes"]), re.compile(row["pattern"]), row.get("each", False), row["blocks"],
+            row.get("title", ""), row["how"], Effort(row.get("effort", "low")), row.get("page", ""),
         )
         for row in table
     )  # fmt: skip

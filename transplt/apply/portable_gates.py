@@ -97,7 +97,7 @@ def _climb(work: Work, gate: Gate, node: ast.AST, answer: bool, number: bool) ->
         for inner in above.body if answer else above.orelse:
             _flags(work, gate, inner)
     elif isinstance(above, ast.Assert) and above.test is node and answer:
-        gate.guarded += _rest(above)
+        gate.guarded += _demanded(above)
     elif isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Mod, ast.FloorDiv)) and above.right is node:
         return  # without a device it divided by zero: nothing ran
     elif isinstance(above, ast.Call) and node in above.args and last_name(above.func) == "bool":
@@ -128,7 +128,8 @@ def _statement(gate: Gate, above: ast.If | ast.While, answer: bool) -> None:
     gate.guarded += above.body if answer else above.orelse
     other = above.orelse if answer else above.body
     if isinstance(above, ast.If) and other and isinstance(other[-1], _EXITS) and not answer:
-        gate.guarded += _rest(above)
+        alone = isinstance(other[-1], ast.Raise) and not gate.guarded
+        gate.guarded += _demanded(above) if alone else _rest(above)
 
 
 def _chosen(work: Work, gate: Gate, choice: ast.IfExp, yes: ast.expr) -> None:
@@ -156,6 +157,14 @@ def _flags(work: Work, gate: Gate, statement: ast.stmt) -> None:
         _reads(work, gate, statement, value, False)
     elif not str(value).startswith("cuda") and ("gpu" in names or "cuda" in names):
         raise _Stays(_NOT_FOLLOWED)
+
+
+def _demanded(statement: ast.stmt) -> list[ast.stmt]:
+    """What a statement guards that raises without a device; one with nothing behind it guards code somewhere else."""
+    rest = _rest(statement)
+    if not rest:
+        raise _Stays(_NOT_FOLLOWED)
+    return rest
 
 
 def _rest(statement: ast.stmt) -> list[ast.stmt]:

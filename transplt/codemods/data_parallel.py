@@ -86,9 +86,9 @@ def one_card_name(work: Work, func: ast.expr) -> str:
 
 
 @fixer.on(ast.ClassDef)
-def divides_by_itself(work: Work, node: ast.ClassDef) -> Finds:
-    """A subclass with a `scatter` of its own, such as the one that goes in, needs none of CUDA's."""
-    if "scatter" in work.scan.scopes[node].bindings:
+def goes_in(work: Work, node: ast.ClassDef) -> Finds:
+    """The class that goes in is for one card; another one with a `scatter` of its own still makes replicas."""
+    if node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings:
         for base in node.bases:
             if work.names.qualified(base) in DATA_PARALLEL:
                 work.take(base)

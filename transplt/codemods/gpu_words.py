@@ -15,6 +15,7 @@ from transplt.edits.work import Work
 from transplt.project.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, KeyPlace, Value, gpu_words, said_of
 from transplt.syntax.asks import keyword_of, last_name, string_of
+from transplt.syntax.names import assigned_value
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.commands import flags_of, logical_lines
 from transplt.trees.literals import words_in_literal
@@ -104,17 +105,37 @@ def _argument(
     word: GpuWord,
     said: set[str],
 ) -> Finds:
-    if word.word in said or not _is(place.value, value):
+    if word.word in said:
+        return
+    wanted = place.value
+    given = next((each for each in _may_be(work, value) if _is(wanted, each)), None)
+    if given is None:
         return
     full = work.names.qualified(call.func)
     if not place.names(full, last_name(call.func), isinstance(call.func, ast.Name)):
         return
     said.add(word.word)
     if place.value.kind == "holds":
-        for constant in _constants(place.value, value):
+        for constant in _constants(wanted, given):
             work.take(constant)
-    shown = repr(value.value) if isinstance(value, ast.Constant) else work.text(value)
+    shown = repr(given.value) if isinstance(given, ast.Constant) else work.text(value)
     yield from _said(work, call if place.whole else node, word, full or "", shown, work.text(node))
+
+
+def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
+    """An expression, what a variable of the file was given that it reads, and the arms of conditional expressions."""
+    yield value
+    found = work.names.lookup(value.id, work.scan.scope_of(value)) if isinstance(value, ast.Name) else None
+    values = [assigned_value(binding.node) for binding in found[1] if binding.kind == "assign"] if found else []
+    stack = [value, *(each for each in values if each is not None)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.IfExp):
+            stack += [node.orelse, node.body]
+        elif isinstance(node, ast.BoolOp):
+            stack += reversed(node.values)
+        elif node is not value and not isinstance(node, ast.Name):
+            yield node
 
 
 def _is(wanted: Value, value: ast.expr | None) -> bool:
@@ -140,9 +161,7 @@ def _imports_one_of(work: Work, packages: tuple[str, ...]) -> bool:
     return any(
         name.partition(".")[0] in packages
         for node in work.scan.imports
-        for name in (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-        )
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
     )
 
 

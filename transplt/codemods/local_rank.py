@@ -13,25 +13,21 @@ from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Level
-from transplt.syntax.asks import keyword_of
+from transplt.syntax.asks import keyword_of, string_of
 from transplt.trees.calls import with_twin
 
-fixer = Fixer(__name__, code="NPU313", rank=360, needs=(b"--local_rank",))
+fixer = Fixer(__name__, code="NPU313", rank=360, needs=(b"local_rank",))
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 
 
 @fixer.on(ast.Call, last="add_argument")
 def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
-    """Let a flag called `--local_rank` be given as `--local-rank` too.
-
-    A file that starts under DeepSpeed, or reads LOCAL_RANK itself as a program for torchrun does, is left alone.
-    """
+    """Let a flag called `--local_rank` be given as `--local-rank` too."""
     flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
     if not isinstance(call.func, ast.Attribute) or len(flags) < len(call.args) or _OLD not in flags:
         return
-    utf8 = work.source.utf8
-    if b"argparse" not in utf8 or b"deepspeed" in utf8.lower() or b'"LOCAL_RANK"' in utf8 or b"'LOCAL_RANK'" in utf8:
+    if b"argparse" not in work.source.utf8 or _is_started_otherwise(work):
         return
     if _NEW not in flags and work.take(call):
         message = "torch.distributed.launch passes --local-rank since torch 2.0"
@@ -45,3 +41,31 @@ def flag_of_the_launcher(work: Work, call: ast.Call) -> Finds:
             level=Level.INFO,
             help='instead of required=True write default=int(os.environ.get("LOCAL_RANK", 0))',
         )
+
+
+@fixer.on(ast.Call, name="click.option")
+def option_of_click(work: Work, call: ast.Call) -> Finds:
+    """Let an option of click be given in both ways; the parameter is called after the first of them."""
+    flags = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    if _OLD in flags and _NEW not in flags and not _is_started_otherwise(work) and work.take(call):
+        message = "torch.distributed.launch passes --local-rank since torch 2.0"
+        yield Edit(call, "NPU313", message, with_twin(_OLD, _NEW), api="click.option")
+
+
+@fixer.on(ast.Call, name="absl.flags.DEFINE_integer")
+def flag_of_one_spelling(work: Work, call: ast.Call) -> Finds:
+    """Report a flag of absl, which has one spelling alone."""
+    if call.args and string_of(call.args[0]) == "local_rank" and not _is_started_otherwise(work):
+        yield work.note(
+            call,
+            "NPU313",
+            "torch.distributed.launch passes --local-rank since torch 2.0, which absl refuses",
+            level=Level.MANUAL,
+            help="start with torchrun and take the value from LOCAL_RANK",
+        )
+
+
+def _is_started_otherwise(work: Work) -> bool:
+    """True for a file that starts under DeepSpeed, or reads LOCAL_RANK itself as a program for torchrun does."""
+    utf8 = work.source.utf8
+    return b"deepspeed" in utf8.lower() or b'"LOCAL_RANK"' in utf8 or b"'LOCAL_RANK'" in utf8

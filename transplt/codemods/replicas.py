@@ -19,7 +19,7 @@ fixer = Fixer(
     code="NPU294",
     rank=370,
     words=("SynchronizedBatchNorm", "DataParallelModel", "DataParallelCriterion", "DataParallelWithCallback",
-           "BalancedDataParallel", "patch_replication_callback", "InPlaceABNSync"),
+           "BalancedDataParallel", "patch_replication_callback", "InPlaceABNSync", "__data_parallel_replicate__"),
 )  # fmt: skip
 
 _NORMS = frozenset({*(f"SynchronizedBatchNorm{n}d" for n in (1, 2, 3)), "InPlaceABNSync"})
@@ -27,6 +27,20 @@ _WRAPPERS = frozenset({
     "DataParallelModel", "DataParallelCriterion", "DataParallelWithCallback", "BalancedDataParallel",
     "patch_replication_callback",
 })  # fmt: skip
+
+_CONVERT = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
+
+
+@fixer.on(ast.ClassDef)
+def told_of_its_replicas(work: Work, node: ast.ClassDef) -> Finds:
+    """A layer that replicas tell of each other, by the method that DataParallelWithCallback and its like call."""
+    if "__data_parallel_replicate__" in work.scan.scopes[node].bindings:
+        at = node.bases[0] if node.bases else node.body[0]
+        yield work.note(at, fixer.code, _merges(node.name), api=node.name, help=_CONVERT)
+
+
+def _merges(name: str) -> str:
+    return f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
 
 
 @fixer.on(ast.Module)
@@ -39,8 +53,7 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
         if name in _NORMS:
-            message = f"{name} merges its statistics over the replicas of DataParallel; an NPU has none"
-            help_text = "one process a card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
+            message, help_text = _merges(name), _CONVERT
         else:
             message = f"{name} runs replicas of a module on CUDA cards of one process"
             help_text = "DistributedDataParallel with one process a card"

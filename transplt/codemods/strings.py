@@ -6,7 +6,7 @@ import ast
 import re
 
 from transplt.codemods.cuda_text import explain
-from transplt.edits.edit import Edit, Finds
+from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.finding import Effort
@@ -16,6 +16,8 @@ from transplt.syntax.asks import has_key
 from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
+from transplt.values.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
+from transplt.values.cuda_code import only_shown
 from transplt.values.device_or_backend import verdict
 from transplt.values.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.values.place import Place
@@ -54,6 +56,8 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _other(work, slots, node, value)  # a label or a name as a rule
     elif said != wanted:
         yield from _stays(work, node, value, said, found, wanted)
+    elif wanted == DEVICE and _asks_cuda(work, node):
+        yield work.keep(node, "reported-beside")
     elif wanted == DEVICE:
         word = value[:4]
         new = "NPU" if word.isupper() else "Npu" if word[0].isupper() else "npu"
@@ -86,6 +90,32 @@ def _replace(work: Work, node: ast.expr, code: str, what: str, pairs: tuple[tupl
     )
 
 
+def _asks_cuda(work: Work, node: ast.expr) -> bool:
+    """True for the argument of a call that stays with CUDA: `torch.cuda.get_device_capability("cuda")[0] >= 8`."""
+    inner: ast.AST = node
+    call = parent(node)
+    while isinstance(call, ast.keyword) or (
+        isinstance(call, ast.Call) and work.names.qualified(call.func) == "torch.device"
+    ):
+        inner, call = call, parent(call)
+    if not isinstance(call, ast.Call) or inner is call.func or only_shown(call):
+        return False
+    full = work.names.qualified(call.func) or ""
+    found = work.rules.resolve(full) if full.startswith("torch.cuda.") else None
+    return found is not None and found[0].kind is Kind.UNSUPPORTED
+
+
+def _of_another(work: Work, node: ast.expr, value: str, library: str) -> Note:
+    return work.note(
+        node,
+        "NPU273",
+        f"{value!r} is the device of {library or 'a simulator or a renderer'}, not one of torch",
+        help=f"{library or 'a simulator that needs a card of NVIDIA'} has none beside an NPU: let it run on the CPU, "
+        "and move what it gives to the NPU",
+        effort=Effort.MEDIUM,
+    )
+
+
 def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
     for old, new in pairs:
         text = text.replace(old, new)
@@ -105,7 +135,9 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
         yield from _row(work, node, value, next(place.other for place in found if place.kind == "row"))
     elif said == "foreign":
         root = next(place.detail for place in found if place.kind == "foreign")
-        if all(place.kind == "foreign" for place in found):
+        if root in NEEDS_A_CARD and all(place.kind == "foreign" for place in found):
+            yield _of_another(work, node, value, root)
+        elif all(place.kind == "foreign" for place in found):
             yield work.keep(node, "library-device", root)
         else:
             yield work.note(
@@ -115,14 +147,8 @@ def _stays(work: Work, node: ast.expr, value: str, said: str, found: list[Place]
                 help=f"give {root} its own name of the device, and torch 'npu'",
             )
     elif said == "simulator":
-        yield work.note(
-            node,
-            "NPU273",
-            f"{value!r} is the device of a simulator or a renderer, not one of torch",
-            help="a simulator that needs a card of NVIDIA has none beside an NPU: let it run on the CPU, and move what "
-            "it gives to the NPU",
-            effort=Effort.MEDIUM,
-        )
+        named = {place.detail for place in found if place.kind == "simulator"}
+        yield _of_another(work, node, value, min(named & OTHER_DEVICES - SIMULATORS, default=""))
     elif said == "kernel":
         yield work.note(
             node,

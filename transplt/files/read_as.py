@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from transplt.project.facts import ProjectFacts
 from transplt.project.key_reads import KeyRead, names_a_configuration
 from transplt.project.marks import BACKEND, DEVICE
-from transplt.values.callees import FOREIGN, SIMULATOR_DEVICE, SIMULATORS
+from transplt.values.callees import FOREIGN, OTHER_DEVICES, SIMULATOR_DEVICE
 from transplt.values.device_arguments import mark_of_argument
 
 
@@ -143,7 +143,7 @@ def _marks(project: ProjectFacts, read: KeyRead) -> frozenset[str]:
     callee, _, keyword = name.rpartition(".")
     if kind == "f:":  # an argument of somebody else's function
         root = callee.partition(".")[0]
-        if root in FOREIGN or root in SIMULATORS:
+        if root in FOREIGN or root in OTHER_DEVICES:
             return frozenset()
         mark = mark_of_argument(callee, callee.rpartition(".")[2], False, keyword)
         return frozenset([mark] if mark else ())

@@ -19,13 +19,13 @@ from transplt.values.callees import (
     FOREIGN,
     ITEM_CALLS,
     OBJECTS,
+    OTHER_DEVICES,
     PARSER_CALLS,
     PICKS,
     PROSE_CALLS,
     PROSE_KEYWORDS,
     REGEX_CALLS,
     SIMULATOR_DEVICE,
-    SIMULATORS,
     TESTS,
     WRAPPERS,
 )
@@ -183,14 +183,14 @@ def _operator(a: Argument) -> Ways:
 
 
 def _is_for_a_simulator(a: Argument) -> bool:
-    """Where another program that computes on the card is told which one: the physics of a simulator, a renderer."""
+    """Where something else that computes on the card is told which one: the physics of a simulator, another library."""
     if a.keyword is not None and SIMULATOR_DEVICE.search(a.keyword):
         return True
-    return a.root in SIMULATORS and (a.keyword is None or names_a_mark(a.keyword))
+    return a.root in OTHER_DEVICES and (a.keyword in (None, "task_type") or names_a_mark(a.keyword or ""))
 
 
 def _simulator(a: Argument) -> Ways:
-    yield Place("simulator", a.root if a.root in SIMULATORS else a.keyword or "")
+    yield Place("simulator", a.root if a.root in OTHER_DEVICES else a.keyword or "")
 
 
 def _mark(a: Argument) -> Ways:

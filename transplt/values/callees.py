@@ -21,7 +21,12 @@ SIMULATORS = frozenset(
     "isaacgym isaacgymenvs isaacsim isaaclab omni genesis sapien mani_skill habitat habitat_sim mujoco mujoco_warp "
     "brax gymnasium gym envpool pybullet carla airsim omnigibson nvdiffrast kaolin bpy".split()
 )
-#: Of these, programs that run scripts in a Python of their own: without torch, a device there is the program's.
+#: Packages that compute on a card by kernels of their own: a device that they are given is theirs, and none is an NPU.
+OTHER_DEVICES = SIMULATORS | frozenset(
+    "catboost ctransformers ctranslate2 decord faster_whisper implicit lightgbm open3d pykeops torchcodec whisperx "
+    "xgboost".split()
+)
+#: Of the simulators, those that run scripts in a Python of their own: without torch, a device there is theirs.
 HOSTS = frozenset(["bpy"])
 #: How the device of one is called beside that of torch: `sim_device`, `graphics_device_id`.
 SIMULATOR_DEVICE = re.compile(

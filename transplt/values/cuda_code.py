@@ -20,7 +20,9 @@ from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import parent
 from transplt.text.marks import Texts
-from transplt.values.callees import FOREIGN, PROSE_CALLS
+from transplt.values.callees import FOREIGN, NEEDS_A_CARD, PROSE_CALLS
+from transplt.values.other_devices import libraries_of
+from transplt.values.reached import places
 from transplt.values.slots import Slots
 
 #: A CUDA source among files that are built, and CUDA code in a string.
@@ -42,13 +44,16 @@ READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda"}
 _NO_KERNELS = ("lightning", "pytorch_lightning")
 #: Packages and methods of other libraries that need a card of NVIDIA.
 _OF_OTHERS = re.compile(
-    r"(?:onnxruntime|paddlepaddle|tensorflow|faiss|mxnet)-gpu(?:[=<>~!\[].*)?|(?:CUDA|Tensorrt)ExecutionProvider"
+    r"(?:onnxruntime|paddlepaddle|tensorflow|faiss|mxnet)-gpu(?:[=<>~!\[].*)?|(?:CUDA|Tensorrt)ExecutionProvider|"
+    r"gpu_hist|gpu_predictor|paged_(?:adamw|lion|ademamix)\w*|(?:adamw|lion|ademamix|rmsprop)_(?:bnb_)?8bit"
 )
+#: How a library is told to compute on a card of NVIDIA.
+_CARD = re.compile(r"(?:/?(?:device:)?)(?:cuda|gpu)(?::(?:\d+|\{\})?)?", re.I)
 #: What builds an extension, and what it is given for CUDA.
 _BUILDER = Texts(*b"create_extension CUDAExtension CppExtension cpp_extension ext_modules BuildExtension".split())
 _BUILT_FOR_CUDA = re.compile(r"\.cuh?$|cuda\w*\.(?:c|cc|cpp|cxx|h|o)$|^-?D?WITH_CUDA$")
 #: What a file holds that has such a string.
-_TEXTS = Texts(*b"-gpu ExecutionProvider aten:: __global__ __device__".split())
+_TEXTS = Texts(*b"-gpu ExecutionProvider aten:: __global__ __device__ gpu_hist gpu_predictor _8bit paged_".split())
 _CUDNN_OPERATOR = re.compile(r"aten::\w*(?:cudnn|cuda)\w*$")
 _GPU_METHODS = frozenset({"enable_use_gpu", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "StandardGpuResources"})
 #: What a file says that calls one of them, or builds and loads a library.
@@ -124,6 +129,7 @@ class CudaCode:
     _values: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
     _builds: bool = False
     _loads: bool = True  # some call of the file may load what is built for CUDA
+    _hands_on: bool = False  # the file imports libraries that have devices of their own
     options: dict[int, bool] = field(default_factory=dict)  # by the id of a node: whether the user decides it
     asked: dict[int, str | None] = field(default_factory=dict)  # by the id of a node: the slot it reads
     reads_texts: bool = False  # strings of the file may name what needs CUDA
@@ -132,7 +138,8 @@ class CudaCode:
         text = self.slots.scan.source.utf8
         self._loads = bool(self.slots.names.reexports) or _LOADERS.in_(text)
         self._builds = _BUILDER.in_(text)
-        self.reads_texts = self._builds or _TEXTS.in_(text)
+        self._hands_on = bool(libraries_of(self.slots.scan))
+        self.reads_texts = self._builds or self._hands_on or _TEXTS.in_(text)
 
     def guard(self, slot: str, truth: bool) -> str:
         """The name under which the pieces are known that a truth value of a slot lets run."""
@@ -254,8 +261,17 @@ class CudaCode:
                 or _CUDNN_OPERATOR.match(node.value)
             ):
                 yield f"@{node.value}"
+            elif self._hands_on and _CARD.fullmatch(node.value) and (library := self._taker(node)):
+                yield f"@{library}"
             elif "__" in node.value and KERNEL_TEXT.search(node.value):
                 yield "@the source of a CUDA kernel"
+
+    def _taker(self, node: ast.Constant) -> str:
+        """The library that needs a card of NVIDIA for the device which a string names to it."""
+        for place in places(self.slots, node):
+            if place.kind == "simulator" or (place.kind == "foreign" and place.detail in NEEDS_A_CARD):
+                return place.detail
+        return ""
 
     # --- callees -----------------------------------------------------------------------------------------------------
 
@@ -393,9 +409,7 @@ class CudaCode:
             if value is None:
                 return False
             node = value
-        return (
-            isinstance(node, ast.Call) and self.slots.names.qualified(node.func) in _PROPERTIES
-        )
+        return isinstance(node, ast.Call) and self.slots.names.qualified(node.func) in _PROPERTIES
 
 
 def _is_taken_apart(node: ast.Attribute) -> bool:

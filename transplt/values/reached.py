@@ -13,6 +13,8 @@ from transplt.project.marks import DEVICE, DEVICE_NAME, names_a_mark
 from transplt.syntax.asks import index_in, last_name, string_of
 from transplt.syntax.scan import parent
 from transplt.values.arguments import ways_of_argument
+from transplt.values.callees import FOREIGN
+from transplt.values.other_devices import handed_to
 from transplt.values.place import Path, Place, Up, Ways
 from transplt.values.slots import Slots
 from transplt.values.stores import inside, is_map_location, store_slots, stored
@@ -30,6 +32,8 @@ def places(slots: Slots, node: ast.expr) -> list[Place]:
 
 
 def _places(slots: Slots, node: ast.expr) -> list[Place]:
+    if isinstance(node, (ast.Constant, ast.JoinedStr)) and (library := handed_to(slots, node)):
+        return [Place("foreign" if library in FOREIGN else "simulator", library)]
     found: list[Place] = []
     stack = [Up(node, ())]
     while stack:

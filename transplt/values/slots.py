@@ -51,6 +51,7 @@ class Slots:
     held: set[str] = field(default_factory=set)
     places: dict[int, list[Place]] = field(default_factory=dict)
     complete: bool = False
+    libraries: frozenset[str] | None = None  # the imported packages with devices of their own, once somebody asked
     _known: dict[str, frozenset[str]] = field(default_factory=dict)
     _variables: dict[tuple[int, str], str | None] = field(default_factory=dict)
     _by_bindings: dict[int, str] = field(default_factory=dict)  # whatever scope sees them

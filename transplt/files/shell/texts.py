@@ -11,6 +11,9 @@ from transplt.edits.edit import Finds, Kept
 from transplt.files.shell.script import Script
 from transplt.text.cuda_words import mentions_cuda
 
+#: A path, in two parts; and files that hold data, not what is to be installed or run.
+_PATH = re.compile(r"""((?:[^\s"'=]*/)?)([^\s"'=/]+)""")
+_DATA = re.compile(r".+\.(?:json|pth?|ckpt|log|csv|tsv|pkl|np[yz]|h5|png|jpe?g)")
 _SAYS = frozenset("echo printf print warn die log info error usage".split())
 
 
@@ -24,6 +27,7 @@ def text_changes(script: Script) -> Finds:
                 yield Kept((part.start_byte, part.end_byte), "text")
     yield from _functions(script)
     yield from _shown(script)
+    yield from _file_names(script)
 
 
 def _mentions(script: Script, node: Node) -> bool:
@@ -40,6 +44,19 @@ def _functions(script: Script) -> Iterator[Kept]:
     for node in script.walk("command_name") if own else ():
         if script.text(node) in own:
             yield Kept((node.start_byte, node.end_byte), "own-name")
+
+
+def _file_names(script: Script) -> Iterator[Kept]:
+    """Programs of the project and files of data that are called after CUDA: what is in them is looked at there."""
+    own = {path.rpartition("/")[2] for path in script.document.project.modules.values()}
+    for node in script.walk("word", "string_content", "raw_string"):
+        if not _mentions(script, node):
+            continue
+        for match in _PATH.finditer(script.text(node)):
+            folder, name = match.groups()
+            if not mentions_cuda(folder.lower().encode()) and (name in own or _DATA.fullmatch(name)):
+                start = node.start_byte + len(script.text(node)[: match.start(2)].encode())
+                yield Kept((start, start + len(name.encode())), "address")
 
 
 def _shown(script: Script) -> Iterator[Kept]:
