@@ -173,7 +173,7 @@ def _settle(
         if elsewhere is not None and level == "O1" and is_data_parallel(program, *elsewhere):
             place.inside.append(text)
         elif elsewhere is not None:
-            return *elsewhere, "the model is wrapped before the optimizer is made", _unwrapped(program, *elsewhere)
+            return *elsewhere, "the model is wrapped before the optimizer is made", _UNWRAPPED
         wraps += [item for item in wrapped if enclosing_function(item) is function]
         for at, node in stores_of(program, slot):
             stored = statement(node)
@@ -184,7 +184,7 @@ def _settle(
                 if level == "O1" and is_data_parallel(program, file, value):
                     place.inside.append(text)
                     continue
-                return file, node, "the model is wrapped where it is made", _unwrapped(program, file, value)
+                return file, node, "the model is wrapped where it is made", _UNWRAPPED
         moved = moves(program, file, slot, function)
         setups += moved
         setups += [
@@ -223,7 +223,7 @@ def _settle(
         if none_ahead and mine and not any(binds(item, set(map(statement, mine))) for item in block[: last + 1]):
             if level != "O1":
                 why = "the model is made under a condition, and is None in the other case, which amp.initialize refuses"
-                return file, mine[0], why, "make it in any case, or run transplt with --opt-level O1"
+                return file, mine[0], why, "make it in any case"
             place.perhaps.append(text_of(file, base))
     if loops_around(block[last]):
         return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", _ONCE
@@ -244,7 +244,7 @@ def _settle(
                 place.inside += [text_of(file, base) for slot, base in bases.items() if slot in slots]
             else:
                 why = "the model is wrapped before the optimizer is made"
-                return file, item, why, _unwrapped(program, file, item)
+                return file, item, why, _UNWRAPPED
     return place
 
 
@@ -258,12 +258,7 @@ _TRAINED = (
     "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
     "that no model holds in float32"
 )
-
-
-def _unwrapped(program: Program, file: File, wraps: ast.expr | ast.stmt) -> str:
-    """What a wrapper in front of amp.initialize takes; O1 looks into a DataParallel."""
-    do = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
-    return f"{do}, or with --opt-level O1" if is_data_parallel(program, file, wraps) else do
+_UNWRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
 
 
 def _called(function: Function) -> ast.AST:

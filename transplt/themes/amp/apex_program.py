@@ -7,7 +7,7 @@ amp.initialize has changed trains only with scaled losses. Nothing is written he
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.program.cards import on_card
 from transplt.program.optimized import Given, parameters_given
@@ -43,14 +43,20 @@ class Clip:
 
 @dataclass(slots=True)
 class Apex:
-    """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all."""
+    """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all.
+
+    `decided` says why the level is what it is, empty where it was asked for; `only`: the other one cannot be right.
+    """
 
     program: Program
+    level: str
     place: Initialization
     passes: list[Pass] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     losses: int = 1
     floats: InFloat32 = field(default_factory=InFloat32)
+    decided: str = ""
+    only: bool = False
     loose: str = ""  # why gradients cannot be kept in one tensor (combine_grad)
 
 
@@ -69,7 +75,7 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
     try:
         return _read(program, passes, level)
     except Refused as refused:
-        return refused.problem
+        return replace(refused.problem, trains=tuple(file.path for file, _ in passes))
 
 
 def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> Apex:
@@ -90,13 +96,13 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     if isinstance(place, tuple):
         at, node, why, do = place
         raise Refused(at or passes[0][0], node or passes[0][1], why, do or _BY_HAND)
-    apex = Apex(program, place)
+    apex = Apex(program, level, place)
     several = len(every) > 1
     if several and (shared := _shared(program, place, list(every))) is not None:
         if level == "O2":
             raise Refused(
                 place.file, shared, "two optimizers train the same parameters, and with O2 each has weights of its own",
-                "run transplt with --opt-level O1, or let one optimizer train them",
+                "let one optimizer train them",
             )  # fmt: skip
         apex.loose = f"{place.file.path}:{shared.lineno} trains parameters of another optimizer"
     for index, ((file, call), steps) in enumerate(zip(passes, owners, strict=True)):
@@ -107,7 +113,7 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         at, made = found
         raise Refused(
             at, made, "the forward pass makes a float32 tensor here, which meets weights of float16 with O2",
-            "give it the dtype of what comes in (dtype=x.dtype), or run transplt with --opt-level O1",
+            "give it the dtype of what comes in (dtype=x.dtype)",
         )  # fmt: skip
     for file, call in passes:
         check_lines(file, statement(call))
@@ -238,12 +244,12 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
             elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, level, behind=True)):
                 raise Refused(
                     file, call, f"gradients are clipped here behind the step of {late}, which has used them already",
-                    "clip between the backward pass and the step, or run transplt with --opt-level O1",
+                    "clip between the backward pass and the step",
                 )  # fmt: skip
             elif level == "O2":
                 raise Refused(
                     file, call, "which optimizer updates the parameters that are clipped here cannot be seen",
-                    "clip those of amp.master_params(optimizer), or run transplt with --opt-level O1",
+                    "clip those of amp.master_params(optimizer)",
                 )  # fmt: skip
 
 
