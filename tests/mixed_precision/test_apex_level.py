@@ -135,3 +135,68 @@ def test_the_level_is_an_option_of_the_script_with_its_reason() -> None:
     assert 'parser.add_argument("--opt-level", default="O1", help="O1 of apex, no other is right here")' in text
     text, _ = written(head + LOOP, amp_flag=True)
     assert 'parser.add_argument("--opt-level", default="O2", help="O1 or O2 of apex")' in text
+
+
+FREED_LATER = "    if len(x) > 4:\n        for p in model.parameters():\n            p.requires_grad = True\n"
+THAWS = "for p in model.parameters():\n    p.requires_grad_(True)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "written_all_the_same"),
+    [
+        (HEAD + THAWS + LOOP, True),
+        (HEAD + LOOP + "for p in model.parameters():\n    p.requires_grad_(False)\n", True),
+        (
+            HEAD + LOOP.replace(
+                "    loss = ", "    for p in model.parameters():\n        p.requires_grad = True\n    loss = "
+            ),
+            True,
+        ),
+        (HEAD + LOOP.replace("    loss = ", "    x.requires_grad_(True)\n    loss = "), True),
+        (HEAD + LOOP + THAWS + LOOP, False),
+        (HEAD + LOOP.replace("    loss = ", FREED_LATER + "    loss = "), False),
+    ],
+)  # fmt: skip
+def test_parameters_that_are_freed_while_the_program_trains(source: str, written_all_the_same: bool) -> None:
+    """amp.initialize takes what can have gradients at the first backward pass; what comes later is not unscaled."""
+    for level in ("", "O1", "O2"):
+        if written_all_the_same:
+            text, _ = written(source, opt_level=level)
+            assert "amp.initialize" in text
+        else:
+            result = check_noop(source, open_codes=("NPU743",), amp="apex", opt_level=level)
+            assert "parameters are freed here while the program trains" in result.findings[0].message
+
+
+def test_gradients_of_layers_that_some_steps_leave_out_are_not_combined() -> None:
+    net = """
+import torch
+from project import loader
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.aux = torch.nn.Linear(4, 1), None
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(x) if {test} else x
+
+
+model = Net().to("npu")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+    text, _ = written(net.replace("{test}", "x.mean() > 0") + LOOP)
+    assert "combine_grad" not in text
+    text, _ = written(net.replace("{test}", "self.training") + LOOP)
+    assert "combine_grad=True" in text
+
+
+def test_masks_beyond_float16() -> None:
+    attend = "def attend(scores, mask):\n    return scores.masked_fill(mask, -1e9).softmax(-1)\n\n\n"
+    text, _ = written(HEAD.replace("\nmodel", f"\n{attend}model") + LOOP)
+    assert "masked_fill(mask, max(-1e9, torch.finfo(scores.dtype).min))" in text
+    refused = LOOP.replace("loss.backward()", "loss.backward(create_graph=True)")
+    text, _ = written(HEAD.replace("\nmodel", f"\n{attend}model") + refused)
+    assert "finfo" not in text

@@ -10,11 +10,13 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from transplt.program.cards import on_card
+from transplt.program.layers import left_out_at_times
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
+from transplt.program.thawed import thawed_late
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
@@ -119,12 +121,19 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):
         check_lines(place.file, node)
+    if (late := thawed_late(program)) is not None:
+        raise Refused(
+            *late, "parameters are freed here while the program trains, and apex unscales those that it began with",
+            "free them before amp.initialize, or start a training of its own with them",
+        )  # fmt: skip
     apex.floats = read_float32(program, level)
     for file in program.files:
         check_file(program, file, place, level)
         if level == "O2":
             check_weights(program, file, place, apex.passes)
         apex.loose = apex.loose or loose(program, file, place)
+    if not apex.loose and (left_out := left_out_at_times(program)) is not None:
+        apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps leave out"
     _clips(apex, passes, level)
     return apex
 
