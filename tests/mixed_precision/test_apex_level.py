@@ -200,3 +200,55 @@ def test_masks_beyond_float16() -> None:
     refused = LOOP.replace("loss.backward()", "loss.backward(create_graph=True)")
     text, _ = written(HEAD.replace("\nmodel", f"\n{attend}model") + refused)
     assert "finfo" not in text
+
+
+MAKES = """
+import torch
+from project import loader
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Trainer:
+    def __init__(self):
+        self.model = Net().to("npu")
+        self.optimizer = {made}
+
+    def build_optimizer(self):
+        return torch.optim.SGD([p for p in self.model.parameters() if p.requires_grad], lr=0.1)
+
+    def fit(self):
+        for x in loader:
+            loss = self.model(x).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+Trainer().fit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "level"), [("self.build_optimizer()", "O2"), ("self.model.optimizers()", "O1"), ("make(self)", "")]
+)
+def test_an_optimizer_that_a_method_makes(made: str, level: str) -> None:
+    source = MAKES.replace("{made}", made)
+    if not level:
+        helper = "\ndef make(x):\n    return torch.optim.SGD(x.model.parameters())\n\n\nclass Trainer"
+        source = source.replace("\nclass Trainer", helper)
+        check_noop(source, open_codes=("NPU743",), amp="apex")
+        return
+    text, _ = written(source)
+    assert f'opt_level="{level}"' in text
+    assert "self.model, self.optimizer = amp.initialize(" in text

@@ -292,10 +292,8 @@ def _models(program: Program, file: File, stored: ast.stmt, origin: Slot) -> lis
 def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list[ast.expr]:
     """`model` of every `model.parameters()` in the arguments of a call, through variables and one helper."""
     found: dict[str, ast.expr] = {}
-    if isinstance(node, ast.Call) and not is_optimizer(file, node):
-        callee = program.callee(file, node)
-        if isinstance(callee, FUNCTIONS):
-            return _from_helper(program, file, node, callee)
+    if isinstance(node, ast.Call) and isinstance(callee := program.callee(file, node), FUNCTIONS):
+        return _from_helper(program, file, node, callee)
     for at in ast.walk(node):
         if isinstance(at, ast.Attribute) and at.attr in ("parameters", "named_parameters"):
             base = _root(at.value)
@@ -326,7 +324,10 @@ def _root(node: ast.expr) -> ast.expr:
 
 
 def _from_helper(program: Program, file: File, call: ast.Call, callee: Function) -> list[ast.expr]:
-    """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get."""
+    """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get.
+
+    Of a method they may be what it is called of, and attributes of the object that both are methods of.
+    """
     owner = program.owner[callee]
     given = dict(program.arguments(call, callee))
     found: dict[str, ast.expr] = {}
@@ -335,6 +336,11 @@ def _from_helper(program: Program, file: File, call: ast.Call, callee: Function)
             continue
         for base in _bases(program, owner, inner, set()):
             argument = given.get(base.id) if isinstance(base, ast.Name) else None
+            of = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if of is not None and isinstance(base, ast.Name) and base.id == "self":
+                argument = of
+            elif isinstance(of, ast.Name) and of.id == "self" and isinstance(base, ast.Attribute) and owner is file:
+                argument = base
             if argument is None or not isinstance(argument, (ast.Name, ast.Attribute)):
                 return []
             found.setdefault(text_of(file, argument), argument)

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from transplt.program.cards import on_card
 from transplt.program.layers import left_out_at_times
+from transplt.program.loops import loops_around
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.optimizers import is_closure, optimizer_stepped
-from transplt.program.program import File, Program, Slot, enclosing_function, text_of
+from transplt.program.program import File, Function, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
 from transplt.program.thawed import thawed_late
@@ -201,17 +202,46 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             for step in _steps(program, file, method)
         ]
         texts = {text_of(file, step.optimizer) for step in others}
-        if len(texts) == 1 and texts.pop().startswith("self."):
-            return [others[0].optimizer]
+        if all(text.startswith("self.") for text in texts):
+            if len(texts) == 1:
+                return [others[0].optimizer]
+            if (found := _by_callers(program, file, function, call)) is not None:
+                return found
         raise Refused(file, call, no_step(file, call), _STEP)
     for step in steps:
         if step.stmt is not statement(step.call):
             raise Refused(file, step.call, "the optimizers are in a list", "give each a variable and a step of its own")
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    marks = [(ends(item), None) for item in backward_passes(file) if enclosing_function(item) is function]
+    found = _next_steps(call, [item for item in backward_passes(file) if enclosing_function(item) is function], steps)
+    if not found:
+        raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
+    return found
+
+
+def _by_callers(program: Program, file: File, function: Function | None, call: ast.Call) -> list[ast.expr] | None:
+    """The optimizers that step behind a method with one backward pass, in another method of its class."""
+    here = [item for item in backward_passes(file) if enclosing_function(item) is function]
+    sites = program.call_sites.get(function, []) if function is not None else []
+    if here != [call] or len(sites) != 1 or sites[0][0] is not file:
+        return None
+    caller = enclosing_function(sites[0][1])
+    if caller is None or class_of_method(caller) is not class_of_method(function) or loops_around(sites[0][1]):
+        return None
+    holding = {enclosing_function(item) for item in backward_passes(file)}
+    marks = [
+        at
+        for at in file.scan.calls
+        if enclosing_function(at) is caller and (at in backward_passes(file) or program.callee(file, at) in holding)
+    ]
+    return _next_steps(sites[0][1], marks, _steps(program, file, caller)) or None
+
+
+def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[Step]) -> list[ast.expr]:
+    """The optimizers that step behind a backward pass, of several that follow each other: up to the next pass."""
     events: list[tuple[tuple[int, int], Step | None]] = sorted(
-        [*marks, *((ends(step.call), step) for step in steps)], key=lambda item: item[0]
+        [*((ends(mark), None) for mark in marks), *((ends(step.call), step) for step in steps)],
+        key=lambda item: item[0],
     )
     found: list[ast.expr] = []
     for place, event in events:
@@ -221,8 +251,6 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             found.append(event.optimizer)
         elif place > ends(call) and found:
             break
-    if not found:
-        raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
     return found
 
 
