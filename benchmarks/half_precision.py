@@ -1,7 +1,8 @@
-"""Writes `--amp native`, `--amp apex` (O1, O2) and `--tune all` into public scripts, runs them, and prints the results.
+"""Writes `--amp native`, `--amp apex` and `--tune all` into public scripts, runs them, and prints the results.
 
-usage: python benchmarks/half_precision.py FOLDER [--only WORD] [--ways native,O1,O2,tune] [--no-run] [--json FILE]
+usage: python benchmarks/half_precision.py FOLDER [--only WORD] [--ways native,apex,O1,O2,tune] [--no-run] [--json FILE]
 
+`apex` is what a script gets without --opt-level, O1 and O2 what it gets with it.
 FOLDER holds clones of the repositories named in `many_cards_scripts.py`; what is not there is skipped. Each script runs
 on the emulated NPU with a few random samples, migrated alone and each of these ways, in one process with the same
 seeds: it has to end, every optimizer has to step, and the parameters to end up near those of the migration alone.
@@ -26,6 +27,7 @@ from small_programs import arguments_of, source_of, with_stubs  # noqa: E402
 
 from tests.ranks import Ranks, run_ranks  # noqa: E402
 from tests.test_programs import near  # noqa: E402
+from transplt.finding import APEX_LEVEL  # noqa: E402
 from transplt.run import tree  # noqa: E402
 from transplt.run.options import Options, make_plan  # noqa: E402
 
@@ -35,6 +37,7 @@ SCALE = "128"
 #: What each way asks for. Ascend apex is for torch 2.1 to 2.4.
 WAYS: dict[str, dict[str, str]] = {
     "native": {"amp": "native", "loss_scale": SCALE},
+    "apex": {"amp": "apex", "loss_scale": SCALE, "torch_version": "2.1"},
     "O1": {"amp": "apex", "opt_level": "O1", "loss_scale": SCALE, "torch_version": "2.1"},
     "O2": {"amp": "apex", "opt_level": "O2", "loss_scale": SCALE, "torch_version": "2.1"},
     "tune": {"tune": "all"},
@@ -67,7 +70,7 @@ def migrate(source: Path, place: Path, **asked: str) -> tuple[Path, list[str], d
     options = Options(source=source, out=place, jobs=0, page=False, **asked)  # type: ignore[arg-type]
     result = tree.migrate_tree(make_plan(options))
     folder = next(place.glob("*_msft"))
-    codes = ("NPU742", "NPU743", "NPU75")
+    codes = ("NPU742", "NPU743", "NPU75", APEX_LEVEL)
     findings = [finding for file in result.files for finding in file.findings]
     said = [finding.message for finding in findings if not finding.applied and finding.code.startswith(codes)]
     return folder, said, {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.py")}

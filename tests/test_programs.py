@@ -19,7 +19,6 @@ from tests.written import faults, launched_alone
 
 #: What fails today, and how: (test, program). What is repaired goes out of here.
 NOT_YET: dict[tuple[str, str], str] = {
-    ("apex", "rnn_classifier"): "the hidden state that forward makes is float32, the weights under O2 are not",
     ("apex", "weight_averaging"): "the averaged model is a copy from before amp.initialize",
     ("amp native", "method_in_loss"): "a network that is run by methods beside forward is not seen",
 }  # fmt: skip
@@ -152,7 +151,7 @@ def test_what_is_distributed_already_still_runs(program: SmallProgram, tmp_path:
 
 KINDS: dict[str, dict[str, str]] = {
     "native": {"amp": "native"},
-    "apex": {"amp": "apex"},
+    "apex": {"amp": "apex", "opt_level": "O2"},
     "apex O1": {"amp": "apex", "opt_level": "O1"},
 }
 WITH_AMP = [program for program in ALL if program.precision("native")]
@@ -180,6 +179,21 @@ def test_apex_is_written_or_refused(program: SmallProgram, tmp_path: Path) -> No
 @cases("amp apex O1", WITH_AMP)
 def test_apex_o1_is_written_or_refused(program: SmallProgram, tmp_path: Path) -> None:
     holds(program, "apex O1", tmp_path)
+
+
+@cases("amp apex level", WITH_AMP)
+def test_apex_takes_the_level_that_is_right(program: SmallProgram, tmp_path: Path) -> None:
+    """O2 where it may be written, else O1 where that may; the remark says which and why."""
+    either = program.precision("apex") | program.precision("apex O1")
+    written = write(program, tmp_path / "amp", amp="apex")
+    levels = {finding.message.partition(" of apex")[0] for finding in written.result.apex_levels}
+    converts = any("amp.initialize(" in text for text in written.files.values())
+    assert ("converts" if converts else "refused") in either
+    assert len(levels) == converts
+    if program.precision("apex") == {"converts"}:
+        assert levels == {"level O2"}
+    elif "converts" not in program.precision("apex") and converts:
+        assert levels == {"level O1"}
 
 
 def near(one: Ranks, other: Ranks) -> list[str]:
@@ -223,7 +237,7 @@ def test_native_mixed_precision_trains_near_float32(program: SmallProgram, tmp_p
 @pytest.mark.xdist_group("small_programs")
 @cases("apex, single", CAN_RUN)
 def test_apex_trains_near_float32(program: SmallProgram, tmp_path: Path) -> None:
-    assert trained_near(program, tmp_path, "apex", amp="apex") == []
+    assert trained_near(program, tmp_path, "apex", **KINDS["apex"]) == []
 
 
 @pytest.mark.slow

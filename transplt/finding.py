@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+#: The code of the remark that says which level of apex a program got, and why.
+APEX_LEVEL = "NPU773"
+
 
 class Level(str, Enum):
     """How far a finding may be trusted to a machine."""

@@ -79,7 +79,7 @@ class Settings:
     refusal: str = ""
     amp: str = "off"
     amp_dtype: str = "float16"
-    opt_level: str = "O2"
+    opt_level: str = ""  # O1 or O2; empty where each program gets the one that is right for it
     loss_scale: str = "dynamic"
     amp_flag: bool = False
     combine_ddp: bool = False

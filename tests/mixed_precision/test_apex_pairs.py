@@ -9,8 +9,10 @@ import pytest
 from pyflakes import api as pyflakes
 from pyflakes.reporter import Reporter
 
-from tests.harness import check_noop, check_rewrite, clean, migrate, pattern
+from tests import harness
+from tests.harness import check_noop, check_rewrite, clean, pattern
 from transplt.apply.engine import index_source, migrate_source
+from transplt.finding import FileResult
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
 
@@ -55,8 +57,14 @@ def flaws(text: str) -> set[str]:
     return {line.split(" ", 1)[1] for line in said.getvalue().splitlines()}
 
 
+def migrate(source: str, **more: Any) -> FileResult:
+    """Under O2 where nothing else is asked for."""
+    return harness.migrate(source, **{"opt_level": "O2", **more})
+
+
 def becomes(before: str, after: str, **more: Any) -> None:
     """The pair holds, and the same options change nothing in its output."""
+    more = {"opt_level": "O2", **more}
     result = check_rewrite(before, after, amp="apex", **more)
     settings = Settings(amp="apex", **{k: v for k, v in more.items() if k not in ("files", "open_codes", "path")})
     text = result.data
@@ -67,6 +75,7 @@ def becomes(before: str, after: str, **more: Any) -> None:
 
 def stays(source: str, *words: str, codes: tuple[str, ...] = ("NPU743",), **more: Any) -> None:
     """Nothing is written, and one finding says why."""
+    more = {"opt_level": "O2", **more}
     result = check_noop(source, open_codes=codes, amp="apex", **more)
     said = " ".join(finding.message + finding.help for finding in result.findings)
     for word in words:

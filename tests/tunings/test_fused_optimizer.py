@@ -237,6 +237,24 @@ STAYS = [
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.grad = None", "is replaced"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.data = p.data + 1", "is replaced"),
     ("torch.optim.Adam(model.parameters())", "for p in model.parameters():\n    p.requires_grad = on", "thawed"),
+    (
+        "torch.optim.Adam(model.parameters())",
+        "for p in model.body.parameters():\n    p.requires_grad_(True)",
+        "frozen and thawed",
+    ),
+    (
+        "torch.optim.Adam(model.parameters())",
+        "class Two(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.head, self.body = None, nn.Linear(2, 2)\n"
+        "        self.aux = nn.Linear(2, 2)\n"
+        "        self.never = nn.Linear(2, 2)\n"
+        "    def forward(self, x, more=False):\n"
+        "        return self.aux(self.body(x)) if more else self.body(x)\n"
+        "two = Two()",
+        "a layer of Two is left out of some steps",
+    ),
     ("torch.optim.Adam(model.parameters())", "model.cpu()", "moves parameters"),
     ("torch.optim.Adam(model.parameters())", "model.load_state_dict(weights, assign=True)", "replaces parameters"),
     (

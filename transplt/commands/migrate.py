@@ -40,7 +40,7 @@ _EDITS = (
     click.option("--style", type=click.Choice(("npu", "portable")), help="For NPUs alone, or for CUDA too."),
     click.option("--amp", type=click.Choice(("native", "apex", "off")), help="Insert mixed precision (off)."),
     click.option("--amp-dtype", type=click.Choice(("float16", "bfloat16")), help="Of --amp native (float16)."),
-    click.option("--opt-level", type=click.Choice(("O1", "O2")), help="Of --amp apex (O2)."),
+    click.option("--opt-level", type=click.Choice(("O1", "O2")), help="Of --amp apex (O2 where it is right, else O1)."),
     click.option("--loss-scale", metavar="dynamic|N", help="For float16: dynamic, or a number (dynamic)."),
     click.option("--combine-ddp", is_flag=True, help="Of --amp apex: apex makes the model distributed."),
     click.option("--amp-flag", is_flag=True, help="The script gets a flag --amp, and follows it."),

@@ -45,7 +45,9 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
             "annotate": settings.annotate,
             "texts": settings.texts,
             "docs": settings.docs,
+            **({"amp": settings.amp, "opt_level": settings.opt_level} if settings.amp == "apex" else {}),
         },
+        **({"apex_levels": _levels(result)} if settings.amp == "apex" else {}),
         **({"fixers": fixers} if fixers else {}),
         "files": {
             record.path: {"sha256": record.sha256, "edited_lines": list(record.edited_lines)}
@@ -59,6 +61,15 @@ def manifest_text(result: RunResult, reports: dict[str, str]) -> str:
         "actions": _actions(result),
     }
     return json.dumps(table, indent=1) + "\n"
+
+
+def _levels(result: RunResult) -> list[dict[str, Any]]:
+    """The level of each program under apex where none was asked for, at its amp.initialize, and why."""
+    rows = []
+    for finding in result.apex_levels:
+        level = next(level for level in ("O1", "O2") if finding.message.startswith(f"level {level}"))
+        rows.append({"path": finding.path, "line": finding.span.line, "level": level, "why": finding.message})
+    return rows
 
 
 def _actions(result: RunResult) -> list[dict[str, Any]]:

@@ -7,7 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from transplt.finding import NO_LEDGER, NO_TOKENS, FileSupport, Finding, Ledger, Status, TokenCount, Verdict
+from transplt.finding import (
+    APEX_LEVEL,
+    NO_LEDGER,
+    NO_TOKENS,
+    FileSupport,
+    Finding,
+    Ledger,
+    Status,
+    TokenCount,
+    Verdict,
+)
 from transplt.rules.reasons import words_of
 from transplt.settings import Settings, TorchTarget
 
@@ -125,6 +135,11 @@ class RunResult:
     def edits(self) -> list[Finding]:
         """The applied edits: one record each, sorted by path and place."""
         return [finding for finding in self.findings if finding.applied and finding.edit is not None]
+
+    @property
+    def apex_levels(self) -> list[Finding]:
+        """Which level each program got under apex, and why, where none was asked for."""
+        return [finding for finding in self.findings if finding.code == APEX_LEVEL]
 
     @property
     def residue(self) -> int:

@@ -7,37 +7,67 @@ from collections.abc import Iterator
 
 from transplt.program.gradients import without_gradients
 from transplt.program.models import Models
-from transplt.program.program import Slot
+from transplt.program.program import File, Program, Slot
 from transplt.syntax.asks import by_place, last_name, root_name
 from transplt.syntax.scan import chain, parent
 
 
-def leaves_layers_out(models: Models, cls: ast.ClassDef) -> bool:
+def left_out_at_times(program: Program) -> tuple[File, ast.ClassDef] | None:
+    """A model of the program with a layer that takes part in some steps and not in others."""
+    for cls in program.call_sites:
+        if isinstance(cls, ast.ClassDef) and any(
+            used and all(map(_may_differ, used)) for used in _used_layers(program, cls).values()
+        ):
+            return program.owner[cls], cls
+    return None
+
+
+def _may_differ(conditions: list[ast.expr]) -> bool:
+    """True for a use under a condition that may change while a model trains."""
+    return any(last_name(test) != "training" for test in conditions)
+
+
+def leaves_layers_out(program: Program, cls: ast.ClassDef) -> bool:
     """True when a layer of a model is used under a condition or without gradients only, or nowhere."""
-    file = models.program.owner[cls]
-    init = next((node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None)
+    init = _constructor(cls)
     if init is None:
         return False
-    layers, every = set(), set()
+    every = {name for name, _ in _attributes(init)}
+    uses = _used_layers(program, cls)
+    return any(all(used) for used in uses.values()) or _runs_without_gradients(cls, init, every)
+
+
+def _constructor(cls: ast.ClassDef) -> ast.FunctionDef | None:
+    return next((node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None)
+
+
+def _attributes(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """What a constructor gives to attributes, and what that is."""
     for node in ast.walk(init):
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
-            name = file.names.qualified(node.value.func) if isinstance(node.value, ast.Call) else None
             plain = isinstance(target.value, ast.Name) and target.value.id == "self"
             if plain and not isinstance(node.value, ast.Constant):
-                every.add(target.attr)
-            if plain and name is not None and name.startswith("torch.nn.") and _has_parameters(name):
-                layers.add(target.attr)
-    used: dict[str, bool] = dict.fromkeys(layers, True)  # only under conditions
+                yield target.attr, node.value
+
+
+def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast.expr]]]:
+    """The layers of a model with parameters, and for each of their uses the conditions that it stands under."""
+    file, init = program.owner[cls], _constructor(cls)
+    found: dict[str, list[list[ast.expr]]] = {}
+    if init is None:
+        return found
+    for name, value in _attributes(init):
+        full = file.names.qualified(value.func) if isinstance(value, ast.Call) else None
+        if full is not None and full.startswith("torch.nn.") and _has_parameters(full):
+            found[name] = []
     for function in cls.body:
         if not isinstance(function, ast.FunctionDef) or function is init:
             continue
         for node in ast.walk(function):
-            if isinstance(node, ast.Attribute) and node.attr in used and last_name(root_name(node)) == "self":
-                free = not any(
-                    isinstance(above, (ast.If, ast.IfExp)) and not _settled(above.test, init) for above in chain(node)
-                )
-                used[node.attr] = used[node.attr] and not free
-    return any(used.values()) or _runs_without_gradients(cls, init, every)
+            if isinstance(node, ast.Attribute) and node.attr in found and last_name(root_name(node)) == "self":
+                above = [each.test for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
+                found[node.attr].append([test for test in above if not _settled(test, init)])
+    return found
 
 
 def _runs_without_gradients(cls: ast.ClassDef, init: ast.FunctionDef, attributes: set[str]) -> bool:

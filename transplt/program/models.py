@@ -117,11 +117,49 @@ def _optimized(program: Program, file: File, node: ast.Attribute) -> bool:
 
 
 def is_optimizer(file: File, call: ast.Call) -> bool:
-    """True for a call that makes an optimizer, by its module or its name."""
-    name = file.names.qualified(call.func) or ""
-    if name.startswith(_OPTIMIZERS):
-        return not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
-    return bool(_NAMED.search(last_name(call.func)))
+    """True for a call that makes an optimizer, by its module or its name, or by what is chosen for it."""
+    if (known := file.names.qualified(call.func)) is not None and known.startswith(_OPTIMIZERS):
+        return _makes_optimizers(known)
+    return bool(_NAMED.search(last_name(call.func))) or _is_chosen(file, call.func, 3)
+
+
+def _makes_optimizers(name: str) -> bool:
+    return name.startswith(_OPTIMIZERS) and not any(word in name for word in ("lr_scheduler", "swa_utils", "get_"))
+
+
+def _is_chosen(file: File, node: ast.expr | None, depth: int) -> bool:
+    """True for `{"adam": optim.Adam}[name]`, `getattr(optim, name)`, and variables that hold such a class."""
+    if node is None or depth == 0:
+        return False
+    if isinstance(node, ast.IfExp):
+        return _is_chosen(file, node.body, depth) or _is_chosen(file, node.orelse, depth)
+    if isinstance(node, ast.Subscript):
+        return any(_is_chosen(file, each, depth) for each in _entries(file, node.value))
+    if isinstance(node, ast.Call):
+        last = last_name(node.func)
+        if last == "get" and isinstance(node.func, ast.Attribute):
+            return any(_is_chosen(file, each, depth) for each in _entries(file, node.func.value))
+        first = node.args[0] if node.args else None
+        if first is None or last not in ("getattr", "partial"):
+            return False
+        return file.names.qualified(first) == "torch.optim" or (last == "partial" and _is_chosen(file, first, depth))
+    known = file.names.qualified(node)
+    if known is not None:
+        return _makes_optimizers(known) and known.rpartition(".")[2][:1].isupper()
+    return any(_is_chosen(file, each, depth - 1) for each in _values(file, node))
+
+
+def _entries(file: File, table: ast.expr) -> list[ast.expr]:
+    """The values of a dict that is written out, here or where a variable is given it."""
+    tables = [table, *_values(file, table)]
+    return [value for each in tables if isinstance(each, ast.Dict) for value in each.values]
+
+
+def _values(file: File, node: ast.expr) -> list[ast.expr]:
+    """What a variable of the file is assigned."""
+    found = file.names.lookup(node.id, file.scan.scope_of(node)) if isinstance(node, ast.Name) else None
+    stored = (parent(binding.node) for binding in (found[1] if found else ()) if binding.kind == "assign")
+    return [each.value for each in stored if isinstance(each, (ast.Assign, ast.AnnAssign)) and each.value is not None]
 
 
 def made_in(program: Program, slot: Slot) -> tuple[Slot, ...]:

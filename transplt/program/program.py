@@ -164,7 +164,8 @@ class Program:
         slot = self.slot(file, node)
         for value in self.values.get(slot, ()) if slot else ():
             if isinstance(value.node, ast.Call) and value.index is None and value.node.func is not node:
-                known = value.file.names.qualified(value.node.func) or self.full(value.file, value.node.func)
+                func = _moved(value.node).func
+                known = value.file.names.qualified(func) or self.full(value.file, func)
                 if (name := self.project.canonical(known)) in self.classes:
                     return name
         return ""

@@ -106,6 +106,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         f"{many(len(result.open_findings), 'finding')} for a person"
     )
     yield from _codes(result)
+    yield from _levels(result)
     for record in result.failed[:_MOST_NAMES]:
         why = record.findings[0].message if record.findings else record.status.value
         yield f"  failed: {shown(record.path)}: {visible(why)}"
@@ -177,6 +178,16 @@ def _codes(result: RunResult) -> Iterator[str]:
         listed = ", ".join(f"{count} {sheet}" for sheet, count in sheets.most_common())
         book = result.reports.get("unsupported_op.xlsx")
         yield f"  remarks of the analysis, no work: {listed}" + (f" (sheets of {book})" if book else "")
+
+
+def _levels(result: RunResult) -> Iterator[str]:
+    """The level of each program under apex, those that did not get the default first."""
+    found = sorted(result.apex_levels, key=lambda finding: finding.message.startswith("level O2"))
+    for finding in found[:_MOST_NAMES]:
+        yield f"  {shown(finding.path)}:{finding.span.line}: {visible(finding.message)}"
+    if rest := found[_MOST_NAMES:]:
+        second = sum(not finding.message.startswith("level O2") for finding in rest)
+        yield f"  ... and {many(len(rest), 'more program')} under apex, {second} of them with O1 (NPU773)"
 
 
 def _commonest(counts: Counter[str]) -> list[tuple[str, int]]:

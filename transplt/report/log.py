@@ -25,6 +25,9 @@ def _lines(result: RunResult) -> Iterator[str]:
         f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "
         f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate} texts={settings.texts} docs={settings.docs}"
     )
+    if settings.amp != "off":
+        level = f", level {settings.opt_level or 'O2 where it is right, else O1'}" if settings.amp == "apex" else ""
+        yield f"mixed precision: {settings.amp}{level}"
     if settings.tune:
         yield f"tunings: {', '.join(f'{name}={value}' if value else name for name, value in settings.tune)}"
     for name, _ in settings.user_rules:

@@ -187,7 +187,7 @@ def _refuse_amp(options: Options, settings: Settings) -> None:
     for option, chosen, known in (
         ("--amp", settings.amp, ("native", "apex", "off")),
         ("--amp-dtype", settings.amp_dtype, ("float16", "bfloat16")),
-        ("--opt-level", settings.opt_level, ("O1", "O2")),
+        ("--opt-level", settings.opt_level or "O2", ("O1", "O2")),
     ):
         if chosen not in known:
             raise UsageError(f"{option} must be one of {', '.join(known)}, not {chosen!r}")

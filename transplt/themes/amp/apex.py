@@ -15,23 +15,21 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.parting import indent_of
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.finding import APEX_LEVEL
 from transplt.program.files import own_file
-from transplt.program.models import find_models
-from transplt.program.program import File, Program, enclosing_function, programs_around, text_of
+from transplt.program.program import File, Program, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
-from transplt.program.training import find_training
-from transplt.program.wraps import find_wrap
-from transplt.settings import Settings
 from transplt.syntax.asks import by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import statement
 from transplt.themes.amp.apex_checkpoints import write_checkpoints
-from transplt.themes.amp.apex_checks import Pass, Problem
-from transplt.themes.amp.apex_combined import combine_refused, combined_when, leave_wrappers_out
+from transplt.themes.amp.apex_checks import Pass
+from transplt.themes.amp.apex_combined import combined_when, leave_wrappers_out
 from transplt.themes.amp.apex_float import write_in_float32
 from transplt.themes.amp.apex_place import Initialization
-from transplt.themes.amp.apex_program import Apex, Clip, read_apex
+from transplt.themes.amp.apex_program import Apex, Clip
 from transplt.themes.amp.apex_replacements import replace_kernels
+from transplt.themes.amp.apex_together import Refusal, read_together
 from transplt.themes.amp.apex_wraps import wrapper_of
 from transplt.themes.amp.flag import ATTRIBUTE, follow, level_is_an_option
 from transplt.themes.amp.inline import name_loss
@@ -67,23 +65,16 @@ def _plan(writer: Writer) -> None:
     trains = b".backward(" in work.source.utf8 and backward_passes(own)
     if not trains and not _relevant(work):
         return
-    programs = programs_around(work.project, own)
-    found = [read_apex(program, work.settings.opt_level) for program in programs]
-    plans = [item for item in found if isinstance(item, Apex)]
-    if work.settings.style == "portable":
-        for item in plans:
-            item.loose = "NVIDIA's apex knows no combine_grad"
-    problem = next((item for item in found if isinstance(item, Problem)), None) or _trouble(writer, plans, own)
-    if problem is not None:
-        _refuse(writer, own, problem, trains or [])
-    elif plans:
-        without = [program for program, item in zip(programs, found, strict=True) if item is None]
-        _write(writer, own, plans, without)
+    found = read_together(work.project, work.settings, own)
+    if found.refusal is not None and (found.refusal.node is not None or (trains and not found.plans)):
+        _refuse(writer, own, found.refusal, trains or [])
+    if found.plans:
+        _write(writer, own, found.plans, found.without)
         if work.settings.style != "portable":
-            replace_kernels(writer, fuse=not any(apex.loose for apex in plans))
-    elif trains:
-        unseen = _PROCESSES if any(map(_starts_processes, programs)) else _CALLER
-        _refuse(writer, own, Problem(own, trains[0], *unseen), trains)
+            replace_kernels(writer, fuse=not any(apex.loose for apex in found.plans))
+    elif trains and found.refusal is None:
+        why, do = _PROCESSES if any(map(_starts_processes, found.without)) else _CALLER
+        _refuse(writer, own, Refusal(why, do, own.path, trains[0].lineno, trains[0]), trains)
 
 
 def _starts_processes(program: Program) -> bool:
@@ -103,7 +94,7 @@ _PROCESSES = (
 _CALLER = (
     "the code that calls this training cannot be seen",
     "run transplt on the whole project, or write it by hand: model, optimizer = amp.initialize(model, optimizer, ...) "
-    "where they are made"
+    "where they are made",
 )
 
 
@@ -112,89 +103,14 @@ def _relevant(work: Work) -> bool:
     return any(word in text for word in (b"optim", b"zero_grad", b"clip_grad", b"state_dict", b"apex"))
 
 
-def _trouble(writer: Writer, plans: list[Apex], own: File) -> Problem | None:
-    """What only the options of the run, or several programs together, make impossible."""
-    settings = writer.work.settings
-    ids: dict[int, tuple[str, int | None]] = {}
-    for apex in plans:
-        place = apex.place
-        if (refused := _switched_off(apex, settings)) is not None:
-            return refused
-        if settings.entry and not settings.refusal and (refused := _many_refused(apex, settings)) is not None:
-            return refused
-        if place.inside and (settings.combine_ddp or settings.style == "portable"):
-            why = "the model is in a DataParallel before the optimizer is made, and that takes one card on an NPU only"
-            return Problem(place.file, place.after, why, "make the optimizer first, and wrap the model behind it")
-        if settings.combine_ddp and (refused := combine_refused(apex, settings)) is not None:
-            return refused
-        if settings.amp_flag and apex.floats.penalties:
-            file, penalty = apex.floats.penalties[0]
-            why = "amp.disable_casts(), which gradient penalties need, fails where amp is switched off"
-            return Problem(file, penalty.stmt, why, "leave --amp-flag out, or leave this training in float32")
-        if settings.amp_flag:
-            value, why = follow(apex.program.project, place.file)(place.after)
-            if value is None:
-                do = "hand the options over to this code, or leave --amp-flag out"
-                return Problem(place.file, place.after, why, do)
-        for one in apex.passes:
-            if one.file is own and ids.setdefault(id(one.call), (one.owner, one.loss_id)) != (one.owner, one.loss_id):
-                return Problem(
-                    own, one.call, "two programs run this backward pass, with another number of losses",
-                    "give each program training code of its own, or write apex by hand",
-                )  # fmt: skip
-    return None
-
-
-def _switched_off(apex: Apex, settings: Settings) -> Problem | None:
-    """A part that a comment or the settings switch off: the others would not work without it."""
-    parts: list[tuple[File, ast.expr | ast.stmt]] = [(apex.place.file, apex.place.after)]
-    parts += [(one.file, one.call) for one in apex.passes]
-    parts += [(clip.file, clip.call) for clip in apex.clips]
-    for file in apex.program.files:
-        parts += [(file, node) for node in file.scan.attributes.get("zero_grad", ())]
-    for file, node in parts:
-        off = settings.ignored_codes(file.path)
-        last = (node.end_lineno or node.lineno) + 1
-        marked = any("transplt:" in file.source.line_text(line) for line in range(node.lineno, last))
-        if marked or any(code.startswith(off or ("-",)) for code in ("NPU740", "NPU741", INITIALIZE, SCALE)):
-            why = "a part of it is switched off here, by a comment or by the settings"
-            return Problem(file, node, why, "switch on all of it, or run transplt without --amp apex")
-    return None
-
-
-def _many_refused(apex: Apex, settings: Settings) -> Problem | None:
-    """`distributed` wraps the models behind amp.initialize, which has to stand in the same function."""
-    place, program = apex.place, apex.program
-    if settings.combine_ddp or place.moved or place.deferred or place.alone:
-        why = "combine_ddp takes the place of DistributedDataParallel, which distributed writes"
-        if place.moved or place.deferred or place.alone:
-            why = "distributed changes the wrapper of the model, which amp.initialize has to come before"
-        return Problem(place.file, place.after, why, "use one of the two, and write the other by hand")
-    models = find_models(program, find_training(program), settings.targets)
-    for origin in models.origins:
-        wrap = find_wrap(models, origin)
-        if (
-            wrap is None
-            or wrap.in_place
-            or wrap.file is not place.file
-            or wrap.name not in place.models
-            or enclosing_function(wrap.after) is not enclosing_function(place.after)
-        ):
-            why = "the model is wrapped for many cards in another place than amp.initialize needs"
-            return Problem(
-                place.file, place.after, why, "make model and optimizer in one function, or write it by hand"
-            )
-    return None
-
-
-def _refuse(writer: Writer, own: File, problem: Problem, trains: list[ast.Call]) -> None:
+def _refuse(writer: Writer, own: File, refusal: Refusal, trains: list[ast.Call]) -> None:
     """Say once in each file that trains, and where the trouble is, why the program gets nothing."""
-    message = f"no mixed precision by apex here: {problem.why}"
-    if problem.file is own:
-        writer.left(problem.node, message, problem.do, LEFT)
+    message = f"no mixed precision by apex here: {refusal.why}"
+    here = [call for call in trains if (own.path, call.lineno) == (refusal.path, refusal.line)]
+    if (node := refusal.node or next(iter(here), None)) is not None:
+        writer.left(node, message, refusal.do, LEFT)
     elif trains:
-        line = getattr(problem.node, "lineno", 1)
-        writer.left(trains[0], f"{message} ({problem.file.path}:{line})", problem.do, LEFT)
+        writer.left(trains[0], f"{message} ({refusal.place})", refusal.do, LEFT)
 
 
 def _write(writer: Writer, own: File, plans: list[Apex], without: list[Program]) -> None:
@@ -243,13 +159,16 @@ def _initialize(writer: Writer, apex: Apex, amp: str) -> None:
     optimizers = _listed(place.optimizers)
     given = [_models(writer, place), optimizers]
     scale = '"dynamic"' if settings.loss_scale == "dynamic" else f"{float(settings.loss_scale)}"
-    level = f'"{settings.opt_level}"'
+    level = f'"{apex.level}"'
     if settings.amp_flag:
         flag = str(follow(apex.program.project, place.file)(place.after)[0])
         given.append(f"enabled={flag}")
         if level_is_an_option(apex.program.project, place.file):
             options = flag.removesuffix(f".{ATTRIBUTE}")
             level, scale = f"{options}.opt_level", f"{options}.loss_scale"
+    if apex.decided:
+        do = "--opt-level asks for a level; what cannot be right under it gets nothing then"
+        writer.remark(place.after, APEX_LEVEL, apex.decided, do)
     given += [f"opt_level={level}", f"loss_scale={scale}"]
     if apex.loose:
         why = f"gradients are not combined in one tensor: {apex.loose}"

@@ -25,6 +25,7 @@ _HOUSEKEEPING = frozenset(
     " load_state_dict zero_grad requires_grad_ apply register_buffer buffers named_buffers share_memory compile"
     " double float register_forward_hook register_backward_hook no_sync".split()
 )
+_OPTIMIZER = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
 #: Methods of a parameter that is looked at.
 _OF_TENSORS = frozenset(
     "copy_ fill_ normal_ uniform_ zero_ size dim numel detach clone float mean std sum abs norm min max item tolist"
@@ -34,12 +35,13 @@ _OF_TENSORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a program gets nothing: `why` and what to `do`, at a node of a file."""
+    """Why a program gets nothing: `why` and what to `do`, at a node of a file. `trains`: the files that train."""
 
     file: File
     node: ast.expr | ast.stmt
     why: str
     do: str
+    trains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
         bodies = [file.scan.tree.body, *(function.body for function in file.scan.functions)]
         product = next((found for body in bodies if (found := gram_matrix(file, body)) is not None), None)
         if product is not None:
-            raise Refused(file, product, GRAM, "leave this training in float32, or run transplt with --opt-level O2")
+            raise Refused(file, product, GRAM, "leave this training in float32")
     if (hook := limiting_hook(file)) is not None:
         raise Refused(
             file, hook, "a hook limits gradients while they are scaled",
@@ -108,11 +110,18 @@ def check_file(program: Program, file: File, place: Initialization, level: str) 
     if level == "O2":
         for node in by_place(file.scan.attributes.get("grad", ())):
             above = parent(node)
-            if isinstance(node.ctx, ast.Load) and not isinstance(above, ast.Compare) and not zeroes(node):
+            asked = isinstance(above, ast.Compare) or zeroes(node) or _in_optimizer(file, node)
+            if isinstance(node.ctx, ast.Load) and not asked:
                 raise Refused(
                     file, node, "this reads gradients of the model, which stay scaled and in float16 with O2",
-                    "read those of amp.master_params(optimizer), or run transplt with --opt-level O1",
+                    "read those of amp.master_params(optimizer)",
                 )  # fmt: skip
+
+
+def _in_optimizer(file: File, node: ast.AST) -> bool:
+    """True in an optimizer of the program's own: its parameters are those that amp.initialize has put there."""
+    around = (at for at in chain(node) if isinstance(at, ast.ClassDef))
+    return any(file.names.qualified(base) in _OPTIMIZER for at in around for base in at.bases)
 
 
 def _of_no_optimizer(file: File, node: ast.Attribute) -> bool:
@@ -177,7 +186,7 @@ def check_weights(program: Program, file: File, place: Initialization, passes: l
         if any(program.slot(file, at) in place.held for at in bases):
             raise Refused(
                 file, node, "this changes weights by hand, and with O2 those in float32 are copied over them",
-                "change amp.master_params(optimizer) too, or run transplt with --opt-level O1",
+                "change amp.master_params(optimizer) too",
             )  # fmt: skip
 
 
@@ -198,7 +207,7 @@ def _check_whole(program: Program, file: File, call: ast.Call, place: Initializa
         does = "saves" if full in ("torch.save", "pickle.dump", "pickle.dumps") else "copies"
         raise Refused(
             file, call, f"{full} {does} the whole model here, whose forward O2 has replaced by a function of apex",
-            f"take its state: {text_of(file, given)}.state_dict(), or run transplt with --opt-level O1",
+            f"take its state: {text_of(file, given)}.state_dict()",
         )  # fmt: skip
 
 
@@ -233,5 +242,5 @@ def _check_call(program: Program, file: File, call: ast.Call, place: Initializat
     raise Refused(
         file, call,
         f"{text_of(file, func)}(...) runs a part of the model, and O2 casts only what the model itself is given",
-        "run transplt with --opt-level O1, or let forward() do it",
+        "let forward() do it",
     )  # fmt: skip

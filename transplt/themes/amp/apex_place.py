@@ -173,7 +173,7 @@ def _settle(
         if elsewhere is not None and level == "O1" and is_data_parallel(program, *elsewhere):
             place.inside.append(text)
         elif elsewhere is not None:
-            return *elsewhere, "the model is wrapped before the optimizer is made", _unwrapped(program, *elsewhere)
+            return *elsewhere, "the model is wrapped before the optimizer is made", _UNWRAPPED
         wraps += [item for item in wrapped if enclosing_function(item) is function]
         for at, node in stores_of(program, slot):
             stored = statement(node)
@@ -184,7 +184,7 @@ def _settle(
                 if level == "O1" and is_data_parallel(program, file, value):
                     place.inside.append(text)
                     continue
-                return file, node, "the model is wrapped where it is made", _unwrapped(program, file, value)
+                return file, node, "the model is wrapped where it is made", _UNWRAPPED
         moved = moves(program, file, slot, function)
         setups += moved
         setups += [
@@ -223,7 +223,7 @@ def _settle(
         if none_ahead and mine and not any(binds(item, set(map(statement, mine))) for item in block[: last + 1]):
             if level != "O1":
                 why = "the model is made under a condition, and is None in the other case, which amp.initialize refuses"
-                return file, mine[0], why, "make it in any case, or run transplt with --opt-level O1"
+                return file, mine[0], why, "make it in any case"
             place.perhaps.append(text_of(file, base))
     if loops_around(block[last]):
         return file, stores[0][1], "the optimizer is made in a loop, and amp.initialize is called once", _ONCE
@@ -244,7 +244,7 @@ def _settle(
                 place.inside += [text_of(file, base) for slot, base in bases.items() if slot in slots]
             else:
                 why = "the model is wrapped before the optimizer is made"
-                return file, item, why, _unwrapped(program, file, item)
+                return file, item, why, _UNWRAPPED
     return place
 
 
@@ -258,12 +258,7 @@ _TRAINED = (
     "give it model.parameters() of a model in the same function, and run transplt again; leave the training of tensors "
     "that no model holds in float32"
 )
-
-
-def _unwrapped(program: Program, file: File, wraps: ast.expr | ast.stmt) -> str:
-    """What a wrapper in front of amp.initialize takes; O1 looks into a DataParallel."""
-    do = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
-    return f"{do}, or with --opt-level O1" if is_data_parallel(program, file, wraps) else do
+_UNWRAPPED = "make the optimizer first, from the bare model, and wrap the model behind it; then run transplt again"
 
 
 def _called(function: Function) -> ast.AST:
@@ -297,10 +292,8 @@ def _models(program: Program, file: File, stored: ast.stmt, origin: Slot) -> lis
 def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list[ast.expr]:
     """`model` of every `model.parameters()` in the arguments of a call, through variables and one helper."""
     found: dict[str, ast.expr] = {}
-    if isinstance(node, ast.Call) and not is_optimizer(file, node):
-        callee = program.callee(file, node)
-        if isinstance(callee, FUNCTIONS):
-            return _from_helper(program, file, node, callee)
+    if isinstance(node, ast.Call) and isinstance(callee := program.callee(file, node), FUNCTIONS):
+        return _from_helper(program, file, node, callee)
     for at in ast.walk(node):
         if isinstance(at, ast.Attribute) and at.attr in ("parameters", "named_parameters"):
             base = _root(at.value)
@@ -331,7 +324,10 @@ def _root(node: ast.expr) -> ast.expr:
 
 
 def _from_helper(program: Program, file: File, call: ast.Call, callee: Function) -> list[ast.expr]:
-    """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get."""
+    """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get.
+
+    Of a method they may be what it is called of, and attributes of the object that both are methods of.
+    """
     owner = program.owner[callee]
     given = dict(program.arguments(call, callee))
     found: dict[str, ast.expr] = {}
@@ -340,6 +336,11 @@ def _from_helper(program: Program, file: File, call: ast.Call, callee: Function)
             continue
         for base in _bases(program, owner, inner, set()):
             argument = given.get(base.id) if isinstance(base, ast.Name) else None
+            of = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if of is not None and isinstance(base, ast.Name) and base.id == "self":
+                argument = of
+            elif isinstance(of, ast.Name) and of.id == "self" and isinstance(base, ast.Attribute) and owner is file:
+                argument = base
             if argument is None or not isinstance(argument, (ast.Name, ast.Attribute)):
                 return []
             found.setdefault(text_of(file, argument), argument)

@@ -7,14 +7,17 @@ amp.initialize has changed trains only with scaled losses. Nothing is written he
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.program.cards import on_card
+from transplt.program.layers import left_out_at_times
+from transplt.program.loops import loops_around
 from transplt.program.optimized import Given, parameters_given
 from transplt.program.optimizers import is_closure, optimizer_stepped
-from transplt.program.program import File, Program, Slot, enclosing_function, text_of
+from transplt.program.program import File, Function, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
+from transplt.program.thawed import thawed_late
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
@@ -43,14 +46,20 @@ class Clip:
 
 @dataclass(slots=True)
 class Apex:
-    """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all."""
+    """One program under apex: `losses` is what amp.initialize is told of them, 1 for one scale in all.
+
+    `decided` says why the level is what it is, empty where it was asked for; `only`: the other one cannot be right.
+    """
 
     program: Program
+    level: str
     place: Initialization
     passes: list[Pass] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     losses: int = 1
     floats: InFloat32 = field(default_factory=InFloat32)
+    decided: str = ""
+    only: bool = False
     loose: str = ""  # why gradients cannot be kept in one tensor (combine_grad)
 
 
@@ -69,7 +78,7 @@ def read_apex(program: Program, level: str) -> Apex | Problem | None:
     try:
         return _read(program, passes, level)
     except Refused as refused:
-        return refused.problem
+        return replace(refused.problem, trains=tuple(file.path for file, _ in passes))
 
 
 def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> Apex:
@@ -90,13 +99,13 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
     if isinstance(place, tuple):
         at, node, why, do = place
         raise Refused(at or passes[0][0], node or passes[0][1], why, do or _BY_HAND)
-    apex = Apex(program, place)
+    apex = Apex(program, level, place)
     several = len(every) > 1
     if several and (shared := _shared(program, place, list(every))) is not None:
         if level == "O2":
             raise Refused(
                 place.file, shared, "two optimizers train the same parameters, and with O2 each has weights of its own",
-                "run transplt with --opt-level O1, or let one optimizer train them",
+                "let one optimizer train them",
             )  # fmt: skip
         apex.loose = f"{place.file.path}:{shared.lineno} trains parameters of another optimizer"
     for index, ((file, call), steps) in enumerate(zip(passes, owners, strict=True)):
@@ -107,18 +116,25 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         at, made = found
         raise Refused(
             at, made, "the forward pass makes a float32 tensor here, which meets weights of float16 with O2",
-            "give it the dtype of what comes in (dtype=x.dtype), or run transplt with --opt-level O1",
+            "give it the dtype of what comes in (dtype=x.dtype)",
         )  # fmt: skip
     for file, call in passes:
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):
         check_lines(place.file, node)
+    if (late := thawed_late(program)) is not None:
+        raise Refused(
+            *late, "parameters are freed here while the program trains, and apex unscales those that it began with",
+            "free them before amp.initialize, or start a training of its own with them",
+        )  # fmt: skip
     apex.floats = read_float32(program, level)
     for file in program.files:
         check_file(program, file, place, level)
         if level == "O2":
             check_weights(program, file, place, apex.passes)
         apex.loose = apex.loose or loose(program, file, place)
+    if not apex.loose and (left_out := left_out_at_times(program)) is not None:
+        apex.loose = f"{left_out[0].path}:{left_out[1].lineno} has a layer that some steps leave out"
     _clips(apex, passes, level)
     return apex
 
@@ -186,17 +202,46 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             for step in _steps(program, file, method)
         ]
         texts = {text_of(file, step.optimizer) for step in others}
-        if len(texts) == 1 and texts.pop().startswith("self."):
-            return [others[0].optimizer]
+        if all(text.startswith("self.") for text in texts):
+            if len(texts) == 1:
+                return [others[0].optimizer]
+            if (found := _by_callers(program, file, function, call)) is not None:
+                return found
         raise Refused(file, call, no_step(file, call), _STEP)
     for step in steps:
         if step.stmt is not statement(step.call):
             raise Refused(file, step.call, "the optimizers are in a list", "give each a variable and a step of its own")
     if len({text_of(file, step.optimizer) for step in steps}) == 1:
         return [steps[0].optimizer]
-    marks = [(ends(item), None) for item in backward_passes(file) if enclosing_function(item) is function]
+    found = _next_steps(call, [item for item in backward_passes(file) if enclosing_function(item) is function], steps)
+    if not found:
+        raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
+    return found
+
+
+def _by_callers(program: Program, file: File, function: Function | None, call: ast.Call) -> list[ast.expr] | None:
+    """The optimizers that step behind a method with one backward pass, in another method of its class."""
+    here = [item for item in backward_passes(file) if enclosing_function(item) is function]
+    sites = program.call_sites.get(function, []) if function is not None else []
+    if here != [call] or len(sites) != 1 or sites[0][0] is not file:
+        return None
+    caller = enclosing_function(sites[0][1])
+    if caller is None or class_of_method(caller) is not class_of_method(function) or loops_around(sites[0][1]):
+        return None
+    holding = {enclosing_function(item) for item in backward_passes(file)}
+    marks = [
+        at
+        for at in file.scan.calls
+        if enclosing_function(at) is caller and (at in backward_passes(file) or program.callee(file, at) in holding)
+    ]
+    return _next_steps(sites[0][1], marks, _steps(program, file, caller)) or None
+
+
+def _next_steps(call: ast.Call, marks: list[ast.Call], steps: list[Step]) -> list[ast.expr]:
+    """The optimizers that step behind a backward pass, of several that follow each other: up to the next pass."""
     events: list[tuple[tuple[int, int], Step | None]] = sorted(
-        [*marks, *((ends(step.call), step) for step in steps)], key=lambda item: item[0]
+        [*((ends(mark), None) for mark in marks), *((ends(step.call), step) for step in steps)],
+        key=lambda item: item[0],
     )
     found: list[ast.expr] = []
     for place, event in events:
@@ -206,8 +251,6 @@ def _owners(program: Program, file: File, call: ast.Call) -> list[ast.expr]:
             found.append(event.optimizer)
         elif place > ends(call) and found:
             break
-    if not found:
-        raise Refused(file, call, "no step of an optimizer follows this backward pass", _STEP)
     return found
 
 
@@ -238,12 +281,12 @@ def _clips(apex: Apex, passes: list[tuple[File, ast.Call]], level: str) -> None:
             elif level == "O2" and (late := _optimizer_of(program, file, given, call, place, level, behind=True)):
                 raise Refused(
                     file, call, f"gradients are clipped here behind the step of {late}, which has used them already",
-                    "clip between the backward pass and the step, or run transplt with --opt-level O1",
+                    "clip between the backward pass and the step",
                 )  # fmt: skip
             elif level == "O2":
                 raise Refused(
                     file, call, "which optimizer updates the parameters that are clipped here cannot be seen",
-                    "clip those of amp.master_params(optimizer), or run transplt with --opt-level O1",
+                    "clip those of amp.master_params(optimizer)",
                 )  # fmt: skip
 
 

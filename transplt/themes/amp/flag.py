@@ -9,25 +9,13 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from transplt.edits.edit import Finds
-from transplt.edits.fixer import Fixer
 from transplt.edits.parting import can_part
-from transplt.edits.work import Work
-from transplt.program.files import own_file
 from transplt.program.program import File, Program, Slot, enclosing_function, programs_around, text_of
 from transplt.program.reached import reached_functions
 from transplt.project.facts import ProjectFacts
-from transplt.settings import Settings
 from transplt.syntax.asks import begins, block_of, last_name
 from transplt.syntax.scan import statement
-from transplt.themes.amp.apex_program import Apex, read_apex
 from transplt.themes.amp.parsed_options import PARSERS, reads_options, visible
-from transplt.themes.amp.recognise import already
-from transplt.themes.amp.shape import Unit, units_of
-from transplt.themes.amp.sigmoids import unsafe_under_autocast
-from transplt.themes.amp.theme import wanted, writer_for
-
-fixer = Fixer(__name__, code="NPU748", rank=30, needs=(b"ArgumentParser",), theme="amp")
 
 #: The option that goes into the script, and the attribute that holds its value.
 OPTION, ATTRIBUTE = "--amp", "amp"
@@ -42,20 +30,6 @@ class Flag:
     after: ast.stmt | None
     before: ast.stmt
     quote: str
-
-    def lines(self, settings: Settings | None = None) -> list[str]:
-        """The statements that go in; with the settings of apex its level and its scale, too."""
-        words = (OPTION, "store_true", "mixed precision on the NPU")
-        option, action, text = (f"{self.quote}{word}{self.quote}" for word in words)
-        found = [f"{self.parser}.add_argument({option}, action={action}, help={text})"]
-        if settings is not None:
-            for option, value, text in (
-                ("--opt-level", settings.opt_level, "O1 or O2 of apex"),
-                ("--loss-scale", str(settings.loss_scale), "a number, or dynamic"),
-            ):
-                option, value, text = (f"{self.quote}{word}{self.quote}" for word in (option, value, text))
-                found.append(f"{self.parser}.add_argument({option}, default={value}, help={text})")
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,48 +167,3 @@ def follow(project: ProjectFacts, file: File) -> Follow:
         return None, "the options of the command line cannot be seen here"
 
     return at
-
-
-@fixer.on(ast.Module)
-def script_gets_an_option(work: Work, tree: ast.Module) -> Finds:
-    """Put the option into the parser of this file, when a program that it is the parser of gets mixed precision."""
-    if not work.settings.amp_flag or not wanted(work) or already(work) is not None:
-        return
-    own = own_file(work)
-    writer = writer_for(work)
-    for program in programs_around(work.project, own):
-        flag = find_flag(program)
-        if isinstance(flag, Flag) and flag.file is own and _follows(program, flag, work.settings):
-            node = flag.after or flag.before
-            apex = read_apex(program, work.settings.opt_level) if work.settings.amp == "apex" else None
-            levels = isinstance(apex, Apex) and level_is_an_option(work.project, apex.place.file)
-            lines = flag.lines(work.settings if levels else None)
-            message = f"the script gets an option {OPTION}"
-            if flag.after is not None:
-                writer.after(node, lines, fixer.code, message)
-            else:
-                writer.before(node, lines, fixer.code, message)
-            yield from writer.found
-            return
-
-
-def _follows(program: Program, flag: Flag, settings: Settings) -> bool:
-    """True when code of the program comes to read the option."""
-    if settings.amp == "apex":
-        apex = read_apex(program, settings.opt_level)
-        return isinstance(apex, Apex) and bool(value_at(program, flag, apex.place.file, apex.place.after))
-    scales = settings.amp_dtype == "float16"
-    for file in program.files:
-        for unit in units_of(program, file) if b".backward(" in file.source.utf8 else ():
-            refused = any(scales or not problem.scaling for problem in unit.problems)
-            if refused or unsafe_under_autocast(unit) is not None:
-                continue
-            if all(value_at(program, flag, file, node) for node in _flagged(unit, settings)):
-                return True
-    return False
-
-
-def _flagged(unit: Unit, settings: Settings) -> list[ast.stmt]:
-    """The statements beside which the code of a unit reads the flag."""
-    found = [region[0] for region in unit.regions] or [statement(unit.first)]
-    return [*found, *(unit.making if settings.amp_dtype == "float16" else ())]

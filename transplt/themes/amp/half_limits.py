@@ -11,7 +11,9 @@ from transplt.edits.writer import Writer
 from transplt.program.cards import on_card
 from transplt.program.files import own_file
 from transplt.program.program import enclosing_function, programs_around
-from transplt.syntax.asks import begins, call_of, ends, is_dotted, variable
+from transplt.syntax.asks import begins, call_of, ends, is_dotted, last_name, variable
+from transplt.syntax.scan import parent
+from transplt.themes.amp.apex_together import read_together
 from transplt.themes.amp.reading import makes_models, networks, own_nodes, runs_network
 from transplt.themes.amp.recognise import already
 from transplt.themes.amp.shape import Unit, units_of
@@ -20,7 +22,7 @@ from transplt.themes.amp.theme import wanted, writer_for
 from transplt.themes.tunings.values import scripted
 from transplt.trees.expressions import between, method_called
 
-fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="amp:native")
+fixer = Fixer(__name__, code="NPU740", rank=20, needs=(b"masked_fill",), theme="amp")
 
 #: torch.finfo(torch.float16).max
 _LARGEST = 65504.0
@@ -45,6 +47,8 @@ def constants_of_a_network(work: Work, tree: ast.Module) -> Finds:
 
 def _all_refused(work: Work) -> bool:
     """True when no program that runs this file gets mixed precision, and one is seen to be refused."""
+    if work.settings.amp == "apex":
+        return not read_together(work.project, work.settings, own_file(work)).plans
     refused = False
     for program in programs_around(work.project, own_file(work)):
         if makes_models(program) and not on_card(program):
@@ -70,20 +74,21 @@ def _fit(writer: Writer) -> None:
             continue
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         value = given.get("value") or (call.args[_FILLS[name]] if len(call.args) > _FILLS[name] else None)
-        number = _number(value)
+        literal, floats = _literal(writer.work, value)
+        number = _number(literal)
         if number is None or not _LARGEST < abs(number) < float("inf"):
             continue
         assert isinstance(call.func, ast.Attribute) and value is not None
         source = writer.work.source
         tensor, written_number = (source.slice(*source.extent(node)) for node in (call.func.value, value))
         inner, end = ("max", "min") if number < 0 else ("min", "max")
-        if _is_float(value) and is_dotted(call.func.value) and not scripted(writer.work, call):
+        if floats and is_dotted(call.func.value) and not scripted(writer.work, call):
             fitted = between(f"{inner}(", f", {writer.torch}.finfo({tensor}.dtype).{end})")
             writer.change(value, "NPU740", f"{written_number} does not fit float16", fitted)
             continue
         writer.left(
             call,
-            f"{written_number} does not fit float16 (at most {_LARGEST:.0f}): this raises under autocast",
+            f"{written_number} does not fit float16 (at most {_LARGEST:.0f}): this raises in half precision",
             f"fill with torch.finfo({tensor if tensor.isidentifier() else 'x'}.dtype).{end}",
             "NPU745",
         )
@@ -92,6 +97,17 @@ def _fit(writer: Writer) -> None:
 def _is_float(node: ast.expr) -> bool:
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(inner, ast.Constant) and isinstance(inner.value, float)
+
+
+def _literal(work: Work, node: ast.expr | None) -> tuple[ast.expr | None, bool]:
+    """The number of `-1e9`, of `float(-1e9)` and of a variable with one value, and whether it is a float."""
+    if isinstance(node, ast.Name):
+        found = work.names.lookup(node.id, work.scan.scope_of(node))
+        stored = parent(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+        node = stored.value if isinstance(stored, (ast.Assign, ast.AnnAssign)) else None
+    if isinstance(node, ast.Call) and last_name(node.func) == "float" and len(node.args) == 1:
+        return node.args[0], True
+    return node, node is not None and _is_float(node)
 
 
 def _number(node: ast.expr | None) -> float | None:

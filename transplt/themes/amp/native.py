@@ -202,7 +202,9 @@ def _inline(writer: Writer, backward: Backward, scaler: str, names: Names) -> No
     stmt = statement(backward.call)
     name = names.name(writer, ("loss", "total_loss"), [enclosing_function(stmt)])
     messages = ("the loss is worked out first", "the backward pass stands outside of autocast")
-    rest = name_loss(writer, backward.call, name, "NPU740", messages, bare=stmt.end_lineno == stmt.lineno)
+    # `(loss := criterion(...)).backward()` keeps its brackets.
+    bare = stmt.end_lineno == stmt.lineno and not isinstance(backward.loss, ast.NamedExpr)
+    rest = name_loss(writer, backward.call, name, "NPU740", messages, bare=bare)
     loss = f"{scaler}.scale({name})" if scaler else name
     code = "NPU741" if scaler else "NPU740"
     writer.after(stmt, [f"{loss}{rest}"], code, "the backward pass of the loss", verbatim_from=0)

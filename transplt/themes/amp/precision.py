@@ -61,7 +61,7 @@ def _run_by(
     if callee is not None or file.names.qualified(call.func) is not None:
         return []
     values = [(at, value) for at, value in values_of(program, file, call.func) if isinstance(value, ast.Call)]
-    classes = [cls for at, value in values if isinstance(cls := program.callee(at, value), ast.ClassDef)]
+    classes = [program.classes[name][1] for at, value in values if (name := program.class_of(at, value))]
     if classes:
         methods = ((cls, method) for cls in classes for method in cls.body)
         return [(program.owner[cls], method) for cls, method in methods if isinstance(method, FUNCTIONS)]

@@ -17,11 +17,11 @@ from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
 from transplt.program.losses import loss_readers
-from transplt.program.models import Models, spelled
+from transplt.program.models import Models, is_optimizer, spelled
 from transplt.program.optimized import given_to
 from transplt.program.optimizers import Step, find_optimizers, find_steps
 from transplt.program.passes import Passes, find_passes
-from transplt.program.program import File, Program, Slot, enclosing_function, stores_of
+from transplt.program.program import File, Program, Slot, enclosing_function, stores_of, text_of
 from transplt.program.values import values_of
 from transplt.program.wraps import Wrap, before_wrap, early_uses
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name, string_of
@@ -66,7 +66,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
     refusals += [*_by_hand(models, steps), *_on_host(models)]
     passes = find_passes(models)
-    why = _why_averaging(models, wraps, passes)
+    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
@@ -256,6 +256,18 @@ def runs_elsewhere(program: Program, file: File) -> bool:
 # --- how gradients are exchanged -------------------------------------------------------------------------------------
 
 
+def _unseen_optimizer(models: Models, steps: list[Step]) -> str:
+    """A step of an optimizer that nothing in sight makes: what it trains may have no wrapper."""
+    program = models.program
+    for step in steps:
+        held = values_of(program, step.file, step.optimizer)
+        made = [(at, value) for at, value in held if isinstance(value, ast.Call)]
+        seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
+        if not seen and (made or not find_optimizers(program)):
+            return f"where {text_of(step.file, step.optimizer)} is made cannot be seen"
+    return ""
+
+
 def _why_averaging(models: Models, wraps: dict[Slot, Wrap], passes: Passes) -> str:
     """Why no wrapper can exchange the gradients of this program; empty when it can."""
     program = models.program
@@ -381,6 +393,6 @@ def _unused(models: Models, passes: Passes) -> frozenset[Slot]:
         for value in models.program.values.get(origin, ()):
             for call in [node for node in ast.walk(value.node) if isinstance(node, ast.Call)]:
                 made = models.program.callee(value.file, call)
-                if isinstance(made, ast.ClassDef) and leaves_layers_out(models, made):
+                if isinstance(made, ast.ClassDef) and leaves_layers_out(models.program, made):
                     found.add(origin)
     return frozenset(found)

@@ -6,9 +6,11 @@ import ast
 import re
 
 from transplt.program.frameworks import OPTIMIZER, taken_over
+from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
+from transplt.program.parameters import is_part, last_of, models_asked, over_parameters
 from transplt.program.program import File, Program, Slot
-from transplt.syntax.asks import arguments_of, by_place, last_name, string_of
+from transplt.syntax.asks import arguments_of, by_place, string_of
 from transplt.syntax.scan import parent
 
 Hazard = tuple[str, str]
@@ -22,12 +24,15 @@ _EMBEDDINGS = frozenset({"embedding", "embeddingbag", "embedding_bag", "from_pre
 _WIDE = "makes a model that is neither float32 nor float16"
 _WIDE_TYPES = re.compile(r"bfloat16|BFloat16|float64|double|Double")
 _CARD = re.compile(r"(?:torch\.device\()?'(?:cuda|npu):(\d+)'\)?|(\d+)")
-_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
 
 
 def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]:
     """What keeps the optimizers of a program from being fused: the file that has it, why, and what to do."""
-    models, every = _models(program), []
+    models, every = models_asked(program), []
+    if (left_out := left_out_at_times(program)) is not None:
+        file, cls = left_out
+        why = f"a layer of {cls.name} is left out of some steps ({file.path}:{cls.lineno})"
+        every.append((file.path, (why, f"{_PACKED}, those without one stay out")))
     for file in sorted(program.files, key=lambda item: item.path):
         for found in (
             _imports(file),
@@ -45,40 +50,15 @@ def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]
 
 def modules_zeroed(program: Program, optimizers: set[Slot]) -> list[tuple[File, ast.Call]]:
     """Calls of `model.zero_grad()`, which sets gradients to None unless it is told not to."""
-    models, found = _models(program) - {"self"}, []
+    models, found = models_asked(program) - {"self"}, []
     for file in program.files:
         for node in file.scan.attributes.get("zero_grad", ()):
             call = parent(node)
             bare = isinstance(call, ast.Call) and call.func is node and not call.args and not call.keywords
-            if bare and _last(node.value) in models and program.slot(file, node.value) not in optimizers:
+            if bare and last_of(node.value) in models and program.slot(file, node.value) not in optimizers:
                 assert isinstance(call, ast.Call)
                 found.append((file, call))
     return found
-
-
-def _models(program: Program) -> set[str]:
-    """The last names of what `.parameters()` is asked of."""
-    names = set()
-    for file in program.files:
-        for node in file.scan.attributes.get("parameters", ()):
-            names.add(_last(node.value))
-    return names - {""}
-
-
-def _is_part(node: ast.expr, models: set[str]) -> bool:
-    """True for a model and for what is reached from it: `model.layers[0].weight`."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Attribute) and node.attr in models:
-            return True
-        node = node.value
-    return isinstance(node, ast.Name) and node.id in models - {"self", "cls"}
-
-
-def _last(node: ast.expr) -> str:
-    """`model` of `model`, `self.model` and `self.model.module`."""
-    while isinstance(node, ast.Attribute) and node.attr == "module":
-        node = node.value
-    return last_name(node)
 
 
 def _imports(file: File) -> tuple[str, str, int] | None:
@@ -104,38 +84,40 @@ def _imports(file: File) -> tuple[str, str, int] | None:
 def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]) -> tuple[str, str, int] | None:
     for call in by_place(file.scan.calls):
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        if _is_on(given.get("sparse")) and _last(call.func).lower() in _EMBEDDINGS:
+        if _is_on(given.get("sparse")) and last_of(call.func).lower() in _EMBEDDINGS:
             return "an embedding has sparse gradients", "the fused optimizers refuse them", call.lineno
         for name in ("gradient_as_bucket_view", "find_unused_parameters"):
             if _is_on(given.get(name)):
                 return f"{name}=True", f"{_PACKED}; leave the argument out", call.lineno
-        if _last(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
+        if last_of(call.func) == "vector_to_parameters" or _is_on(given.get("assign")):
             return f"{ast.unparse(call.func)} replaces parameters", f"{_PACKED}: use copy_", call.lineno
         if _is_model_of_wide_numbers(file, call, given, models):
             return f"{ast.unparse(call.func)}() {_WIDE}", f"{_PACKED}, which are float32 or float16", call.lineno
         if not isinstance(call.func, ast.Attribute):
             continue
         receiver, attr = call.func.value, call.func.attr
-        if attr == "share_memory" or (attr == "share_memory_" and (_of_parameters(call) or _last(receiver) in models)):
+        of_model = over_parameters(call) or last_of(receiver) in models
+        if attr == "share_memory" or (attr == "share_memory_" and of_model):
             text = ast.unparse(call.func)
             return f"{text}() shares parameters between processes", f"{_PACKED}, away from there", call.lineno
         if attr == "zero_grad" and program.slot(file, receiver) not in optimizers:
             argument = next(iter([*call.args, *given.values()]), None)
-            if _is_off(argument) or (argument is None and _last(receiver) in models - {"self"}):
+            if _is_off(argument) or (argument is None and last_of(receiver) in models - {"self"}):
                 continue  # `modules_zeroed` has those of modules
             text = ast.unparse(receiver)
             return f"{text}.zero_grad() sets gradients to None", f"{_PACKED}: zero them by the optimizer", call.lineno
         if attr == "add_param_group":
             return "parameters join the optimizer later", _PACKED, call.lineno
-        if attr in ("cpu", "bfloat16", "to_empty") and not call.args and _last(receiver) in models:
+        if attr in ("cpu", "bfloat16", "to_empty") and not call.args and last_of(receiver) in models:
             return (
                 f"{ast.unparse(call.func)}() moves parameters",
                 f"{_PACKED}; copy the state_dict instead",
                 call.lineno,
             )
-        if attr == "to" and _last(receiver) in models and _leaves(call):
+        if attr == "to" and last_of(receiver) in models and _leaves(call):
             return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
-        if attr == "requires_grad_" and _is_part(receiver, models) and not _is_off(call.args[0] if call.args else None):
+        thaws = attr == "requires_grad_" and not _is_off(call.args[0] if call.args else None)
+        if thaws and (is_part(receiver, models) or over_parameters(call)):
             return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", call.lineno
     return None
 
@@ -147,14 +129,14 @@ def _is_model_of_wide_numbers(file: File, call: ast.Call, given: dict[str | None
         return any(_WIDE_TYPES.search(ast.unparse(item)) for item in call.args)
     if not _makes_one_of(call, models):
         return False
-    if _last(call.func) in ("bfloat16", "double"):
+    if last_of(call.func) in ("bfloat16", "double"):
         return not call.args
-    if _last(call.func) == "to":
+    if last_of(call.func) == "to":
         return any(_WIDE_TYPES.search(ast.unparse(item)) for item in [*call.args, *given.values()])
     chosen = given.get("torch_dtype", given.get("dtype"))
     if chosen is None:
         return False
-    if _last(call.func) == "from_pretrained":
+    if last_of(call.func) == "from_pretrained":
         return not re.fullmatch(r"None|(torch\.)?(float16|float32|half|float)", ast.unparse(chosen))
     return _WIDE_TYPES.search(ast.unparse(chosen)) is not None
 
@@ -169,7 +151,7 @@ def _makes_one_of(call: ast.Call, models: set[str]) -> bool:
         node, above = above, parent(above)
     if not isinstance(above, ast.Assign) or above.value is not node:
         return False
-    return any(_last(target) in models for target in above.targets)
+    return any(last_of(target) in models for target in above.targets)
 
 
 def _leaves(call: ast.Call) -> bool:
@@ -183,24 +165,13 @@ def _stores(file: File, models: set[str]) -> tuple[str, str, int] | None:
         value = getattr(parent(store), "value", None)
         if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
             continue  # in place
-        if store.attr == "grad" or (store.attr == "data" and _last(store.value) == "grad"):
+        if store.attr == "grad" or (store.attr == "data" and last_of(store.value) == "grad"):
             return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
-        if store.attr == "data" and (_of_parameters(store) or _while_training(store)):
+        if store.attr == "data" and (over_parameters(store) or _while_training(store)):
             return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
-        if store.attr == "requires_grad" and not _is_off(value) and (_of_parameters(store) or _is_part(store, models)):
+        if store.attr == "requires_grad" and not _is_off(value) and (over_parameters(store) or is_part(store, models)):
             return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", store.lineno
     return None
-
-
-def _of_parameters(node: ast.AST) -> bool:
-    """True inside of a loop over parameters or modules."""
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        if isinstance(node, ast.For):
-            asked = [item.attr for item in ast.walk(node.iter) if isinstance(item, ast.Attribute)]
-            if _PARAMETERS & set(asked) or "param" in ast.unparse(node.iter):
-                return True
-    return False
 
 
 def _deleted(file: File) -> tuple[str, str, int] | None:
@@ -223,10 +194,10 @@ def _handed_on(program: Program, file: File, optimizers: set[Slot]) -> tuple[str
         if isinstance(node.ctx, ast.Load) and not used and program.slot(file, node.value) not in optimizers:
             return f"{ast.unparse(node)} is handed on, and sets gradients to None", help_, node.lineno
     for call in by_place(file.scan.calls):
-        by_name = _last(call.func) in ("getattr", "methodcaller")
+        by_name = last_of(call.func) in ("getattr", "methodcaller")
         if by_name and any(string_of(item) == "zero_grad" for item in call.args):
             return f"{ast.unparse(call)} sets gradients to None", help_, call.lineno
-        if _last(call.func) in ("setattr", "delattr") and len(call.args) > 1 and string_of(call.args[1]) == "grad":
+        if last_of(call.func) in ("setattr", "delattr") and len(call.args) > 1 and string_of(call.args[1]) == "grad":
             return "a gradient is replaced", f"{_PACKED}: change it in place", call.lineno
     return None
 
@@ -241,7 +212,7 @@ def _on_several_cards(file: File) -> tuple[str, str, int] | None:
     """Two calls with different numbers of a card."""
     seen = ""
     for call in by_place(file.scan.calls):
-        if _last(call.func) not in ("to", "cuda", "npu"):
+        if last_of(call.func) not in ("to", "cuda", "npu"):
             continue
         for item in arguments_of(call):
             if (found := _CARD.fullmatch(ast.unparse(item))) is not None:
