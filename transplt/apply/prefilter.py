@@ -8,6 +8,7 @@ from functools import lru_cache
 from transplt.apply.plan import in_force
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
+from transplt.text.marks import Texts
 
 _TOOL = b"transplt"
 _IDENTIFIER = re.compile(rb"[\w\x80-\xff]+")
@@ -19,7 +20,7 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
     if _TOOL in lowered:  # it may speak to us in a comment
         return True
     literals, needing = _words(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
-    if any(word in lowered for word in literals):
+    if literals.in_(lowered):
         return True
     if any(word in lowered and any(need in data for need in needs) for word, needs in needing):
         return True
@@ -33,7 +34,7 @@ def _words(
     similar: bool,
     user_rules: tuple[tuple[str, str], ...],
     fixers: tuple[tuple[str, str, str, str], ...],
-) -> tuple[tuple[bytes, ...], tuple[tuple[bytes, tuple[bytes, ...]], ...]]:
+) -> tuple[Texts, tuple[tuple[bytes, tuple[bytes, ...]], ...]]:
     """The literals of the rules and fixers in force, and those of fixers that need another text in the file too."""
     settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules, fixers=fixers)
     literals, needing = set(compile_rules(settings).literals), set[tuple[bytes, tuple[bytes, ...]]]()
@@ -43,4 +44,5 @@ def _words(
             needing.update((word, fixer.needs) for word in words)
         else:
             literals.update(words)
-    return tuple(sorted(literals)), tuple(sorted(each for each in needing if each[0] not in literals))
+    shortest = [each for each in sorted(literals) if not any(other in each for other in literals - {each})]
+    return Texts(*shortest), tuple(sorted(each for each in needing if each[0] not in literals))
