@@ -9,6 +9,7 @@ import pytest
 
 from transplt.apply.engine import index_source
 from transplt.program.program import Program, build
+from transplt.program.scripted import scripted_in
 from transplt.program.values import origins, uses, values_of
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings
@@ -66,3 +67,17 @@ def test_where_a_variable_is_read() -> None:
     assert [(file.path, node.lineno, node.col_offset) for file, node in uses(program, {slot})] == [
         ("main.py", 2, 6), ("main.py", 3, 0), ("main.py", 3, 6), ("other.py", 2, 0),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wraps",
+    [
+        "net = Net()\nnet = wrap(net)\n",
+        "net = wrap(Net())\nnet = parallel(net, 1)\nnet = wrap(net)\n",
+        "def made(net):\n    return made(net)\n\n\nnet = made(Net())\nnet = Net()\n",
+    ],
+)
+def test_what_is_compiled_may_be_wrapped_and_keep_its_name(wraps: str) -> None:
+    head = "import torch\nfrom other import parallel, wrap\n\n\nclass Net(torch.nn.Module):\n    pass\n\n\n"
+    program = program_of(f"{head}{wraps}torch.jit.script(net)\n")
+    assert scripted_in(program) == {("main.py", 5)}

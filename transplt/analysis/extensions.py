@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.asks import keyword_of, string_of
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
@@ -180,9 +180,8 @@ def _self_calls(
 def _loaded(scan: Scan, names: Names) -> dict[str, str]:
     """Local names that hold the result of `load` or `load_inline`, and the name of what is built there."""
     found: dict[str, str] = {}
-    for call in scan.calls:
-        last = last_name(call.func)
-        if last not in ("load", "load_inline") or names.qualified(call.func) not in _LOADERS:
+    for call in scan.calls_by_last_name(("load", "load_inline")):
+        if names.qualified(call.func) not in _LOADERS:
             continue
         above = parent(call)
         if isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Name):
@@ -198,20 +197,17 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _builds(scan: Scan) -> Iterator[str]:
-    for call in scan.calls:
-        last = last_name(call.func)
-        if last in _BUILDERS and (name := _name_of(call)):
+    for call in scan.calls_by_last_name(_BUILDERS):
+        if name := _name_of(call):
             yield name
 
 
 def _registered(scan: Scan) -> Iterator[str]:
     """Namespaces of operators that Python of this file registers."""
-    for call in scan.calls:
-        last = last_name(call.func)
-        if last in ("Library", "custom_op", "triton_op", "define", "register_fake", "impl") and call.args:
-            first = call.args[0]
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield first.value.partition("::")[0]
+    for call in scan.calls_by_last_name(("Library", "custom_op", "triton_op", "define", "register_fake", "impl")):
+        first = string_of(call.args[0]) if call.args else None
+        if first is not None:
+            yield first.partition("::")[0]
 
 
 # --- the project -----------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from functools import lru_cache
 from transplt.apply.plan import in_force
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
+from transplt.text.marks import Texts
 
-_TOOL = b"transplt"
+_TOOL, _GPU = b"transplt", b"gpu"
 _IDENTIFIER = re.compile(rb"[\w\x80-\xff]+")
 
 
@@ -18,8 +19,8 @@ def worth_a_look(data: bytes, settings: Settings) -> bool:
     lowered = data.lower()
     if _TOOL in lowered:  # it may speak to us in a comment
         return True
-    literals, needing = _words(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
-    if any(word in lowered for word in literals):
+    literals, of_gpus, needing = _words(settings.torch_version, settings.similar, settings.user_rules, settings.fixers)
+    if literals.in_(lowered) or (_GPU in lowered and of_gpus.in_(lowered)):
         return True
     if any(word in lowered and any(need in data for need in needs) for word, needs in needing):
         return True
@@ -33,8 +34,10 @@ def _words(
     similar: bool,
     user_rules: tuple[tuple[str, str], ...],
     fixers: tuple[tuple[str, str, str, str], ...],
-) -> tuple[tuple[bytes, ...], tuple[tuple[bytes, tuple[bytes, ...]], ...]]:
-    """The literals of the rules and fixers in force, and those of fixers that need another text in the file too."""
+) -> tuple[Texts, Texts, tuple[tuple[bytes, tuple[bytes, ...]], ...]]:
+    """The literals of the rules and fixers in force, those that hold `gpu` apart, which most files have not; and those
+    of fixers that need another text in the file too.
+    """
     settings = Settings(torch_version=torch_version, similar=similar, user_rules=user_rules, fixers=fixers)
     literals, needing = set(compile_rules(settings).literals), set[tuple[bytes, tuple[bytes, ...]]]()
     for fixer in in_force(settings):
@@ -43,4 +46,10 @@ def _words(
             needing.update((word, fixer.needs) for word in words)
         else:
             literals.update(words)
-    return tuple(sorted(literals)), tuple(sorted(each for each in needing if each[0] not in literals))
+    shortest = [each for each in sorted(literals) if not any(other in each for other in literals - {each})]
+    of_gpus = [each for each in shortest if _GPU in each]
+    return (
+        Texts(*(each for each in shortest if _GPU not in each)),
+        Texts(*of_gpus),
+        tuple(sorted(each for each in needing if each[0] not in literals)),
+    )

@@ -78,7 +78,7 @@ def named_by_rules(work: Work, tree: ast.Module) -> Finds:
     """Apply the argument rules to the calls that they name, in each the user's first."""
     tables = (work.rules.user, work.rules.builtin)
     named = {id(call) for table in tables for call in work.calls_by_name(table.args)}
-    named |= {id(call) for table in tables for call in work.calls_by_last_name(table.last_args)}
+    named |= {id(call) for table in tables for call in work.scan.calls_by_last_name(table.last_args)}
     for call in work.scan.calls if named else ():
         if id(call) in named:
             yield from _named(work, call)

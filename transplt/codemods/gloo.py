@@ -31,7 +31,7 @@ def takes_tensors_of_the_cpu_alone(work: Work, call: ast.Call) -> Finds:
     if not (work.names.qualified(call.func) or "").startswith("torch.distributed."):
         return
     given = keyword_of(call, "backend") or (call.args[0] if call.args else None)
-    others = len(work.calls_by_last_name(("init_process_group",))) > 1  # then the program chooses
+    others = len(work.scan.calls_by_last_name(("init_process_group",))) > 1  # then the program chooses
     if given is None or string_of(given) != "gloo" or others or not _meets_the_device(work):
         return
     yield work.note(

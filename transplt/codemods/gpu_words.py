@@ -35,12 +35,13 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:SBATCH|PBS|BSUB)\b", re.MULTILINE)
 @fixer.on(ast.Module)
 def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
     """Report the words of the table where they stand in their places."""
-    yield from _arguments(work)
+    imported = _imported_packages(work)
+    yield from _arguments(work, imported)
     yield from _defaults(work)
     yield from _names(work)
     strings = _strings(work, tree)
     yield from _comparisons(work, strings)
-    yield from _keys(work, strings)
+    yield from _keys(work, strings, imported)
     yield from _commands(work, tree)
     for target in work.scan.stores:
         for store, word in gpu_words().stores:
@@ -79,10 +80,10 @@ def _beside_the_npu(work: Work, node: ast.AST) -> bool:
 # --- arguments of calls ----------------------------------------------------------------------------------------------
 
 
-def _arguments(work: Work) -> Finds:
+def _arguments(work: Work, imported: set[str]) -> Finds:
     by_keyword: dict[str, list[tuple[CallPlace, GpuWord]]] = {}
     for place, word in gpu_words().calls:
-        if not place.imports or _imports_one_of(work, place.imports):
+        if not place.imports or not imported.isdisjoint(place.imports):
             by_keyword.setdefault(place.argument, []).append((place, word))
     positional = [each for places in by_keyword.values() for each in places if each[0].position >= 0]
     for call in work.scan.calls:
@@ -157,12 +158,13 @@ def _constants(wanted: Value, value: ast.expr) -> list[ast.Constant]:
     return [node for node in ast.walk(value) if isinstance(node, ast.Constant) and node.value in wanted.values]
 
 
-def _imports_one_of(work: Work, packages: tuple[str, ...]) -> bool:
-    return any(
-        name.partition(".")[0] in packages
+def _imported_packages(work: Work) -> set[str]:
+    """The first names of what the file imports."""
+    return {
+        name.partition(".")[0]
         for node in work.scan.imports
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
-    )
+    }
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------
@@ -206,7 +208,7 @@ def _of_assignments(work: Work) -> Iterator[tuple[str, ast.expr | ast.stmt, ast.
 
 
 def _of_options(work: Work) -> Iterator[tuple[str, ast.expr, ast.expr]]:
-    for call in work.calls_by_last_name(("add_argument", "option")):
+    for call in work.scan.calls_by_last_name(("add_argument", "option")):
         default = keyword_of(call, "default")
         names = [text for each in call.args if (text := string_of(each)) is not None]
         if default is not None and names:
@@ -229,11 +231,10 @@ def _names(work: Work) -> Finds:
 
 def _strings(work: Work, tree: ast.Module) -> list[ast.Constant]:
     """The strings of a file that are words of the table, in the order of the file."""
-    words = {place.value for place, _ in gpu_words().compares} | {place.key for place, _ in gpu_words().keys}
-    text = work.source.utf8
-    if not any(f"{quote}{word}{quote}".encode() in text for word in words for quote in "\"'"):
+    table = gpu_words()
+    if not table.quoted.in_(work.source.utf8):
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and string_of(node) in words]
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and string_of(node) in table.strings]
 
 
 def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
@@ -252,9 +253,9 @@ def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
                 yield Edit(node, word.code, word.message, new, api=place.value)
 
 
-def _keys(work: Work, strings: list[ast.Constant]) -> Finds:
-    for place, word in gpu_words().keys:
-        if place.imports and not _imports_one_of(work, place.imports):
+def _keys(work: Work, strings: list[ast.Constant], imported: set[str]) -> Finds:
+    for place, word in gpu_words().keys if strings else ():
+        if place.imports and imported.isdisjoint(place.imports):
             continue
         for node in strings:
             if node.value == place.key and _is_key(work, place, node):
@@ -303,7 +304,7 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
     found: dict[int, tuple[ast.expr, list[str]]] = {}
     if _GPU.search(text.decode("utf-8", "replace")) is None:
         return
-    for call in work.calls_by_last_name(_STARTS):
+    for call in work.scan.calls_by_last_name(_STARTS):
         if call.args:
             found[id(call.args[0])] = (call.args[0], _command(call.args[0]).split("\n"))
     if b"#SBATCH" in text or b"#PBS" in text or b"#BSUB" in text:

@@ -17,11 +17,16 @@ from transplt.trees import names
 fixer = Fixer(__name__, code="NPU002", rank=140)
 
 
-@fixer.on(ast.Call)
-def called_by_its_last_name(work: Work, call: ast.Call) -> Finds:
+@fixer.on(ast.Module)
+def called_by_their_last_names(work: Work, tree: ast.Module) -> Finds:
+    for call in work.scan.calls_by_last_name(work.rules.user.last_names):
+        yield from _called(work, call)
+
+
+def _called(work: Work, call: ast.Call) -> Finds:
     func, last = call.func, last_name(call.func)
-    rule = work.rules.user.last_names.get(last)
-    if rule is None or (rule.skip_if is not None and rule.skip_if.holds(*shape(call))):
+    rule = work.rules.user.last_names[last]
+    if rule.skip_if is not None and rule.skip_if.holds(*shape(call)):
         return
     if isinstance(func, ast.Name) and work.names.import_of(func) in work.renamed:
         return  # the import brings the new name

@@ -23,6 +23,7 @@ from transplt.edits.edit import Found
 from transplt.edits.work import Work
 from transplt.rules.versions import versions_of
 from transplt.syntax.scan import Scan
+from transplt.text.marks import Texts
 
 _F = TypeVar("_F", bound=Callable[..., Iterable[Found]])
 _REGISTERED: dict[str, list[Fixer]] = {}
@@ -64,8 +65,10 @@ class Fixer:
     value: str = ""
     example: str = ""
     visits: list[_Visit] = field(default_factory=list)
+    _texts: Texts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._texts = Texts(*self.needs)
         _REGISTERED.setdefault(self.module.rpartition(".")[0], []).append(self)
 
     @property
@@ -96,7 +99,7 @@ class Fixer:
 
     def look(self, work: Work) -> None:
         """Let the fixer look at a file."""
-        if self.needs and not any(word in work.source.utf8 for word in self.needs):
+        if self.needs and not self._texts.in_(work.source.utf8):
             return
         for visit in self.visits:
             for node in _nodes(work, visit):
@@ -112,7 +115,7 @@ def _nodes(work: Work, visit: _Visit) -> Iterable[ast.AST]:
     if kind is ast.Call and visit.names:
         return work.calls_by_name(visit.names)
     if kind is ast.Call and visit.last:
-        return work.calls_by_last_name(visit.last)
+        return scan.calls_by_last_name(visit.last)
     if kind is ast.Attribute:
         return [node for name in visit.last for node in scan.attributes.get(name, ())]
     if kind is ast.Name:

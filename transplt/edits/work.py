@@ -13,7 +13,7 @@ from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
-from transplt.syntax.asks import by_place, last_name
+from transplt.syntax.asks import by_place
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
@@ -49,7 +49,6 @@ class Work:
     known_slots: Slots | None = None  # worked out before the project was known
     _slots: Slots | None = None
     _by_name: dict[str, list[tuple[int, ast.Call]]] | None = None
-    _by_last: dict[str, list[tuple[int, ast.Call]]] | None = None
 
     @property
     def slots(self) -> Slots:
@@ -136,17 +135,6 @@ class Work:
                 if full is not None:
                     self._by_name.setdefault(full, []).append((index, call))
         found = [item for name in names for item in self._by_name.get(name, ())]
-        return [call for _, call in sorted(found, key=lambda item: item[0])]
-
-    def calls_by_last_name(self, names: Collection[str]) -> list[ast.Call]:
-        """The calls of some last names, in the order of the scan."""
-        if not names:
-            return []
-        if self._by_last is None:
-            self._by_last = {}
-            for index, call in enumerate(self.scan.calls):
-                self._by_last.setdefault(last_name(call.func), []).append((index, call))
-        found = [item for name in names for item in self._by_last.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
 
     def strings_left(self) -> Iterator[ast.expr]:

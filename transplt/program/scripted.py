@@ -39,23 +39,29 @@ def scripted_in(program: Program) -> set[tuple[str, int]]:
 
 
 def _meant(program: Program, file: File, node: ast.expr) -> list[ast.AST]:
-    """The function that a name is, or the class of the object that it holds."""
-    if isinstance(node, ast.Call):
-        made = program.callee(file, node)
-        if isinstance(made, FUNCTIONS):
-            return [item for value in program.returns(made) for item in _meant(program, program.owner[made], value)]
-        return [made] if made is not None else [item for given in node.args for item in _meant(program, file, given)]
-    named = program.named(file, node)
-    if named is not None:
-        return [named]
-    slot = program.slot(file, node)
-    values = program.values.get(slot, ()) if slot is not None else ()
-    return [
-        item
-        for value in values
-        if isinstance(value.node, ast.Call) and value.index is None
-        for item in _meant(program, value.file, _object(value.node))
-    ]
+    """The function that a name is, or the class of the object that it holds. `x = wrap(x)` leads to itself: once."""
+    found: list[ast.AST] = []
+    seen: set[ast.expr] = set()
+    pending = [(file, node)]
+    while pending:
+        here, at = pending.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if isinstance(at, ast.Call):
+            made = program.callee(here, at)
+            if isinstance(made, FUNCTIONS):
+                pending += [(program.owner[made], value) for value in program.returns(made)]
+            elif made is not None:
+                found.append(made)
+            else:
+                pending += [(here, given) for given in at.args]
+        elif (named := program.named(here, at)) is not None:
+            found.append(named)
+        elif (slot := program.slot(here, at)) is not None:
+            values = (each for each in program.values.get(slot, ()) if each.index is None)
+            pending += [(each.file, _object(each.node)) for each in values if isinstance(each.node, ast.Call)]
+    return found
 
 
 def _object(node: ast.expr) -> ast.expr:

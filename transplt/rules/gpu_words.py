@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from transplt.finding import Effort, Level
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
+from transplt.text.marks import Texts
 
 TABLE = "support/gpu_words.json"
 #: What a Python file holds that has commands of the table in its strings.
@@ -164,7 +165,8 @@ Place = CallPlace | ComparePlace | StorePlace | NamePlace | KeyPlace | PathPlace
 class GpuWords:
     """The table: every place with its word, by kind, and the flags by command.
 
-    `literals` make a Python file worth a look; `packages` are those whose versions decide what is said of a word.
+    `literals` make a Python file worth a look; `strings` are keys and those to compare with, which `quoted` finds in a
+    file; `packages` are those whose versions decide what is said of a word.
     """
 
     calls: tuple[tuple[CallPlace, GpuWord], ...]
@@ -176,6 +178,8 @@ class GpuWords:
     flags: tuple[tuple[FlagPlace, GpuWord], ...]
     commands: tuple[tuple[str, tuple[tuple[FlagPlace, GpuWord], ...]], ...]
     literals: tuple[str, ...]
+    strings: frozenset[str]
+    quoted: Texts
     packages: tuple[str, ...]
 
 
@@ -185,17 +189,21 @@ def gpu_words() -> GpuWords:
     rows: list[dict[str, Any]] = read_table(TABLE)["words"]
     places = [(_place(place), _word(row)) for row in rows for place in row["places"]]
     flags = _of(places, FlagPlace)
+    compares, keys = _of(places, ComparePlace), _of(places, KeyPlace)
+    strings = frozenset({place.value for place, _ in compares} | {place.key for place, _ in keys})
     commands = sorted({place.command for place, _ in flags})
     return GpuWords(
         _of(places, CallPlace),
-        _of(places, ComparePlace),
+        compares,
         _of(places, StorePlace),
         _of(places, NamePlace),
-        _of(places, KeyPlace),
+        keys,
         _of(places, PathPlace),
         flags,
         tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
         tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
+        strings,
+        Texts(*(f"{quote}{text}{quote}".encode() for text in sorted(strings) for quote in "\"'")),
         tuple(sorted({row["since"]["package"] for row in rows if "since" in row})),
     )
 

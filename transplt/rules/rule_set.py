@@ -54,9 +54,15 @@ class Table:
     attributes: dict[str, Rule] = field(default_factory=dict)
     inserts: dict[str, Rule] = field(default_factory=dict)
     definitions: dict[str, Rule] = field(default_factory=dict)
+    _resolved: dict[str, tuple[Rule, str] | None] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def resolve(self, name: str) -> tuple[Rule, str] | None:
         """The rule for the longest prefix of a qualified name, and that prefix; None when no rule knows it."""
+        if name not in self._resolved:
+            self._resolved[name] = self._longest_prefix(name)
+        return self._resolved[name]
+
+    def _longest_prefix(self, name: str) -> tuple[Rule, str] | None:
         prefix = name
         while prefix:
             rule = self.names.get(prefix) or self.modules.get(prefix)
@@ -67,6 +73,7 @@ class Table:
 
     def add(self, rule: Rule) -> None:
         """Put a rule in; a later rename of the same name replaces an earlier one, argument rules add up."""
+        self._resolved.clear()
         dotted = "." in rule.old
         if rule.kind in (Kind.STRING, Kind.ATTRIBUTE, Kind.INSERT):
             tables = {Kind.STRING: self.strings, Kind.ATTRIBUTE: self.attributes, Kind.INSERT: self.inserts}

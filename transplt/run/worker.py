@@ -66,12 +66,14 @@ class FileWorker(Generic[_Record]):
     known: dict[str, bytes] = field(default_factory=dict)
 
     def prepare(self) -> None:
-        """Reads the rules, imports the fixers, and LibCST where edits are made.
+        """Reads the rules, imports the fixers, the analysis where it is asked for, and LibCST where edits are made.
 
         LibCST's import costs more than many a file costs to migrate. What only shows edits or says where they would be
         hardly ever needs it.
         """
         worth_a_look(b"", self.settings)
+        if self.settings.analysis:
+            import transplt.analysis.analysis  # noqa: F401
         if not self.survey and not self.settings.show:
             import_now()
 

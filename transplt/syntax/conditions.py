@@ -8,6 +8,10 @@ from typing import NamedTuple
 from transplt.syntax.asks import last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, parent
 
+#: The commonest expressions, which are no conditions of several parts.
+_WITHOUT_PARTS = frozenset(
+    {ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.BinOp}
+)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: Calls that end the program.
 _EXITS = frozenset({"exit", "_exit", "quit", "skip", "fail", "importorskip"})
@@ -26,6 +30,8 @@ def implied(test: ast.expr, truth: bool, *, perhaps: bool = False) -> list[Atom]
     `a.is_cuda or b.is_cuda` is taken for one question, which is asked of two values. `perhaps`: also the parts of any
     other `or`, one of which made the condition true.
     """
+    if type(test) in _WITHOUT_PARTS:
+        return [Atom(test, truth)]
     found: list[Atom] = []
     stack = [(test, truth)]
     while stack:

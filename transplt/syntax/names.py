@@ -28,9 +28,18 @@ class Names:
     reexports: dict[str, str] = field(default_factory=dict)
     _cache: dict[tuple[int, str], str | None] = field(default_factory=dict)
     _meanings: dict[int, str | None] = field(default_factory=dict)
+    _full: dict[int, str | None] = field(default_factory=dict)  # by the id of an Attribute
 
     def qualified(self, node: ast.AST) -> str | None:
         """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
+        if isinstance(node, ast.Name):
+            return self.resolve(node.id, self.scan.scope_of(node))
+        key = id(node)
+        if key not in self._full:
+            self._full[key] = self._dotted(node)
+        return self._full[key]
+
+    def _dotted(self, node: ast.AST) -> str | None:
         attrs: list[str] = []
         while isinstance(node, ast.Attribute):
             attrs.append(node.attr)
@@ -38,9 +47,7 @@ class Names:
         if not isinstance(node, ast.Name):
             return None
         base = self.resolve(node.id, self.scan.scope_of(node))
-        if base is None:
-            return None
-        return ".".join([base, *reversed(attrs)]) if attrs else base
+        return None if base is None else ".".join([base, *reversed(attrs)])
 
     def resolve(self, name: str, scope: Scope) -> str | None:
         """Full name that `name` stands for in a scope."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,12 +46,23 @@ class Scan:
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # by the node that opens the scope
     declares_outward: bool = False  # the text holds `global` or `nonlocal`
     _bound: set[str] = field(default_factory=set)
+    _by_last: dict[str, list[tuple[int, ast.Call]]] = field(default_factory=dict)
 
     def binds(self, name: str) -> bool:
         """True when any scope of the file binds a name."""
         if not self._bound:
             self._bound.update(*(scope.bindings for scope in self.scopes.values()))
         return name in self._bound
+
+    def calls_by_last_name(self, names: Collection[str]) -> list[ast.Call]:
+        """The calls of some last names (`c` of `a.b.c()`), in the order of `calls`."""
+        if not self._by_last:
+            for index, call in enumerate(self.calls):
+                func = call.func
+                last = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+                self._by_last.setdefault(last, []).append((index, call))
+        found = [item for name in names for item in self._by_last.get(name, ())]
+        return [call for _, call in sorted(found, key=lambda item: item[0])]
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""

@@ -11,10 +11,17 @@ from transplt.text.lexer import lex
 WORDS = (b"cuda", b"nccl", b"cudnn", b"cublas", b"nvtx", b"nvidia", b"nvcc", b"cupti")
 #: Words of English that hold one of them and have nothing to do with it: what stands before it, in small letters.
 _PART_OF = {b"cuda": b"barra"}
+
+
+def _alternative(word: bytes) -> bytes:
+    """A word, with its first letter in front of what must not stand there: the search goes by first letters."""
+    if word not in _PART_OF:
+        return word
+    return b"%b(?<!%b%b)%b" % (word[:1], _PART_OF[word], word[:1], word[1:])
+
+
 #: One of `WORDS` in lowered bytes.
-WORD = re.compile(
-    b"|".join((b"(?<!%b)" % _PART_OF[word] if word in _PART_OF else b"") + word for word in sorted(WORDS, reverse=True))
-)
+WORD = re.compile(b"|".join(map(_alternative, sorted(WORDS, reverse=True))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ class FileCode:
         values = [each.value for each in self.stored if each.value is not None] + self.passed
         for value in values if asks else ():
             for way in (True, False):
-                for atom in (Atom(value, way),) if type(value) in _ATOMS else implied(value, way):
+                for atom in implied(value, way):
                     if walk.asks_for_cuda(atom):
                         found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
                     elif said := walk.guard_of(atom):
@@ -281,10 +281,6 @@ class FileCode:
         for scope in scan.scopes.values():
             yield from (name for name, found in scope.bindings.items() if found[0].kind in ("assign", "param"))
         yield from (node.attr for node in scan.stores)
-
-
-#: Values that are no conditions of several parts.
-_ATOMS = frozenset({ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
 
 
 def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:

@@ -105,8 +105,8 @@ class _Reading:
             looked_up = isinstance(above, ast.Call) and last_name(above.func) in (*_LOOKED_UP, "getattr")
             if name.isidentifier() and (isinstance(above, ast.Subscript) or looked_up):
                 yield KeyRead("name", "", (name,), "")
-        for call in scan.calls:
-            if last_name(call.func) in PARSER_CALLS and _OF_CUDA.search(name := destination(call)):
+        for call in scan.calls_by_last_name(PARSER_CALLS):
+            if _OF_CUDA.search(name := destination(call)):
                 yield KeyRead("name", "", (name,), "")
         for defined in scan.classes:
             for name in (class_fields(defined) or ()) if _holds_settings(defined) else ():
@@ -124,7 +124,7 @@ class _Reading:
 
     def options(self) -> Iterator[KeyRead]:
         """Options of argparse, optparse, click, typer and absl, by what is written on the command line."""
-        for call in self.slots.scan.calls:
+        for call in self.slots.scan.calls_by_last_name((*ABSL_CALLS, *PARSER_CALLS, "Option")):
             last = last_name(call.func)
             if last in ABSL_CALLS:
                 name = string_of(call.args[0]) if call.args else None
@@ -136,7 +136,7 @@ class _Reading:
                     slot = self.slots.variable(name, self.slots.scan.scopes[function]) or slot
                 written = [text for arg in call.args if (text := string_of(arg)) and text.startswith("-")]
                 yield from self._option([text.partition("/")[0].lstrip("-") for text in written], name, slot)
-            elif last == "Option" and isinstance(parent(call), ast.arguments):
+            elif isinstance(parent(call), ast.arguments):
                 yield from self._typer(call)
 
     def _typer(self, call: ast.Call) -> Iterator[KeyRead]:

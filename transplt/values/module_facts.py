@@ -168,8 +168,8 @@ def _cuda_data(scan: Scan) -> set[str]:
 def _flags(scan: Scan) -> set[str]:
     """Destinations of command line flags that mention cuda."""
     found = set()
-    for call in scan.calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("add_argument", "add_option"):
+    for call in scan.calls_by_last_name(("add_argument", "add_option")):
+        if isinstance(call.func, ast.Attribute):
             found.add(destination(call))
     return {name for name in found if "cuda" in name}
 

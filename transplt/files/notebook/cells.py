@@ -20,8 +20,8 @@ from transplt.text.json_text import Decoded, Path, values
 _BLANK = rb"[ \t\r\n]*"
 _GAP = re.compile(_BLANK + rb"," + _BLANK)
 _FIRST_GAP = re.compile(rb"\[(" + _BLANK + rb")\"")
-#: Keys that lead to a line of a cell: worksheets, 0, cells, 3, input, 5.
-_DEPTH = 6
+#: Keys that lead from the list of cells to a line of one: 3, source, 5.
+_DEPTH = 3
 
 
 class UnreadableNotebook(Exception):
@@ -100,7 +100,8 @@ def read_notebook(utf8: bytes) -> Notebook:
         raise UnreadableNotebook("it holds no list of cells")
     if place[0] == "worksheets" and len(data["worksheets"]) > 1:
         raise UnreadableNotebook("it has several worksheets (nbformat 3); `jupyter nbconvert --to notebook` joins them")
-    spans = {path: (start, end) for path, start, end in values(utf8, _DEPTH) if path[: len(place)] == place}
+    every = values(utf8, len(place) + _DEPTH)
+    spans = {path: (start, end) for path, start, end in every if path[: len(place)] == place}
     found = tuple(
         cell
         for index, each in enumerate(cells)
