@@ -16,7 +16,12 @@ from transplt.finding import Level
 from transplt.syntax.asks import keyword_of, string_of
 from transplt.trees.calls import with_twin
 
-fixer = Fixer(__name__, code="NPU313", rank=360, needs=(b"local_rank",))
+fixer = Fixer(
+    __name__,
+    code="NPU313",
+    rank=360,
+    needs=(b"--local_rank", b'DEFINE_integer("local_rank"', b"DEFINE_integer('local_rank'"),
+)
 
 _OLD, _NEW = "--local_rank", "--local-rank"
 
