@@ -19,7 +19,7 @@ BENT = {
     "gates that return": 2,
     "gates of one chain": 2,
     "asserts": 2,
-    "gates of one variable": 4,
+    "gates of one variable": 2,
     "list in one line, not ASCII": 16,
     "renamed imports": 4,
     "tables by device": 2,
