@@ -98,6 +98,9 @@ SHAPES: dict[str, Shape] = {
         lambda n: f"{_HEAD}x = {'f(torch.zeros(1).cuda(), ' * n}1{')' * n}\n", 10
     ),
     "or of many": Shape(_lines("torch.cuda.is_available() or\\\n", f"{_HEAD}x = ", "1\n"), 250),
+    "and of tests": Shape(
+        _lines("torch.cuda.is_available() and\\\n", f"{_HEAD}if ", "x:\n    x.cuda()\n"), 250
+    ),
     "comparisons": Shape(_lines('x.device.type == "cuda" or\\\n', f"{_HEAD}y = ", "1\n"), 250),
     "lambdas": Shape(_lines("f{i} = lambda x: x.cuda()\n"), 250),
     "comprehensions": Shape(_lines("[x.cuda() for x in torch.zeros({i})]\n"), 250),
@@ -149,6 +152,19 @@ SHAPES: dict[str, Shape] = {
     ),
     "tables by device": Shape(_lines('t{i} = {{"cuda": 1, "cpu": 2}}\nt{i}[x.device.type]\n'), 250),
     "guards": Shape(_lines("    if not torch.cuda.is_available(): raise E\n", f"{_HEAD}def f():\n"), 250),
+    "gates that return": Shape(
+        _lines("    if torch.cuda.is_available():\n        return x.cuda({i})\n", "import torch\ndef f(x):\n"), 250
+    ),
+    "gates of one chain": Shape(
+        _lines("    elif torch.cuda.is_available() and k == {i}:\n        x = x.cuda()\n",
+            "import torch\ndef f(k, x):\n    if k:\n        return x\n"), 100
+    ),
+    "asserts": Shape(
+        _lines("    assert torch.cuda.is_available()\n    x = x.cuda()\n", "import torch\ndef f(x):\n"), 250
+    ),
+    "gates of one variable": Shape(
+        _lines("if torch.cuda.is_available():\n    x = x.cuda()\nelse:\n    x = x.cpu()\n", f"{_HEAD}"), 250
+    ),
     "gates before kernels": Shape(
         _lines("if x.is_cuda: k.f_cuda(x)\n",
             "import torch\nfrom torch.utils.cpp_extension import load\nk = load()\n"), 250

@@ -160,7 +160,9 @@ def _foreign_receiver(work: Work, node: ast.expr) -> str:
             makers.add(full.split(".")[0] if full else "")
         else:
             makers.add("")
-    return makers.pop() if len(makers) == 1 and makers <= FOREIGN else ""
+        if not makers <= FOREIGN or len(makers) > 1:  # a name that is assigned thousands of times is read as often
+            return ""
+    return makers.pop() if makers else ""
 
 
 def _foreign_base(work: Work, node: ast.Attribute) -> str:

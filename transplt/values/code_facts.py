@@ -18,7 +18,7 @@ from transplt.syntax.conditions import Atom, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.marks import Texts
-from transplt.values.code_pieces import Stored, Walk
+from transplt.values.code_pieces import State, Stored, Walk
 from transplt.values.cuda_code import CudaCode, built_modules
 from transplt.values.reached import places
 from transplt.values.slots import Slots
@@ -43,7 +43,8 @@ class FileCode:
     stored: list[Stored] = field(default_factory=list)
     passed: list[ast.expr] = field(default_factory=list)  # arguments of calls
     _stored_in: list[list[str]] = field(default_factory=list)  # the slots of `stored`
-    _constants: dict[bool, tuple[dict[str, list[Stored]], dict[int, list[str]]]] = field(default_factory=dict)
+    _constants: dict[bool, dict[str, list[Stored]]] = field(default_factory=dict)
+    _walked: dict[tuple[int, State], tuple[State, list[Step]]] = field(default_factory=dict)  # by statement
 
     @classmethod
     def of(cls, slots: Slots, rules: RuleSet) -> FileCode:
@@ -69,10 +70,17 @@ class FileCode:
         return made
 
     def walk_over(self, nodes: Iterable[ast.AST]) -> list[Step]:
-        """What some code of the file reaches."""
-        walk = Walk(self.code, tries=False)
-        walk.block(nodes)
-        return walk.reached
+        """What some code of the file reaches. The sides of gates overlap: a statement is walked once in each state."""
+        reached: list[Step] = []
+        here = State()
+        for node in nodes:
+            known = self._walked.get((id(node), here))
+            if known is None:
+                walk = Walk(self.code, tries=False)
+                known = self._walked[id(node), here] = walk.alone(node, here), walk.reached
+            here, steps = known
+            reached += steps
+        return reached
 
     def _walk(self, name: str, body: Iterable[ast.AST]) -> None:
         walk = Walk(self.code)
@@ -95,12 +103,11 @@ class FileCode:
                 yield from (self.code.guard(slot, way) for slot in _carried_to(slots, value))
 
     def guards_set_in(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
-        """The guards that hold only if some statements ran: of constants that only they return or store."""
+        """The guards that hold only if some code ran: of constants that only it returns or stores."""
         ids = {id(node) for node in nodes}
-        for truth in (True, False):
-            constants, slots_at = self._constant_stores(truth)
-            for slot in dict.fromkeys(slot for node in slots_at.keys() & ids for slot in slots_at[node]):
-                if all(id(each.statement) in ids for each in constants[slot]):
+        for truth in (True, False) if ids else ():
+            for slot, stores in self._constant_stores(truth).items():
+                if all(_stands_in(each.statement, ids) for each in stores):
                     yield self.code.guard(slot, truth)
 
     def set_only_in(self, nodes: Iterable[ast.AST]) -> set[str]:
@@ -113,10 +120,8 @@ class FileCode:
                     inside[slot] = inside.get(slot, True) and id(each.statement) in ids
         return {slot for slot, only in inside.items() if only}
 
-    def _constant_stores(self, truth: bool) -> tuple[dict[str, list[Stored]], dict[int, list[str]]]:
-        """What gives a slot a truth value, or may: by slot, and the slots by the ids of these statements.
-
-        Slots that hold other things than truth are left out."""
+    def _constant_stores(self, truth: bool) -> dict[str, list[Stored]]:
+        """What gives a slot a truth value, or may; slots that hold other things than truth are left out."""
         if truth not in self._constants:
             found: dict[str, list[Stored]] = {}
             other: set[str] = set()
@@ -129,12 +134,7 @@ class FileCode:
                         other.add(slot)
                     elif said == "?" or (said == "T") == truth:
                         found.setdefault(slot, []).append(each)
-            constants = {slot: stores for slot, stores in found.items() if slot not in other}
-            slots_at: dict[int, list[str]] = {}
-            for slot, stores in constants.items():
-                for each in stores:
-                    slots_at.setdefault(id(each.statement), []).append(slot)
-            self._constants[truth] = constants, slots_at
+            self._constants[truth] = {slot: stores for slot, stores in found.items() if slot not in other}
         return self._constants[truth]
 
     def _slots_of(self, each: Stored) -> list[str]:
@@ -325,3 +325,13 @@ def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bo
 
 def _only_moves(name: str) -> bool:
     return name in ("cuda", "is_cuda", "_cuda")
+
+
+def _stands_in(node: ast.AST, ids: set[int]) -> bool:
+    """Whether a node is one of those with these ids, or stands in one."""
+    while id(node) not in ids:
+        above = parent(node)
+        if above is node:
+            return False
+        node = above
+    return True

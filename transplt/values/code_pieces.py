@@ -88,6 +88,14 @@ class Walk:
             blocks[-1][1] = self._statement(node, here, inner)
             blocks += [[iter(each), there] for each, there in reversed(inner)]
 
+    def alone(self, node: ast.AST, here: State) -> State:
+        """Walk over one statement with its blocks; the state in which those after it run."""
+        inner: list[tuple[Iterable[ast.AST], State]] = []
+        after = self._statement(node, here, inner)
+        for each, there in inner:
+            self.block(each, there)
+        return after
+
     def _statement(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> State:
         """Walk over one statement, its blocks left to `inner`; the state in which those after it run."""
         kind = type(node)

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from transplt.project.code import Step
 from transplt.project.facts import ProjectFacts
 from transplt.project.reach import MISSING, Reach
 from transplt.rules.rule_set import RuleSet
@@ -55,7 +54,7 @@ class CudaSide:
             return why
         guards = list(self.file.guards_of(value, question, truth)) if value is not None else []
         if this:
-            guards += self.file.guards_set_in(inner for node in this for inner in ast.walk(node))
+            guards += self.file.guards_set_in(this)
         needed, everywhere = self.reach.behind(guards)
         return Answer(needed, MISSING not in needed, everywhere) if needed else None
 
@@ -80,24 +79,27 @@ class CudaSide:
         return ""
 
     def _needs(self, this: list[ast.AST], other: list[ast.AST], limit: int) -> Answer | None:
-        shared = {step.ref for step in self.file.walk_over(other)} if other else set()
+        shared: set[str] | None = None  # what the other side reaches, too; it is long where there are many gates
         short = _lines(this) <= limit
         unfollowed = ""
-        for step in self._counted(self.file.walk_over(this), shared):
+        for step in self.file.walk_over(this):
+            if any(self.reach.is_gate(guard) for guard in step.guards):
+                continue
             direct = step.ref[:1] in "@+~" or not self.reach.leads_on(step.ref)
             if step.option and not (short and direct):
                 continue
-            if why := self.reach.why(step):
+            why = self.reach.why(step)
+            out = "" if why or unfollowed else self.reach.leads_out(step)
+            if not why and not out:
+                continue
+            if shared is None:
+                shared = {each.ref for each in self.file.walk_over(other)}
+            if step.ref in shared:
+                continue
+            if why:
                 return Answer(why, followed=MISSING not in why)
-            unfollowed = unfollowed or self.reach.leads_out(step)
+            unfollowed = out
         return Answer(unfollowed, followed=False) if unfollowed else None
-
-    def _counted(self, steps: Iterable[Step], shared: set[str]) -> list[Step]:
-        return [
-            step
-            for step in steps
-            if step.ref not in shared and not any(self.reach.is_gate(guard) for guard in step.guards)
-        ]
 
 
 def _names_of(slots: Slots, value: ast.expr) -> list[ast.Name]:
