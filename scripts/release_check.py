@@ -55,12 +55,13 @@ def built(folder: Path, out: Path, day: str) -> list[Path]:
     return sorted(out.iterdir())
 
 
-def copied(files: list[str], target: Path, mode: int, time: int) -> Path:
+def copied(files: list[str], origin: Path, target: Path, mode: int, time: int) -> Path:
+    """The files in a folder of their own, with this mode (and who may run them) and time."""
     for name in files:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, path)
-        path.chmod(mode | (0o111 & (ROOT / name).stat().st_mode))
+        shutil.copyfile(origin / name, path)
+        path.chmod(mode | (0o111 & (origin / name).stat().st_mode))
         os.utime(path, (time, time))
     return target
 
@@ -71,12 +72,14 @@ def digest(path: Path) -> str:
 
 def reproducible(scratch: Path, files: list[str], day: str) -> list[Path]:
     """Both archives, after a second build gave the same bytes."""
-    first = built(copied(files, scratch / "one", 0o644, 1_000_000_000), scratch / "dist", day)
-    second = built(copied(files[::-1], scratch / "another", 0o640, 1_600_000_000), scratch / "dist-again", day)
-    for one, other in zip(first, second, strict=True):
-        if one.read_bytes() != other.read_bytes():
-            raise Wrong(f"{one.name} is not reproducible: two builds gave other bytes")
-        print(f"{digest(one)}  {one.name}  (the same twice)")
+    one = copied(files, ROOT, scratch / "one", 0o644, 1_000_000_000)
+    first = built(one, scratch / "dist", day)
+    another = copied(files[::-1], one, scratch / "another", 0o640, 1_600_000_000)
+    second = built(another, scratch / "dist-again", day)
+    for archive, again in zip(first, second, strict=True):
+        if archive.read_bytes() != again.read_bytes():
+            raise Wrong(f"{archive.name} is not reproducible: two builds gave other bytes")
+        print(f"{digest(archive)}  {archive.name}  (the same twice)")
     return first
 
 
