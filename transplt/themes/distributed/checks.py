@@ -11,7 +11,8 @@ from transplt.program.optimized import parameters_given
 from transplt.program.optimizers import find_optimizers, find_steps
 from transplt.program.program import Program, Slot, Value, build
 from transplt.program.ranks import divided
-from transplt.program.values import named, origins
+from transplt.program.trained import handed_on
+from transplt.program.values import origins
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.asks import begins, last_name
 from transplt.syntax.scan import chain, statement
@@ -92,19 +93,15 @@ def _apart(program: Program) -> Iterator[Problem]:
         stored = statement(call)
         held = [*call.args[:1], *(stored.targets if isinstance(stored, ast.Assign) else ())]
         for slot in filter(None, (program.slot(file, each) for each in held)):
-            wrapped.update((slot, *origins(program, slot, _bare)))
+            wrapped.update((slot, *origins(program, slot, handed_on)))
     if not wraps:
         yield Problem(steps[0].file.path, steps[0].call.lineno, "a step with the gradients of one rank")
     for file, call in find_optimizers(program) if wraps else ():
         given = parameters_given(program, file, call)
-        apart = sorted(each[2] for each in given.origins if wrapped.isdisjoint((each, *origins(program, each, _bare))))
+        same = {each: (each, *origins(program, each, handed_on)) for each in given.origins}
+        apart = sorted(each[2] for each in given.origins if wrapped.isdisjoint(same[each]))
         if given.complete and apart:
             yield Problem(file.path, call.lineno, f"an optimizer of {apart[0]}, whose gradients no rank exchanges")
-
-
-def _bare(node: ast.expr) -> ast.expr | None:
-    """The variable whose object a value is: `model` of `model.module`, too."""
-    return named(node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node)
 
 
 def _of_gradients(call: ast.Call) -> bool:
