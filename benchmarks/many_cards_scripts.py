@@ -262,6 +262,8 @@ SCRIPTS = (
         "examples/gcn",
         "main.py",
         ("--epochs", "3"),
+        note="products of sparse tensors have no kernel on NPUs (NPU526)",
+        runs=False,
         settings=(("idx[:1000], idx[1000:1500], idx[1500:]", "idx[:10], idx[10:20], idx[20:]"),),
         prepare=CORA,
     ),

@@ -77,7 +77,10 @@ def test_what_every_rank_reaches(body: str) -> None:
         ("y = dist.all_reduce(x) if rank == 0 else 0", NOT_ALL + "all_reduce()"),
         ("rank == 0 and dist.barrier()", NOT_ALL + "barrier()"),
         ("if rank == 0:\n    loss.backward()", "a training step that not every rank reaches: backward()"),
-        ("if rank == 0:\n    print(optimizer.step(f))", "a training step that not every rank reaches: step()"),
+        (
+            "net = DistributedDataParallel(net)\nif rank == 0:\n    print(optimizer.step(f))",
+            "a training step that not every rank reaches: step()",
+        ),
         ("def mean(x):\n    dist.all_reduce(x)\n\nif rank == 0:\n    mean(x)", NOT_ALL + "all_reduce()"),
         ("with no_grad():\n    if rank:\n        dist.barrier()\n        dist.barrier()", NOT_ALL + "barrier()"),
     ],
@@ -194,3 +197,34 @@ def test_collectives_of_the_user(body: str, found: list[str]) -> None:
 def test_collectives_of_a_program_that_is_not_asked_about() -> None:
     source = 'import torch.distributed as dist\n\ndist.init_process_group("gloo")\nif rank == 0:\n    dist.barrier()\n'
     assert codes(migrate(source), applied=False) == []
+
+
+NETS = """
+net, other = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+{wrap}
+first = torch.optim.SGD(net.parameters(), lr=0.1)
+second = torch.optim.SGD({second}.parameters(), lr=0.1)
+net(x).sum().backward()
+{mean}
+first.step()
+second.step()
+"""
+WRAP, MEAN = "net = DistributedDataParallel(net)", "for p in net.parameters():\n    dist.all_reduce(p.grad)"
+
+
+@pytest.mark.parametrize(
+    ("wrap", "mean", "second", "what"),
+    [
+        (WRAP, "", "net", []),
+        (WRAP, "", "net.module", []),
+        (f"{WRAP}\nother = DistributedDataParallel(other)", "", "other", []),
+        ("", MEAN, "other", []),
+        (WRAP, "", "unknown()", []),
+        (WRAP, "", "other", ["an optimizer of other, whose gradients no rank exchanges"]),
+        ("", "", "other", ["a step with the gradients of one rank"]),
+        ("", "dist.all_reduce(x)", "net", ["a step with the gradients of one rank"]),
+    ],
+)
+def test_gradients_that_no_rank_exchanges(wrap: str, mean: str, second: str, what: list[str]) -> None:
+    body = NETS.replace("{wrap}", wrap).replace("{mean}", mean).replace("{second}", second)
+    assert said(START + body) == what

@@ -7,11 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from transplt.program.imports import imports_of
+from transplt.program.optimized import parameters_given
+from transplt.program.optimizers import find_optimizers, find_steps
 from transplt.program.program import Program, Slot, Value, build
 from transplt.program.ranks import divided
+from transplt.program.trained import handed_on
+from transplt.program.values import origins
 from transplt.project.facts import ProjectFacts
 from transplt.syntax.asks import begins, last_name
-from transplt.syntax.scan import chain
+from transplt.syntax.scan import chain, statement
 from transplt.themes.distributed.paths import Walk, begins_group, needs_group
 
 _TRAINING = ("backward", "step")
@@ -33,14 +37,14 @@ def problems(outputs: Mapping[str, bytes], entry: str, project: ProjectFacts) ->
 
     Nothing on which processes wait for each other, and no step, stands under a condition on the rank; nothing asks
     for a rank before the process group is there, in other scripts that share the code neither; `.module` is asked of
-    what is wrapped; there is one process group.
+    what is wrapped; there is one process group; what an optimizer trains is exchanged.
     """
     project = replace(project, sources=dict(outputs))
     program = build(entry, project)
     if not program.files or program.files[0].path != entry:
         return [Problem(entry, 1, "the main file cannot be read")]
     found = [*_under_a_rank(program), *_on_paths(program), *_bare_modules(program)]
-    found += _other_scripts(program)
+    found += [*_other_scripts(program), *_apart(program)]
     return sorted(set(found), key=lambda each: (each.path, each.line, each.sentence))
 
 
@@ -72,6 +76,36 @@ def _other_scripts(program: Program) -> Iterator[Problem]:
         for at, call, what in walk.early:
             if at.path in shared:
                 yield Problem(at.path, call.lineno, f"{what} without a process group when {path} runs this")
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def _apart(program: Program) -> Iterator[Problem]:
+    """Steps with gradients of one rank: no wrapper around the model, and no mean over the ranks."""
+    steps = find_steps(program)
+    calls = [(file, call) for file in program.files for call in file.scan.calls]
+    if not steps or any(last_name(call.func) == "all_reduce" and _of_gradients(call) for _, call in calls):
+        return
+    wrapped: set[Slot] = set()
+    wraps = [(file, call) for file, call in calls if last_name(call.func) == "DistributedDataParallel"]
+    for file, call in wraps:
+        stored = statement(call)
+        held = [*call.args[:1], *(stored.targets if isinstance(stored, ast.Assign) else ())]
+        for slot in filter(None, (program.slot(file, each) for each in held)):
+            wrapped.update((slot, *origins(program, slot, handed_on)))
+    if not wraps:
+        yield Problem(steps[0].file.path, steps[0].call.lineno, "a step with the gradients of one rank")
+    for file, call in find_optimizers(program) if wraps else ():
+        given = parameters_given(program, file, call)
+        same = {each: (each, *origins(program, each, handed_on)) for each in given.origins}
+        apart = sorted(each[2] for each in given.origins if wrapped.isdisjoint(same[each]))
+        if given.complete and apart:
+            yield Problem(file.path, call.lineno, f"an optimizer of {apart[0]}, whose gradients no rank exchanges")
+
+
+def _of_gradients(call: ast.Call) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == "grad" for each in ast.walk(call))
 
 
 # --- .module ---------------------------------------------------------------------------------------------------------

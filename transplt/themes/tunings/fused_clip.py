@@ -10,10 +10,10 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.program.optimizers import perhaps_missing
 from transplt.program.program import File, Program, enclosing_function
+from transplt.program.trained import model_of, trained
 from transplt.syntax.asks import by_place
 from transplt.themes.tunings.optimizers import Made, Optimizers, optimizers_around
 from transplt.themes.tunings.reach import Key, key, program_around
-from transplt.themes.tunings.trained import model_of, trained
 from transplt.themes.tunings.unused import drop_unused
 from transplt.themes.tunings.writer import writer_for
 from transplt.trees.calls import calling, one_after_the_other

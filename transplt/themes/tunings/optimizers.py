@@ -16,6 +16,7 @@ from transplt.program.imports import imports_of
 from transplt.program.loops import loops_around
 from transplt.program.optimized import parameters_given
 from transplt.program.program import File, Program, Slot, class_name, enclosing_function
+from transplt.program.trained import trained
 from transplt.program.values import uses
 from transplt.settings import Settings
 from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name
@@ -23,7 +24,6 @@ from transplt.syntax.scan import parent
 from transplt.themes.tunings.facts import schemas
 from transplt.themes.tunings.gradients import hazards, modules_zeroed
 from transplt.themes.tunings.reach import Key, key, program_around, reach_of
-from transplt.themes.tunings.trained import trained
 
 #: Those that have a fused form under the same arguments.
 CLASSES = {name: f"torch_npu.optim.NpuFused{name}" for name in ("Adam", "AdamW", "SGD", "Adadelta", "RMSprop")}

@@ -25,7 +25,7 @@ def model_of(program: Program, file: File, node: ast.expr | None) -> Model | Non
         return None
     if node.func.attr != "parameters":
         return None
-    found = origins(program, program.slot(file, _bare(node.func.value)), _handed_on)
+    found = origins(program, program.slot(file, _bare(node.func.value)), handed_on)
     return frozenset(found) if len(found) == 1 else None
 
 
@@ -36,14 +36,14 @@ def _bare(node: ast.expr) -> ast.expr:
     return node
 
 
-def _handed_on(node: ast.expr) -> ast.expr | None:
+def handed_on(node: ast.expr) -> ast.expr | None:
     """The model that an expression hands on: itself, moved, or in a wrapper."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         return _bare(node)
     if isinstance(node, ast.Call):
         last = last_name(node.func)
         if last in _WRAPPERS and node.args:
-            return _handed_on(node.args[0])
+            return handed_on(node.args[0])
         if last in _MOVES and isinstance(node.func, ast.Attribute):
-            return _handed_on(node.func.value)
+            return handed_on(node.func.value)
     return None
