@@ -139,3 +139,53 @@ def test_the_line_of_a_mistake(text: str, old: str, new: str, tmp_path: Path) ->
     found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1", "--steps", "3")
     line = next(number for number, line in enumerate(port.splitlines(), 1) if old in line)
     assert (found.verdict, line in found.lines) == ("differs", True), found.output
+
+
+# A GAN: each rank draws its own noise, by the global generator of numpy or by `random`, and takes one step.
+_NOISE = """
+import os
+import random
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+torch.manual_seed(1)
+{begin}
+data = TensorDataset(torch.randn(8, 4))
+maker = torch.nn.Sequential(torch.nn.Linear(3, 6), torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 4)).cuda()
+{wrap}
+optimizer = torch.optim.SGD(maker.parameters(), lr=0.1)
+for real, in DataLoader(data, batch_size={batch}{sampler}):
+    noise = torch.tensor({draw}, dtype=torch.float32).view(len(real), 3)
+    loss = (maker(noise.cuda()) - real.cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+{end}
+"""
+_ONE = {"begin": "", "wrap": "", "batch": 8, "sampler": ", shuffle=True", "end": ""}
+_RANKS = {
+    "begin": 'dist.init_process_group("nccl")\nrank = int(os.environ["LOCAL_RANK"])\ntorch.cuda.set_device(rank)',
+    "wrap": "maker = torch.nn.parallel.DistributedDataParallel(maker, device_ids=[rank])",
+    "batch": 4,
+    "sampler": ", sampler=DistributedSampler(data)",
+    "end": "dist.destroy_process_group()",
+}
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "draw", ["np.random.normal(0, 1, (len(real), 3))", "[random.random() for _ in range(len(real) * 3)]"]
+)
+def test_noise_that_each_rank_draws_is_no_difference(draw: str, tmp_path: Path) -> None:
+    port = _NOISE.format(draw=draw, **_RANKS).replace("import torch\n", "import torch\nimport torch_npu\n", 1)
+    port = port.replace("cuda", "npu").replace("nccl", "hccl")
+    for name, written in (("original", _NOISE.format(draw=draw, **_ONE)), ("migrated", port)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.py").write_text(written, encoding="utf-8")
+    found = prove(tmp_path / "original", tmp_path / "migrated", tmp_path, "1,2", "--steps", "3")
+    assert found.verdict == "equal", found.output

@@ -13,11 +13,12 @@ def install() -> None:
     """Begin the trace of this process; torch is there. Does nothing where none is asked for."""
     if not config.trace:
         return
-    from . import calls, collectives, detail, loaders, repeat, steps
+    from . import calls, collectives, detail, draws, loaders, repeat, steps
 
     repeat.install(int(config.trace["seed"]))
     steps.install()
     calls.install()
+    draws.install()
     loaders.install()
     collectives.install()
     if config.trace["detail"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,6 @@ import torch
 
 from .. import DEVICE
 from ..start import when_imported
-from ..user_code import nearest
-from . import steps
 from .log import called_by_user, emit, is_quiet, quiet
 
 
@@ -45,7 +42,6 @@ def install() -> None:
     _watch_wrapping()
     if DEVICE == "cuda":
         _take_one_card()
-    _watch_draws()
 
 
 def _watch_card() -> None:
@@ -226,37 +222,3 @@ def _past(module: Any, args: Any) -> None:
     """A hook of modules: at the top of this module, since `torch.save(model)` saves hooks by their names."""
     if id(module) not in _inside and not is_quiet():
         emit("past", of=type(module).__name__, grad=torch.is_grad_enabled())
-
-
-_DRAWS = "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson".split()
-_DRAWS_INTO = "normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_".split()
-
-
-def _watch_draws() -> None:
-    """Random numbers that are drawn once training has begun: each line is told once."""
-    seen: set[tuple[str, int]] = set()
-
-    def drawing(original: Any) -> Any:
-        @functools.wraps(original)
-        def drawn(*args: Any, **kwargs: Any) -> Any:
-            if steps.attempts() and not is_quiet():
-                frame = nearest(1)
-                place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
-                if place not in seen and not _of_the_loader():
-                    seen.add(place)
-                    emit("draw", frame)
-            return original(*args, **kwargs)
-
-        return drawn
-
-    for name in _DRAWS:
-        setattr(torch, name, drawing(getattr(torch, name)))
-    tensor: Any = torch.Tensor
-    for name in _DRAWS_INTO:
-        setattr(tensor, name, drawing(getattr(tensor, name)))
-
-
-def _of_the_loader() -> bool:
-    """Whether torch.utils.data draws: an order, or a seed for its workers."""
-    frame = sys._getframe(2)
-    return frame.f_globals.get("__name__", "").startswith("torch.utils.data")

@@ -65,6 +65,11 @@ class _Indices:
             yield indices
 
 
+def begun() -> bool:
+    """Whether a loader was asked for its batches."""
+    return bool(_epochs)
+
+
 def _given(loader: Any, which: int, epoch: int) -> Any:
     """The batches to give in place of the loader's own; None where it keeps those."""
     assert config.trace
