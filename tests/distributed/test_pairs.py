@@ -1068,6 +1068,24 @@ def test_a_sum_over_data_that_is_not_shared_out_is_not() -> None:
         assert left(result) == ["NPU340"] and shown in result.data.decode()
 
 
+def test_nor_is_one_of_an_evaluation_with_the_variable_of_the_training() -> None:
+    test = (
+        "correct = 0\n        for x in whole:\n            correct += net.judge(x)\n        print(correct / len(rows))"
+    )
+    loader = "rows = net.rows()\nloader = DataLoader(rows, 8, shuffle=True)\nwhole = DataLoader(rows, 8)"
+    result = distributed(script(loader=loader, loop=SUMMED.format("pass", test)))
+    assert not left(result) and b"print(correct / len(rows))" in result.data
+
+
+def test_each_division_is_remarked_once_also_of_losses_of_which_the_mean_is_taken() -> None:
+    sums = "for x in loader:\n        loss = model(x)\n        loss.backward()\n        total += loss.item()"
+    step = f"total = 0\n    {sums}\n    print(total / 48)"
+    loop = f"def train():\n    {step}\n\n\nfor epoch in range(3):\n    train()\n    {step}"
+    result = distributed(script(loop=loop))
+    lines = [finding.span.line for finding in result.findings if finding.code == "NPU346"]
+    assert len(lines) == len(set(lines)) == 2 and result.data.count(b"print(total / 48)") == 2
+
+
 def test_nor_is_one_by_a_tensor_that_is_cut_later() -> None:
     loader = "loader = DataLoader(TensorDataset(rows, marks), shuffle=True)\nrows = rows[:8]"
     result = distributed(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", "print(correct / len(rows))")))

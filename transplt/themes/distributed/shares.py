@@ -23,17 +23,19 @@ _TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.datase
 def write_lengths(bench: Bench) -> None:
     """Divide a sum over the share of the rank by the length of the share, where it is divided by that of all data."""
     changed: set[int] = set()
+    added = [node for node in ast.walk(bench.file.scan.tree) if isinstance(node, ast.AugAssign)]
+    sums = [node for node in by_place(added) if isinstance(node.op, ast.Add)]
     for node in bench.file.scan.names.get("len", ()):
         length = call_of(node)
         over = parent(length) if length is not None and length.args else None
         total = _divided(over) if over is not None else None
         if length is not None and over is not None and total is not None and total[1] is length:
-            name = _loader_of_sum(bench, total[0], length.args[0])
+            name = _loader_of_sum(bench, sums, total[0], length.args[0])
             if name:
                 changed.add(id(over))
                 message = "a sum over the share of the rank, divided by its length"
                 bench.change(length.args[0], "NPU345", message, f"{name}.sampler")
-    for divided, summed, by in _by_other_lengths(bench):
+    for divided, summed, by in _by_other_lengths(bench, sums):
         if id(divided) not in changed:
             shown = text_of(bench.file, by)
             bench.remark(
@@ -57,29 +59,26 @@ def _slots(bench: Bench, node: ast.AST) -> set[Slot]:
     return {slot for each in parts if (slot := bench.program.slot(bench.file, each)) is not None}
 
 
-def _last_sum(bench: Bench, slots: set[Slot], node: ast.expr) -> ast.AugAssign | None:
+def _last_sum(bench: Bench, sums: list[ast.AugAssign], slots: set[Slot], node: ast.expr) -> ast.AugAssign | None:
     """The last `total += ...` of the function above a place, for any of some variables; the first where none is."""
-    holder = enclosing_function(node) or bench.file.scan.tree
-    found = by_place(
+    function = enclosing_function(node)
+    found = [
         each
-        for each in ast.walk(holder)
-        if isinstance(each, ast.AugAssign)
-        and isinstance(each.op, ast.Add)
-        and bench.program.slot(bench.file, each.target) in slots
-        and enclosing_function(each) is enclosing_function(node)
-    )
+        for each in sums
+        if slots and bench.program.slot(bench.file, each.target) in slots and enclosing_function(each) is function
+    ]
     above = [each for each in found if each.lineno < node.lineno]
     return above[-1] if above else next(iter(found), None)
 
 
-def _loader_of_sum(bench: Bench, total: ast.expr, counted: ast.expr) -> str:
+def _loader_of_sum(bench: Bench, sums: list[ast.AugAssign], total: ast.expr, counted: ast.expr) -> str:
     """The loader whose share a sum goes over, where what is counted is all of its data; empty for other sums.
 
     `total` has to be summed up in a loop over that loader, except in a function that trains: there it is, by its name.
     """
     program, file, function = bench.program, bench.file, enclosing_function(counted)
     of = counted.value if isinstance(counted, ast.Attribute) and counted.attr == "dataset" else None
-    summed = _last_sum(bench, _slots(bench, total), counted)
+    summed = _last_sum(bench, sums, _slots(bench, total), counted)
     for at, loop, loaders in bench.training.loops:
         name = loader_name(bench, loop) if at is file else None
         if name is None:
@@ -117,27 +116,25 @@ def _lasting(bench: Bench, file: File, node: ast.expr) -> Slot | None:
 # --- other divisors --------------------------------------------------------------------------------------------------
 
 
-def _by_other_lengths(bench: Bench) -> Iterator[tuple[ast.expr | ast.stmt, str, ast.expr]]:
+def _by_other_lengths(bench: Bench, sums: list[ast.AugAssign]) -> Iterator[tuple[ast.expr | ast.stmt, str, ast.expr]]:
     """Divisions of a sum over a share, below its loop, by a number or a length that does not depend on the share."""
     loops = [
         loop
         for at, loop, loaders in bench.training.loops
         if at is bench.file and all(is_shared_out(bench.program, loader) for loader in loaders)
     ]
-    holders = {id(holder): holder for loop in loops for holder in [enclosing_function(loop) or bench.file.scan.tree]}
-    for holder in holders.values():
-        for node in ast.walk(holder):
-            parts = _divided(node)
-            if parts is None or any(isinstance(each, (ast.Div, ast.FloorDiv)) for each in ast.walk(parts[0])):
-                continue
-            summed = _last_sum(bench, _slots(bench, parts[0]), parts[1])
-            loop = next((each for each in loops if summed is not None and each in chain(summed)), None)
-            if loop is None or summed is None or loop in chain(node) or loop.lineno > parts[1].lineno:
-                continue
-            varies = bench.verdict.varying.varies(bench.file, summed.value) and not _is_time(summed)
-            if varies and not _begins_anew(bench, loop, summed) and _is_fixed(bench, parts[1], set()):
-                assert isinstance(node, (ast.expr, ast.stmt))
-                yield node, text_of(bench.file, summed.target), parts[1]
+    for node in ast.walk(bench.file.scan.tree) if loops else ():
+        parts = _divided(node)
+        if parts is None or any(isinstance(each, (ast.Div, ast.FloorDiv)) for each in ast.walk(parts[0])):
+            continue
+        summed = _last_sum(bench, sums, _slots(bench, parts[0]), parts[1])
+        loop = next((each for each in loops if summed is not None and each in chain(summed)), None)
+        if loop is None or summed is None or loop in chain(node) or loop.lineno > parts[1].lineno:
+            continue
+        figure = not isinstance(summed.value, ast.Constant) and _counted(summed.value) is None and not _is_time(summed)
+        if figure and not _begins_anew(bench, loop, summed) and _is_fixed(bench, sums, parts[1], set()):
+            assert isinstance(node, (ast.expr, ast.stmt))
+            yield node, text_of(bench.file, summed.target), parts[1]
 
 
 def _is_time(summed: ast.AugAssign) -> bool:
@@ -152,19 +149,19 @@ def _begins_anew(bench: Bench, loop: Loop, summed: ast.AugAssign) -> bool:
     return any(bench.program.slot(bench.file, each) == wanted for each in stores)
 
 
-def _is_fixed(bench: Bench, node: ast.expr, seen: set[Slot]) -> bool:
+def _is_fixed(bench: Bench, sums: list[ast.AugAssign], node: ast.expr, seen: set[Slot]) -> bool:
     """True for a number, and for the length of what is no loader and is the same on all ranks; through variables."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and node.value > 1 and node.value not in _OF_TIME
     if isinstance(node, ast.BinOp):
-        return _is_fixed(bench, node.left, seen) and _is_fixed(bench, node.right, seen)
+        return _is_fixed(bench, sums, node.left, seen) and _is_fixed(bench, sums, node.right, seen)
     if isinstance(node, ast.Name):
         slot = bench.program.slot(bench.file, node)
-        if slot is None or slot in seen or _last_sum(bench, {slot}, node) is not None:
+        if slot is None or slot in seen or _last_sum(bench, sums, {slot}, node) is not None:
             return False
         values = assigned(bench.program, bench.file, node)
         own = all(file is bench.file for file, _ in values)
-        return bool(values) and own and all(_is_fixed(bench, value, seen | {slot}) for _, value in values)
+        return bool(values) and own and all(_is_fixed(bench, sums, value, seen | {slot}) for _, value in values)
     counted = _counted(node)
     if counted is None or last_name(counted) in ("sampler", "batch_sampler"):
         return False
