@@ -222,6 +222,83 @@ def test_loaders_that_are_left_to_the_user(loader: str) -> None:
     assert b"DistributedSampler(" not in result.data
 
 
+SAMPLERS = "from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shuffles"),
+    [
+        ("DataLoader(dataset, sampler=RandomSampler(dataset))", "sampler=DistributedSampler(dataset))", True),
+        (
+            "DataLoader(dataset, 8, False, torch.utils.data.RandomSampler(data_source=dataset))",
+            "DataLoader(dataset, 8, False, DistributedSampler(dataset))",
+            True,
+        ),
+        (
+            "DataLoader(dataset.rows, sampler=RandomSampler(dataset.rows, replacement=False, generator=None))",
+            "DataLoader(dataset.rows, sampler=DistributedSampler(dataset.rows))",
+            True,
+        ),
+        (
+            "DataLoader(dataset, sampler=SequentialSampler(dataset))",
+            "sampler=DistributedSampler(dataset, shuffle=False))",
+            False,
+        ),
+    ],
+)
+def test_a_sampler_over_all_of_the_data_is_shared_out(before: str, after: str, shuffles: bool) -> None:
+    result = distributed(script(head=SAMPLERS, loader=f"loader = {before}"))
+    found = result.data.decode()
+    assert after in found and not left(result)
+    assert ("    loader.sampler.set_epoch(epoch)\n" in found) is shuffles
+
+
+def test_so_is_one_with_a_name_of_its_own_behind_the_start() -> None:
+    loader = "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)"
+    found = output(script(head=SAMPLERS, loader=loader))
+    assert "order = DistributedSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\n" in found
+    assert found.index("init_process_group") < found.index("order = Distributed")
+    assert "    loader.sampler.set_epoch(epoch)\n" in found
+
+
+def test_so_is_one_of_a_loader_in_the_header_of_its_loop() -> None:
+    made = "DataLoader(dataset, sampler=RandomSampler(dataset))"
+    loop = f"for i in range(3):\n    for x in {made}:\n        model(x).backward()"
+    found = output(script(head=SAMPLERS, loader="", loop=loop))
+    assert "    train_loader = DataLoader(dataset, sampler=DistributedSampler(dataset))\n" in found
+    assert "    train_loader.sampler.set_epoch(i)\n    for x in train_loader:\n" in found
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, replacement=True))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, True))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, num_samples=8))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, generator=net.generator))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset, **net.options))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(net.rows()))",
+        "loader = DataLoader(dataset, sampler=RandomSampler(dataset) if net.mixed else SequentialSampler(dataset))",
+        "loader = DataLoader(dataset, batch_sampler=BatchSampler(RandomSampler(dataset), 8, False))",
+        "loader = [DataLoader(part, sampler=RandomSampler(part)) for part in dataset][0]",
+        "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\nother = net(order)",
+        "order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)\nprint(len(order))",
+        "order = None\nif net.mixed:\n    order = RandomSampler(dataset)\nloader = DataLoader(dataset, sampler=order)",
+        "class RandomSampler:\n    pass\nloader = DataLoader(dataset, sampler=RandomSampler(dataset))",
+    ],
+)
+def test_other_samplers_are_left_to_the_user(loader: str) -> None:
+    result = distributed(script(head=SAMPLERS, loader=loader))
+    assert "NPU340" in left(result) and b"DistributedSampler(" not in result.data
+
+
+def test_a_sampler_of_an_evaluation_stays() -> None:
+    made = "DataLoader(net.test, sampler=SequentialSampler(net.test))"
+    test = f"test_loader = {made}\nfor x in test_loader:\n    print(model(x))"
+    result = distributed(script(head=SAMPLERS, tail=test))
+    assert b"sampler=SequentialSampler(net.test))" in result.data and not left(result)
+
+
 def test_data_of_a_loop_that_calls_a_step_is_left_to_the_user() -> None:
     step = "def step(x):\n    loss = model(x)\n    loss.backward()\n    optimizer.step()"
     result = distributed(script(loader="", loop=f"{step}\nfor epoch in range(3):\n    step(dataset)"))
@@ -900,6 +977,121 @@ def test_a_sum_over_other_data_is_not(loader: str, shown: str) -> None:
     assert f"    print({shown})\n" in output(script(loader=loader, loop=loop.format(shown)))
 
 
+SUMMED = """
+    for epoch in range(3):
+        correct, count, began = 0, 0, 0.0
+        for i, (x, y) in enumerate(loader):
+            out = model(x)
+            net.loss(out, y).backward()
+            correct += (out.argmax(1) == y).sum().item()
+            count += len(y)
+            {0}
+        {1}
+"""
+ROWS = "from torch.utils.data import TensorDataset\nrows, marks = net.rows()\n"
+
+
+@pytest.mark.parametrize(
+    ("loader", "shown", "after"),
+    [
+        (
+            "DataLoader(TensorDataset(rows, marks), 8, True)",
+            "print(correct / len(rows))",
+            "correct / len(loader.sampler)",
+        ),
+        (
+            "DataLoader(TensorDataset(rows, marks))",
+            "print(100. * correct / len(marks))",
+            "correct / len(loader.sampler)",
+        ),
+        ("DataLoader(dataset, 8, True)", "correct /= len(loader.dataset)", "correct /= len(loader.sampler)\n"),
+        ("DataLoader(rows, 8, True)", "correct /= len(rows)", "correct /= len(loader.sampler)\n"),
+    ],
+)
+def test_so_is_one_that_is_divided_by_the_length_of_a_tensor_or_in_place(loader: str, shown: str, after: str) -> None:
+    result = distributed(script(head=ROWS, loader=f"loader = {loader}", loop=SUMMED.format("pass", shown)))
+    assert after in result.data.decode() and not left(result)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "print(correct / 48)",
+        "print('%.1f' % (100. * correct / 10000))",
+        "correct /= 48",
+        "print(correct / len(rows))",
+        "print(correct / rows.shape[0])",
+        "print(correct / marks.size(0))",
+        "length = len(dataset)\n        print(correct / length)",
+        "print(correct / (len(dataset) // 8))",
+    ],
+)
+def test_a_sum_that_is_divided_by_what_may_be_all_of_the_data_is_remarked(shown: str) -> None:
+    source = script(head=ROWS, loop=SUMMED.format("pass", shown))
+    result = distributed(source)
+    assert left(result) == ["NPU346"] and shown.splitlines()[-1].strip() in result.data.decode()
+    remark = next(finding for finding in result.findings if finding.code == "NPU346")
+    line = source.splitlines()[remark.span.line - 1]
+    assert "correct" in line and "/" in line
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        ("pass", "print(correct / count)"),
+        ("pass", "print(correct / count / 2)"),
+        ("pass", "print(correct / len(loader))"),
+        ("pass", "print(correct / (2 * len(loader)))"),
+        ("pass", "print(correct / len(loader.sampler))"),
+        ("pass", "print(correct / (i + 1))"),
+        ("pass", "batches = len(loader)\n        print(correct / batches)"),
+        ("pass", "print(count / 48, correct // 48, correct / 1, correct * 0.5)"),
+        ("if i % 10 == 9:\n                print(correct / 10)\n                correct = 0", "print(correct / 10)"),
+        ("print(correct / 10)", "pass"),
+        ("began += net.time(x)", "print(began / 1000, began / 60)"),
+        (
+            "pass",
+            "correct = 0\n        for x in net.test:\n            correct += net.judge(x)\n        print(correct / 48)",
+        ),
+    ],
+)
+def test_other_sums_and_divisors_are_not(inside: str, shown: str) -> None:
+    result = distributed(script(head=ROWS, loop=SUMMED.format(inside, shown)))
+    assert not left(result) and b"DistributedSampler(" in result.data
+    assert (b"len(loader.sampler)" in result.data) is ("sampler" in shown)
+
+
+def test_a_sum_over_data_that_is_not_shared_out_is_not() -> None:
+    loader = "loader = DataLoader(TensorDataset(rows, marks), sampler=net.sampler)"
+    for shown in ("print(correct / 48)", "print(correct / len(rows))"):
+        result = distributed(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", shown)))
+        assert left(result) == ["NPU340"] and shown in result.data.decode()
+
+
+def test_nor_is_one_of_an_evaluation_with_the_variable_of_the_training() -> None:
+    test = (
+        "correct = 0\n        for x in whole:\n            correct += net.judge(x)\n        print(correct / len(rows))"
+    )
+    loader = "rows = net.rows()\nloader = DataLoader(rows, 8, shuffle=True)\nwhole = DataLoader(rows, 8)"
+    result = distributed(script(loader=loader, loop=SUMMED.format("pass", test)))
+    assert not left(result) and b"print(correct / len(rows))" in result.data
+
+
+def test_each_division_is_remarked_once_also_of_losses_of_which_the_mean_is_taken() -> None:
+    sums = "for x in loader:\n        loss = model(x)\n        loss.backward()\n        total += loss.item()"
+    step = f"total = 0\n    {sums}\n    print(total / 48)"
+    loop = f"def train():\n    {step}\n\n\nfor epoch in range(3):\n    train()\n    {step}"
+    result = distributed(script(loop=loop))
+    lines = [finding.span.line for finding in result.findings if finding.code == "NPU346"]
+    assert len(lines) == len(set(lines)) == 2 and result.data.count(b"print(total / 48)") == 2
+
+
+def test_nor_is_one_by_a_tensor_that_is_cut_later() -> None:
+    loader = "loader = DataLoader(TensorDataset(rows, marks), shuffle=True)\nrows = rows[:8]"
+    result = distributed(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", "print(correct / len(rows))")))
+    assert left(result) == ["NPU346"] and b"print(correct / len(rows))" in result.data
+
+
 def test_a_loss_that_is_read_below_its_loop() -> None:
     found = output(script(loop=loop("optimizer.step()") + "\n    print(epoch, loss.item())"))
     assert (
@@ -972,7 +1164,7 @@ def test_a_line_of_several_statements_is_parted() -> None:
     found = output(script(model="model = net(); model.cuda()"))
     assert "model = net(); model.npu()\nmodel = DistributedDataParallel(model, device_ids=" in found
     start = output(script(loader="import random; loader = DataLoader(dataset, shuffle=True)  # data"))
-    assert '\nimport random\n' in start
+    assert "\nimport random\n" in start
     assert 'dist.init_process_group(backend="hccl")\n\nloader = DataLoader(' in start
     assert "sampler=DistributedSampler(dataset))  # data\n" in start
     step = "loss = model(x); loss.backward(); print(loss.item())"

@@ -13,6 +13,7 @@ from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.effects import downloads
+from transplt.themes.distributed.orders import plain_sampler, sampler_of
 from transplt.trees.loaders import with_sampler
 
 #: The code of data that is not shared out.
@@ -57,8 +58,9 @@ def write_samplers(bench: Bench) -> set[int]:
     loaders = training_loaders(bench.training)
     for loader in loaders:
         problem = _problem(bench.program, loader)
-        shuffle = _shuffle(loader)
-        if not problem and not (isinstance(shuffle, str) and shuffle == "False"):
+        plain = plain_sampler(bench.program, loader)
+        shuffle = _shuffle(loader) if plain is None else str(plain[2])
+        if not problem and shuffle != "False":
             shuffled.add(id(loader.call))
         if loader.file is not bench.file:
             continue
@@ -107,13 +109,14 @@ def _problem(program: Program, loader: Loader) -> tuple[str, str] | None:
             "one expression makes loaders for training and for others",
             "make the training loader on its own, with sampler=DistributedSampler(dataset) instead of shuffle",
         )
-    for name, index in (("sampler", 3), ("batch_sampler", 4)):
-        value = keyword_of(call, name) or (call.args[index] if len(call.args) > index else None)
-        if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
-            return (
-                f"this loader has a {name} of its own",
-                f"make the {name} draw the share of the rank: dist.get_rank() of dist.get_world_size()",
-            )
+    own = [name for name, index in (("sampler", 3), ("batch_sampler", 4)) if sampler_of(call, name, index) is not None]
+    if own == ["sampler"] and plain_sampler(program, loader) is not None:
+        return None
+    if own:
+        return (
+            f"this loader has a {own[0]} of its own",
+            f"make the {own[0]} draw the share of the rank: dist.get_rank() of dist.get_world_size()",
+        )
     dataset = dataset_of(call)
     if dataset is None:
         return ("the dataset of this loader cannot be seen", "give it sampler=DistributedSampler(dataset)")
@@ -215,6 +218,11 @@ def _used_once(file: File, star: ast.Name) -> bool:
 
 
 def _shard(bench: Bench, loader: Loader) -> None:
+    plain = plain_sampler(bench.program, loader)
+    if plain is not None:
+        made, data, shuffles = plain
+        bench.change(made, _CODE, _MESSAGE, _sampler(bench, text_of(bench.file, data), str(shuffles)))
+        return
     call, shuffle = loader.call, _shuffle(loader)
     dataset = dataset_of(call)
     assert dataset is not None and shuffle is not None
@@ -232,14 +240,17 @@ def _shard(bench: Bench, loader: Loader) -> None:
             )
             return
         replace_dataset = name = _dataset_name(bench, stored)
+    bench.change(call, _CODE, _MESSAGE, with_sampler(_sampler(bench, name, shuffle), replace_dataset))
+    if replace_dataset:
+        _namedataset_of(bench, stored, dataset, replace_dataset)
+
+
+def _sampler(bench: Bench, dataset: str, shuffle: str) -> str:
     given = "" if shuffle == "True" else f", shuffle={shuffle}"
     if bench.shared:  # other scripts have no process group that could tell
         environ = f"{bench.standard('os')}.environ"
-        name += f', int({environ}.get("WORLD_SIZE", 1)), int({environ}.get("RANK", 0))'
-    sampler = f"{bench.sampler}({name}{given})"
-    bench.change(call, _CODE, _MESSAGE, with_sampler(sampler, replace_dataset))
-    if replace_dataset:
-        _namedataset_of(bench, stored, dataset, replace_dataset)
+        dataset += f', int({environ}.get("WORLD_SIZE", 1)), int({environ}.get("RANK", 0))'
+    return f"{bench.sampler}({dataset}{given})"
 
 
 def enclosing_lambda(node: ast.AST) -> bool:

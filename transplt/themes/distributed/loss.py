@@ -7,12 +7,11 @@ import ast
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
 from transplt.program.program import enclosing_function, text_of
-from transplt.syntax.asks import call_of, keyword_of, last_name
-from transplt.syntax.scan import FUNCTIONS, parent
+from transplt.syntax.asks import keyword_of, last_name
+from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.data import dataset_of, is_shared_out
 from transplt.themes.distributed.effects import Effects
-from transplt.themes.distributed.epochs import loader_name
+from transplt.themes.distributed.shares import write_lengths
 
 
 def write_means(bench: Bench, effects: Effects) -> None:
@@ -23,14 +22,7 @@ def write_means(bench: Bench, effects: Effects) -> None:
 
 def write_counts(bench: Bench) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
-    for node in bench.file.scan.names.get("len", ()):
-        length = call_of(node)
-        over = parent(length) if length is not None and length.args else None
-        if length is not None and isinstance(over, ast.BinOp) and isinstance(over.op, ast.Div) and over.right is length:
-            name = _loader_of_sum(bench, over.left, length.args[0])
-            if name:
-                message = "a sum over the share of the rank, divided by its length"
-                bench.change(length.args[0], "NPU345", message, f"{name}.sampler")
+    write_lengths(bench)
     for call in bench.file.scan.calls:
         value = keyword_of(call, "reduction")
         if isinstance(value, ast.Constant) and value.value == "sum" and _in_training(bench, call):
@@ -40,30 +32,6 @@ def write_counts(bench: Bench) -> None:
                 "this loss is a sum, and gradients are averaged over the ranks",
                 "its gradients are 1/W of those of the global batch; the sum over a card's batch is as before",
             )
-
-
-def _loader_of_sum(bench: Bench, total: ast.expr, counted: ast.expr) -> str:
-    """The loader whose share a sum goes over, where what is counted is all of its data; empty for other sums.
-
-    `total` has to be summed up in a loop over that loader, except in a function that trains: there it is, by its name.
-    """
-    program, file, function = bench.program, bench.file, enclosing_function(counted)
-    of = counted.value if isinstance(counted, ast.Attribute) and counted.attr == "dataset" else None
-    parts = [node for node in ast.walk(total) if isinstance(node, (ast.Name, ast.Attribute))]
-    summed = {slot for node in parts if (slot := program.slot(file, node)) is not None}
-    for at, loop, loaders in bench.training.loops:
-        name = loader_name(bench, loop) if at is file else None
-        if name is None:
-            continue
-        named = of is not None and text_of(file, of) == name
-        if named and function in bench.training.functions:
-            return name
-        sums = [node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign)]
-        adds = enclosing_function(loop) is function and any(program.slot(file, node) in summed for node in sums)
-        slots = {program.slot(loader.file, given) for loader in loaders if (given := dataset_of(loader.call))}
-        if adds and (named or slots == {program.slot(file, counted)} != {None}):
-            return name if all(is_shared_out(program, loader) for loader in loaders) else ""
-    return ""
 
 
 def _in_training(bench: Bench, call: ast.Call) -> bool:

@@ -12,6 +12,7 @@ from transplt.syntax.asks import is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 from transplt.themes.distributed.draws import DRAWS, seeded
 from transplt.themes.distributed.once import happens_once, opens_to_write
+from transplt.themes.distributed.orders import ORDERS
 
 _TOUCHING = frozenset({"cuda", "npu", "to", "parameters", "backward", "load_state_dict", "DataParallel"})
 #: Functions of the program that are run before the process group is there, unless they touch a card.
@@ -149,9 +150,9 @@ class _Touching:
     def call(self, file: File, call: ast.Call) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _TOUCHING:
             return True
-        if file.names.qualified(call.func) in LOADERS or any(keyword.arg == "download" for keyword in call.keywords):
-            return True
         name = file.names.qualified(call.func) or ""
+        if name in LOADERS or name in ORDERS or any(keyword.arg == "download" for keyword in call.keywords):
+            return True
         drawn = name.startswith("torch.") and last_name(call.func) in DRAWS and keyword_of(call, "generator") is None
         if drawn and not self.seeded:  # what nobody seeds is drawn alike behind the start only
             return True
