@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.prove.trainings import Told
 from transplt.prove.shares import first_step
 from transplt.prove.tolerance import REORDERED
-from transplt.prove.training import Training
+from transplt.prove.training import Training, read_trainings
 
 
 def told(*steps: tuple[float, float]) -> Training:
@@ -67,3 +69,15 @@ def test_a_gradient_that_is_rounding_says_nothing() -> None:
 def test_no_step() -> None:
     with pytest.raises(ValueError, match="took no step"):
         first_step([told(), told()], [told((1.0, 0.4)), told((2.0, 0.4))], REORDERED)
+
+
+def trace(pid: int, parent: int, event: str, **fields: Any) -> list[dict[str, Any]]:
+    begin = {"e": "begin", "pid": pid, "parent": parent, "rank": None}
+    return [begin, {"e": event, "at": ["/project/data.py", 3], "t": 0.0, **fields}]
+
+
+@pytest.mark.parametrize(("parent", "draws"), [(7, 1), (8, 0)])
+def test_what_the_workers_of_a_loader_draw_the_rank_draws(parent: int, draws: int) -> None:
+    trains = trace(7, 1, "backward", loss=[1.0], dtype=["float32"])
+    found = read_trainings([trains, trace(9, parent, "draw")], Path("/project"))
+    assert [len(training.of("draw")) for training in found] == [draws]

@@ -96,11 +96,18 @@ class Training:
 
 def read_trainings(traces: Sequence[list[dict[str, Any]]], root: Path) -> list[Training]:
     """The processes that trained, by rank; where none did, the one that told most."""
-    read = [_read(trace, root) for trace in traces if trace]
+    read = [_read([*trace, *_drawn_by_workers(trace, traces)], root) for trace in traces if trace]
     training = [each for each in read if each.steps or each.of("backward")]
     if not training and read:
         training = [max(read, key=lambda each: (bool(each.of("group")), len(each.events)))]
     return sorted(training, key=lambda each: each.rank)
+
+
+def _drawn_by_workers(trace: list[dict[str, Any]], traces: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What the processes drew that a process started: the workers of its loaders."""
+    pid = trace[0].get("pid")
+    started = [other for other in traces if other and pid is not None and other[0].get("parent") == pid]
+    return [entry for other in started for entry in other if entry["e"] == "draw"]
 
 
 def _read(trace: list[dict[str, Any]], root: Path) -> Training:
