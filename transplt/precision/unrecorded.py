@@ -7,24 +7,33 @@ differs. Two dumps of transplt's own recorder know the same operators, and there
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from transplt.precision.harmless import Print, print_of
 from transplt.precision.match import Match, Matched
-from transplt.precision.record import FORWARD, TRANSPLT, Record, Tensor
+from transplt.precision.record import FORWARD, TRANSPLT, Tensor
 
 
 class Unrecorded:
     """Such operators of a step, as they come by."""
 
     def __init__(self, matched: Matched) -> None:
-        both = matched.npu, matched.bench
-        self._same_recorder = all(each.recorder == TRANSPLT for each in both)
-        self._apis = tuple(_apis(each) for each in both)
+        self._both = matched.npu, matched.bench
+        self._same_recorder = all(each.recorder == TRANSPLT for each in self._both)
         self._made: tuple[dict[Print, Match], dict[Print, Match]] = {}, {}
+
+    @cached_property
+    def _apis(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The APIs of each side; most steps have no operator that asks for them."""
+        npu, bench = (frozenset(row.api for row in record.rows) for record in self._both)
+        return npu, bench
 
     def passes(self, each: Match) -> bool:
         """Whether an operator of one side may be one that the other side's recorder does not know; kept if so."""
+        if self._same_recorder:
+            return False
         npu, bench = self._apis
-        if self._same_recorder or each.row.api in (bench if each.bench is None else npu):
+        if each.row.api in (bench if each.bench is None else npu):
             return False
         if each.row.phase == FORWARD:
             made = self._made[each.npu is None]
@@ -53,7 +62,3 @@ class Unrecorded:
             seen.add(id(before))
             found = before
         return None
-
-
-def _apis(record: Record) -> frozenset[str]:
-    return frozenset(row.api for row in record.rows)

@@ -14,7 +14,7 @@ from transplt.text.regular_file import SOURCE, read_regular
 
 def of_number(first: Difference, one: Training, other: Training, root: Path) -> Difference:
     """What set a number of the optimizer: a scheduler behind the last step, an assignment, or the line that made it."""
-    lines = [event for event in other.of("scheduler", "hyper") if event.kind == "scheduler"]
+    lines = other.of("scheduler")
     if first.step is not None and first.step > 1 and lines:
         return replace(first, place=lines[-1].place, cause="")
     begun = [training.of("optimizer")[:1] for training in (one, other)]

@@ -170,13 +170,14 @@ def _is_fixed(bench: Bench, sums: list[ast.AugAssign], node: ast.expr, seen: set
 
 def _counted(node: ast.expr) -> ast.expr | None:
     """x of `len(x)`, `x.shape[0]` and `x.size(0)`."""
-    first = False
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        first = isinstance(node.slice, ast.Constant) and node.slice.value == 0
-        return node.value.value if first else None
+        return node.value.value if _is_zero(node.slice) else None
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
         return None
     if isinstance(node.func, ast.Attribute) and node.func.attr == "size":
-        first = isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
-        return node.func.value if first else None
+        return node.func.value if _is_zero(node.args[0]) else None
     return node.args[0] if isinstance(node.func, ast.Name) and node.func.id == "len" else None
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
