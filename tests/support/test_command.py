@@ -53,6 +53,14 @@ def run(*arguments: object) -> int:
     return main.main([str(each) for each in ("analyze", *arguments)], prog_name="transplt", standalone_mode=False)
 
 
+@pytest.mark.parametrize("executor", ["inline", "processes:2"])
+def test_an_executor_finds_the_same(project: Path, capsys: pytest.CaptureFixture[str], executor: str) -> None:
+    run(project, "--format", "json")
+    usual = capsys.readouterr().out
+    run(project, "--format", "json", "--executor", executor)
+    assert capsys.readouterr().out == usual
+
+
 def test_what_is_printed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     assert run(project) == 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, say
+from transplt.commands.command import DONE, EXECUTOR, EXIT_ZERO, ISOLATED, JOBS, LEFT, RULES, Command, say
 from transplt.commands.completing import FILE
 from transplt.errors import CannotFinish, UsageError, reason, shown
 from transplt.report.analysis_reports import DOCUMENT, RANKING
@@ -34,6 +34,7 @@ _LAYOUTS = ("src", "python", "lib")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave these paths out.")
 @ISOLATED
 @JOBS
+@EXECUTOR
 @EXIT_ZERO
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 def analyze(

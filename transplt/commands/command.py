@@ -19,7 +19,6 @@ from transplt.commands.completing import FILE
 DONE, LEFT, USAGE, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-
 def _with_own_fixers(ctx: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """The fixers that were named, and those of the user's own settings."""
     from transplt.run.own_settings import own_fixers
@@ -33,6 +32,11 @@ FIXERS = click.option(
     "--fixer", "fixers", multiple=True, metavar="NAME", callback=_with_own_fixers, help="Fixers of another package."
 )
 JOBS = click.option("--jobs", metavar="N", type=click.IntRange(0, 256), help="Worker processes (0: none).")
+EXECUTOR = click.option(
+    "--executor",
+    metavar="WHERE",
+    help="Where files are worked on: inline, processes:N, dask://HOST:PORT, dask://local:N, the same of ray.",
+)
 ISOLATED = click.option("--isolated", is_flag=True, help="Read no settings of the input ([tool.transplt]).")
 EXIT_ZERO = click.option("--exit-zero", is_flag=True, help="Exit with 0 also when something is left.")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
+import gc
 import io
 import os
 import signal
@@ -69,6 +71,7 @@ def entry_point() -> int:
     """The command `transplt`: the exit code, whatever happens."""
     _open_what_is_closed()
     _catch_signals()
+    atexit.register(gc.freeze)  # or the collector goes through all that was read once more when the interpreter ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # cp1252 cannot show every path and source line: escaped, not lost
             stream.reconfigure(errors="backslashreplace")

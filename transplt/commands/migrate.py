@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from transplt.commands.command import DONE, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, say
+from transplt.commands.command import DONE, EXECUTOR, EXIT_ZERO, FIXERS, ISOLATED, JOBS, LEFT, RULES, say
 from transplt.commands.completing import FILE, FOLDER, TuningNames
 from transplt.errors import UsageError
 
@@ -64,11 +64,7 @@ _EDITS = (
     JOBS,
 )
 _OUTPUT = (
-    click.option(
-        "--executor",
-        metavar="WHERE",
-        help="Where files are worked on: inline, processes:N, dask://HOST:PORT, dask://local:N, the same of ray.",
-    ),
+    EXECUTOR,
     click.option("--force", is_flag=True, help="Replace an output that transplt wrote."),
     click.option("--discard-edits", is_flag=True, help="With --force: also when it was edited since."),
     click.option("--copy-all", is_flag=True, default=None, help="Copy files over 10 MB too."),
@@ -77,9 +73,7 @@ _OUTPUT = (
         metavar="COMMAND",
         help="Run COMMAND ('train.py --epochs 1') before and after, compare, and take back what does not hold.",
     ),
-    click.option(
-        "--stubs", multiple=True, metavar="FILE", help="With --prove: run FILE (or torchvision) beside it."
-    ),
+    click.option("--stubs", multiple=True, metavar="FILE", help="With --prove: run FILE (or torchvision) beside it."),
     click.option("--data", multiple=True, metavar="PATH", help="With --prove: data that are linked, not copied."),
     click.option("--diff", is_flag=True, help="Print the edits as a patch for `git apply`; write nothing."),
     click.option("--no-html", "page", is_flag=True, callback=_not, help="Leave out report.html."),

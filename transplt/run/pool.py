@@ -223,7 +223,7 @@ def _serve(worker: FileWorker[Any], connection: Connection, inherited: Sequence[
 
 def collect_rarely() -> None:
     """Syntax trees are many objects and few cycles: with the usual thresholds the collector takes half of the time."""
-    gc.set_threshold(1_000_000, 10, 1000)
+    gc.set_threshold(5_000_000, 10, 1000)
 
 
 def _can_fork() -> bool:
