@@ -94,6 +94,9 @@ def test_nothing_said(tmp_path: Path, text: str) -> None:
         ("[tool.transplt]\ntorch-version = 2.8\n", 'torch-version must be a string such as "2.8"'),
         ("[tool.transplt]\ntorch-version = '1.8'\n", "[tool.transplt]: torch version '1.8' is not known"),
         ("[tool.transplt]\nexclude = 'x'\n", "exclude must be a list of strings"),
+        ("[tool.transplt]\nexclude = ['a', 'b\\c']\n", r"of exclude cannot be read: 'b\\c' has to part folders"),
+        ("[tool.transplt]\nexclude = ['[z-a]']\n", "a pattern of exclude cannot be read: bad character range"),
+        ("[tool.transplt.per-file-ignores]\n'a\\b.py' = []\n", r"per-file-ignores: 'a\\b.py' has to part folders by /"),
         ("[tool.transplt]\nper-file-ignores = ['x']\n", "per-file-ignores must be a table"),
         ("[tool.transplt.per-file-ignores]\nx = 'NPU1'\n", "per-file-ignores: x must be a list of strings"),
         ("[tool]\ntransplt = 1\n", "[tool.transplt] must be a table"),
@@ -113,6 +116,13 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(b"[tool.transplt]\n# caf\xe9\n")
     with pytest.raises(UsageError, match=r"is not UTF-8: .* at byte 21"):
         read_config(tmp_path)
+
+
+def test_an_escaped_character_is_no_path_of_windows(tmp_path: Path) -> None:
+    config = read_config(write(tmp_path, r"""[tool.transplt]
+exclude = ['\#old', '\!new', 'a\ b', 'a\*b']
+"""))
+    assert len(config.exclude) == 4
 
 
 def test_a_bad_pattern(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ _SOURCE_SUFFIXES = frozenset(
         ".hh", ".cu", ".cuh", ".inl",
     }
 )  # fmt: skip
+#: A backslash that makes no character mean itself.
+_OF_WINDOWS = re.compile(r"\\\w")
 #: Files over this many bytes that no rule reads stay where they are, unless asked for.
 LARGE_FILE_BYTES = 10 * 1024 * 1024
 #: What a system starts without a suffix is a program that was compiled, above this.
@@ -111,10 +114,13 @@ def walk(
 class Excluded:
     """Patterns as in .gitignore, each group with the way from its folder down to the one that paths are relative to.
 
-    ValueError for a pattern that is none.
+    ValueError for a pattern that is none, and for one that parts folders as Windows does: it would match nothing.
     """
 
     def __init__(self, *groups: tuple[str, Sequence[str]]) -> None:
+        for pattern in (pattern for _, patterns in groups for pattern in patterns):
+            if _OF_WINDOWS.search(pattern):
+                raise ValueError(f"{pattern!r} has to part folders by /")
         self._specs = [(base, spec) for base, patterns in groups if (spec := spec_of(patterns)) is not None]
 
     def matches(self, path: str) -> bool:

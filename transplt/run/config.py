@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transplt.disk.walk import Excluded
 from transplt.errors import UsageError, reason, shown
 from transplt.run.torch_version import check_version
 from transplt.settings import IMPORTS, STYLES
@@ -122,7 +123,7 @@ def _config(table: Any, folder: Path, where: str) -> Config:
         torch_npu_import=where_imported,
         **{key.replace("-", "_"): table.get(key) for key in _BOOLEANS},
         rules=tuple(_inside(folder, name, where) for name in _strings(table, "rules", where)),
-        exclude=_strings(table, "exclude", where),
+        exclude=_patterns(table, where),
         per_file_ignores=_ignores(table.get("per-file-ignores", {}), where),
         folder=folder,
     )
@@ -135,10 +136,22 @@ def _strings(table: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _patterns(table: dict[str, Any], where: str) -> tuple[str, ...]:
+    patterns = _strings(table, "exclude", where)
+    try:
+        Excluded(("", patterns))
+    except ValueError as error:
+        raise UsageError(f"{where}: a pattern of exclude cannot be read: {error}") from error
+    return patterns
+
+
 def _ignores(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     where = f"{where}: per-file-ignores"
     if not isinstance(value, dict):
         raise UsageError(f'{where} must be a table such as {{"tests/*" = ["NPU3"]}}')
+    for pattern in value:
+        if "\\" in pattern:
+            raise UsageError(f"{where}: {pattern!r} has to part folders by /")
     found = tuple((pattern, _strings(value, pattern, where)) for pattern in value)
     for prefix in (prefix for _, codes in found for prefix in codes):
         from transplt.rules.pages import is_prefix, nearest_code
