@@ -39,7 +39,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in sys.modules if name.partition(".")[0] == "acme_fixers"]:
         monkeypatch.delitem(sys.modules, name)
     plan._holding.cache_clear()
-    prefilter._words.cache_clear()
+    prefilter._known.cache_clear()
     folder = tmp_path / "work" / "project"
     folder.mkdir(parents=True)
     (folder / "train.py").write_text(TEXT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.files.kind import FileKind
 from transplt.project.facts import ProjectFacts
 from transplt.settings import Settings, TorchTarget
-from transplt.text.source import Source, line_starts
+from transplt.text.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +44,4 @@ def text_of(data: bytes) -> Source | None:
         utf8.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    return Source(utf8, bom=bom, line_starts=line_starts(utf8))
+    return Source(utf8, bom=bom)

@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from transplt.edits.edit import Finds
 from transplt.files.document import Document
-from transplt.files.kind import FileKind
+from transplt.files.kind import LONGEST_JSON, FileKind
 from transplt.text.cuda_words import WORDS
 
 
@@ -52,9 +52,17 @@ EDITORS: tuple[_Entry, ...] = (
 
 def editors_of(document: Document) -> Iterator[Editor]:
     """The editors that have work in a document. Of a piece those are left out that read the whole file as well."""
+    if _is_data(document):
+        return
     host = None if document.host is document.kind else document.host
     fitting = [entry for entry in EDITORS if document.kind in entry.kinds and host not in entry.kinds]
     lowered = document.utf8.lower() if fitting else b""
     for entry in fitting:
         if any(word in lowered for word in entry.words):
             yield cast(Editor, import_module(entry.module))
+
+
+def _is_data(document: Document) -> bool:
+    """True for JSON that is too long for those who read configurations; what a shell reads (`.env.json`) is not."""
+    long = document.kind is FileKind.CONFIG and len(document.utf8) > LONGEST_JSON
+    return long and document.name.endswith(".json") and not document.name.startswith(".env")

@@ -16,16 +16,18 @@ from transplt.rules.gpu_words import GpuWord, PathPlace, gpu_words, said_of
 from transplt.text.commands import flags_of, logical_lines
 from transplt.text.ignore_comments import ignore_comments
 from transplt.text.key_paths import KeyLine, key_lines
+from transplt.text.marks import Marked
 
 _COMMANDS = frozenset(
     {FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.SCRIPT, FileKind.NOTEBOOK}
 )
 _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 #: What every file with such a word holds, in any case.
-_HINTS = re.compile(
+_HINTS = Marked(
     r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerators|reduce-overhead|max-autotune|apex|\bamp\b"
     r"|sparse_att|xformers|device=|srun|sbatch|salloc",
-    re.IGNORECASE,
+    *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerators reduce-overhead max-autotune apex".split(),
+    *r"\bamp\b sparse_att xformers device= srun sbatch salloc".split(),
 )
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
 _WORD_END = re.compile(r"[^\s\"'\\;|&]*")

@@ -62,7 +62,7 @@ def hide(document: Document, pattern: re.Pattern[bytes]) -> Inserted:
     """The document with an expansion for each text that the pattern finds: as many bytes, and the same lines."""
     places = [match.span() for match in pattern.finditer(document.utf8)]
     utf8 = pattern.sub(lambda match: _expansion(match[0]), document.utf8)
-    hidden = replace(document, source=Source(utf8, line_starts=document.source.line_starts))
+    hidden = replace(document, source=Source(utf8))
     return Inserted(document, hidden, places)
 
 

@@ -47,6 +47,8 @@ _TEMPLATE = re.compile(r".+\.py\.(in|j2|jinja2?|tmpl|tpl|template|mako)")
 _DOCKER = re.compile(r"(.*[-_.])?(docker|container)file([-_.].*)?|(docker-)?compose([-_.].*)?\.ya?ml")
 _SHELL_LINE = re.compile(rb"#!.*\b(ba|z|k|da|a|c)?sh\b")
 _PYTHON_LINE = re.compile(rb"#!.*\bpython")
+#: JSON that is longer than this is data, and no configuration.
+LONGEST_JSON = 2_000_000
 #: A file that has a NUL this early is binary.
 _HEAD_BYTES = 8192
 

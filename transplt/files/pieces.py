@@ -15,7 +15,7 @@ from transplt.edits.edit import Edit, Extent, Finds, Found, extent_of
 from transplt.files.document import Document
 from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
-from transplt.text.source import Source, line_starts
+from transplt.text.source import Source
 
 
 def in_piece(document: Document, start: int, end: int, kind: FileKind) -> Finds:
@@ -53,7 +53,7 @@ def reads(document: Document, extents: Sequence[Extent], kind: FileKind) -> bool
 def _piece(document: Document, extents: Sequence[Extent], kind: FileKind) -> Document:
     utf8 = b"".join(document.utf8[start:end] for start, end in extents)
     host = document.host or document.kind
-    return replace(document, source=Source(utf8, line_starts=line_starts(utf8)), kind=kind, host=host)
+    return replace(document, source=Source(utf8), kind=kind, host=host)
 
 
 def _found(piece: Document) -> Finds:

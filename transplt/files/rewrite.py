@@ -14,7 +14,7 @@ from transplt.files.editors import editors_of
 from transplt.files.kind import FileKind
 from transplt.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.text.ignore_comments import ignore_comments
-from transplt.text.source import Source, line_starts, splice
+from transplt.text.source import Source, splice
 
 _BY_SETTINGS, _BY_COMMENT = "ignored for this file by the settings", "ignored by a comment"
 
@@ -44,9 +44,11 @@ def rewritten(document: Document) -> Rewritten:
         else:
             wanted.append(found)
     wanted = _apart(wanted)
+    if not wanted:
+        return result
     spliced = spliced_by(wanted)
     changed = replace(document, source=_spliced(document.source, spliced))
-    if why := _broken(document, changed) if wanted else "":
+    if why := _broken(document, changed):
         result.findings += [_taken_back(document, edit, why) for edit in wanted]
         return result
     result.utf8, result.spliced = changed.utf8, spliced
@@ -96,7 +98,7 @@ def _apart(edits: Sequence[Edit]) -> list[Edit]:
 
 def _spliced(source: Source, spliced: list[tuple[int, int, bytes]]) -> Source:
     utf8 = splice(source.utf8, spliced)
-    return Source(utf8, bom=source.bom, line_starts=line_starts(utf8))
+    return Source(utf8, bom=source.bom)
 
 
 def _broken(document: Document, changed: Document) -> str:

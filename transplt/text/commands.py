@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from transplt.text.marks import Marked
+
 #: `#SBATCH --gres=gpu:8` is a comment to the shell and a command line to the scheduler.
 _DIRECTIVES = {"SBATCH": "sbatch", "PBS": "qsub", "BSUB": "bsub", "$": "qsub"}
 _DIRECTIVE = re.compile(r"[ \t\"'fr]{0,80}#(SBATCH|PBS|BSUB|\$)[ \t]+")
@@ -28,7 +30,7 @@ class Flags:
     start: int
 
 
-def logical_lines(lines: list[str], worth: re.Pattern[str]) -> Iterator[tuple[int, list[str]]]:
+def logical_lines(lines: list[str], worth: re.Pattern[str] | Marked) -> Iterator[tuple[int, list[str]]]:
     """Lines that go on behind a backslash together, with the number of the first: those in which `worth` is found."""
     number = 0
     while number < len(lines):
@@ -41,7 +43,7 @@ def logical_lines(lines: list[str], worth: re.Pattern[str]) -> Iterator[tuple[in
             yield first, lines[first:number]
 
 
-def _found(line: str, worth: re.Pattern[str]) -> bool:
+def _found(line: str, worth: re.Pattern[str] | Marked) -> bool:
     return len(line) <= _LONGEST_LINE and worth.search(line) is not None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transplt.finding import Finding
-from transplt.text.source import Source, UnreadableSource, line_starts, read_source
+from transplt.text.source import Source, UnreadableSource, read_source
 
 
 def decoded(data: bytes) -> Source:
@@ -14,7 +14,7 @@ def decoded(data: bytes) -> Source:
         return read_source(data)
     except UnreadableSource:
         utf8 = data.decode("utf-8", "replace").encode("utf-8")
-        return Source(utf8, line_starts=line_starts(utf8))
+        return Source(utf8)
 
 
 def frames(source: Source, findings: Sequence[Finding], around: int = 1) -> tuple[tuple[int, str], ...]:

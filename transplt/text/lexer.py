@@ -14,10 +14,13 @@ from transplt.text.source import Source
 
 _QUOTES = (b'"""', b"'''", b'"', b"'")
 _OPENS = re.compile(rb"#[^\r\n]*|([rRbBuUfFtT]{0,3})(\"\"\"|'''|\"|')")
+#: What begins a comment or a string; the letters before it are looked at when it is found, and not everywhere.
+_MARK = re.compile(rb"[#\"']")
+_PREFIXES = b"rRbBuUfFtT"
 _IDENTIFIER = re.compile(rb"[A-Za-z0-9_\x80-\xff]")
 _LAYOUT = re.compile(rb"(?:\\?[\r\n]|[ \t\f]|#[^\r\n]*)*")
 #: What ends a literal, or is stepped over on the way; searched in turn, so that the cost stays linear.
-_LINE = rb"[\r\n]"
+_LINE = rb"\r|\n"
 _ENDS_OF_LINE = (b"\r", b"\n")
 _PLAIN = {
     quote: re.compile(rb"\\(?:\r\n|.)|" + quote + (b"" if len(quote) == 3 else b"|" + _LINE), re.S) for quote in _QUOTES
@@ -77,7 +80,12 @@ class Literal:
 def lex(utf8: bytes) -> Iterator[Lexed]:
     """The comments and strings of a file, sorted; those in the fields of an f-string are part of it."""
     at = 0
-    while opens := _OPENS.search(utf8, at):
+    while mark := _MARK.search(utf8, at):
+        start, first = mark.start(), mark.start() if mark[0] == b"#" else max(at, mark.start() - 3)
+        while start > first and utf8[start - 1] in _PREFIXES:
+            start -= 1
+        opens = _OPENS.match(utf8, start)
+        assert opens is not None
         found = _read(utf8, opens)
         at = found.end
         yield found

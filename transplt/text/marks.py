@@ -1,26 +1,87 @@
 """Whether a file holds one of several texts: a search for each of them is much faster than one for their
-alternatives, which are tried at every byte.
+alternatives, which are tried at every byte, and faster again among the distinct names of the file.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+#: A byte of a name stays, any other is a blank.
+_NAMES_ALONE = bytes(each if each >= 0x80 or chr(each).isalnum() or each == ord("_") else 0x20 for each in range(256))
+_NAME = re.compile(rb"[\w\x80-\xff]*")
+#: What small letters stay that are s and i in another case to a regular expression.
+_ODD = (("\u017f", "s"), ("\u0131", "i"), ("i\u0307", "i"))
+
+
+@lru_cache(maxsize=2)  # a file is asked for dozens of texts, one fixer after the other
+def names_in(data: bytes) -> frozenset[bytes]:
+    """The identifiers, keywords and numbers in bytes."""
+    return frozenset(data.translate(_NAMES_ALONE).split())
+
+
+def joined(names: Iterable[bytes]) -> str:
+    """Names with blanks between them, a character for each byte: `in` takes a tenth of its time in a short `str`."""
+    return b" ".join(names).decode("latin-1")
+
+
+@lru_cache(maxsize=2)
+def _names_of(data: bytes) -> str:
+    return joined(names_in(data))
 
 
 class Texts:
     """Texts to look for in bytes; `\\b` at either end of one asks for the edge of a word, as in regular expressions."""
 
     def __init__(self, *texts: bytes) -> None:
-        self._parts = [(text.replace(rb"\b", b""), _edges(text) if rb"\b" in text else None) for text in texts]
+        self._parts = [_part(text) for text in texts]
+
+    @property
+    def names(self) -> list[str]:
+        """What of each text stands in a name: where none of these is, none of the texts is."""
+        return [name for name, _, _ in self._parts]
 
     def in_(self, data: bytes) -> bool:
         """True where one of them stands in `data`."""
-        for text, edges in self._parts:  # noqa: SIM110 (asked dozens of times for each file, and `any` costs more)
-            if text in data and (edges is None or edges.search(data) is not None):
+        return self.among(_names_of(data), data)
+
+    def among(self, names: str, data: bytes) -> bool:
+        """The same for who has the names in `data`, joined, in any order."""
+        for name, edges, rest in self._parts:
+            if name in names and (edges is None or edges.search(names)) and (rest is None or rest(data)):
                 return True
         return False
 
 
-def _edges(text: bytes) -> re.Pattern[bytes]:
-    inner = re.escape(text.replace(rb"\b", b""))
-    return re.compile((rb"\b" if text.startswith(rb"\b") else b"") + inner + (rb"\b" if text.endswith(rb"\b") else b""))
+class Marked:
+    """A regular expression for any case, which takes long in every byte: it is asked where a text holds a mark.
+
+    Marks are in small letters, each match has one of them; `\\b` at their ends is that of `Texts`.
+    """
+
+    def __init__(self, pattern: str, *marks: str) -> None:
+        self._pattern = re.compile(pattern, re.IGNORECASE)
+        self._marks = [(mark.replace(r"\b", ""), re.compile(mark) if r"\b" in mark else None) for mark in marks]
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first match in a text."""
+        lowered = text.lower()
+        if not text.isascii():
+            for odd, letter in _ODD:
+                lowered = lowered.replace(odd, letter)
+        for mark, edges in self._marks:
+            if mark in lowered and (edges is None or edges.search(lowered) is not None):
+                return self._pattern.search(text)
+        return None
+
+
+def _part(text: bytes) -> tuple[str, re.Pattern[str] | None, Callable[[bytes], object] | None]:
+    """What of a text stands in a name; then what is asked of the names for its edges, and of the data for it."""
+    inner = text.replace(rb"\b", b"")
+    name = max(_NAME.findall(inner), key=len)
+    whole = (rb"\b" if text.startswith(rb"\b") else b"") + re.escape(inner) + (rb"\b" if text.endswith(rb"\b") else b"")
+    has_edges = rb"\b" in text
+    if name != inner:
+        return name.decode("latin-1"), None, re.compile(whole).search if has_edges else lambda data: inner in data
+    return name.decode("latin-1"), re.compile(whole.decode("latin-1"), re.ASCII) if has_edges else None, None

@@ -42,7 +42,7 @@ class Renamed:
 
 def may_hold_old_names(data: bytes) -> bool:
     """Whether bytes may use `async` as a name; True also where they only say so."""
-    return _SUSPECT.search(data) is not None
+    return OLD in data and _SUSPECT.search(data) is not None
 
 
 def renamed(source: Source) -> Renamed | None:

@@ -12,6 +12,7 @@ import re
 import warnings
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from tokenize import blank_re, cookie_re
 
 from transplt.finding import Span
@@ -43,13 +44,20 @@ def _begin(utf8: bytes) -> int:
 
 @dataclass(slots=True)
 class Source:
-    """One decoded file. `line_starts[i]` is the byte offset in `utf8` at which line i + 1 begins."""
+    """One decoded file. Where its lines begin is worked out when somebody asks: of many a file nobody does."""
 
     utf8: bytes
     encoding: str = "utf-8"
     bom: bytes = b""
-    line_starts: list[int] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list, repr=False, compare=False)
     _counts: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def line_starts(self) -> list[int]:
+        """`line_starts[i]` is the byte offset in `utf8` at which line i + 1 begins."""
+        if not self._starts:
+            self._starts = line_starts(self.utf8)
+        return self._starts
 
     @property
     def text(self) -> str:
@@ -62,15 +70,14 @@ class Source:
     def extent(self, node: ast.expr | ast.stmt | ast.keyword | ast.alias | ast.arg) -> tuple[int, int]:
         """Byte offsets of the start and end of a node."""
         assert node.end_lineno is not None and node.end_col_offset is not None
-        return (
-            self.line_starts[node.lineno - 1] + node.col_offset,
-            self.line_starts[node.end_lineno - 1] + node.end_col_offset,
-        )
+        starts = self._starts or self.line_starts  # asked for most nodes of a file
+        return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a byte offset, both from 1, the column in characters."""
-        line = bisect_right(self.line_starts, offset)
-        start = self.line_starts[line - 1]
+        starts = self.line_starts
+        line = bisect_right(starts, offset)
+        start = starts[line - 1]
         if offset - start > _STEP:
             return line, self._characters(offset) - self._characters(start) + 1
         return line, len(self.utf8[start:offset].decode("utf-8", "replace")) + 1
@@ -112,14 +119,9 @@ class Source:
 
 def line_starts(utf8: bytes) -> list[int]:
     """Offsets at which lines begin; lines end at `\\r\\n`, `\\r` and `\\n` only, as Python's tokenizer has it."""
-    if b"\r" in utf8:
-        return [0, *(m.end() for m in _NEWLINE.finditer(utf8))]
-    starts = [0]
-    find = utf8.find
-    at = find(b"\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = find(b"\n", at + 1)
+    starts = [0, *accumulate(map(len, utf8.splitlines(keepends=True)))]
+    if utf8 and not utf8.endswith((b"\n", b"\r")):
+        starts.pop()  # the end of a last line that has no line end
     return starts
 
 
@@ -160,11 +162,11 @@ def read_source(data: bytes) -> Source:
             line = len(_NEWLINE.findall(data[: error.start])) + 1
             said = "no encoding is declared and the bytes" if cookie is None else "the bytes"
             raise UnreadableSource("NPU902", line, f"{said} are not {encoding.upper()}") from None
-        return Source(data, "utf-8", bom, line_starts(data))
+        return Source(data, "utf-8", bom)
     utf8 = _decoded(data, encoding)
     if declared_encoding(utf8) != cookie:
         raise UnreadableSource("NPU902", 1, f"read as {encoding} the file does not declare {encoding}")
-    return Source(utf8, encoding, b"", line_starts(utf8))
+    return Source(utf8, encoding)
 
 
 def _encoding_named(cookie: str) -> str:

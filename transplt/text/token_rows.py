@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from transplt.finding import Cause, Ledger, TokenCount, TokenRow
 from transplt.text.cuda_words import find_tokens
-from transplt.text.source import Source, line_starts
+from transplt.text.source import Source
 
 
 def ledger_of(data: bytes, cause: Cause) -> tuple[Ledger, TokenCount]:
     """The live tokens of a Python file, given as its bytes, and the sums with its comments."""
-    source = Source(data, "utf-8", b"", line_starts(data))
+    source = Source(data)
     tokens = find_tokens(data)
     live = [token for token in tokens if token.where != "comment"]
     ledger = Ledger.of(

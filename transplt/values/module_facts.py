@@ -31,6 +31,8 @@ _SINK = re.compile(
     rb"|(?:autocast|GradScaler|Generator|set_default_device|init_process_group|init_device_mesh)\(\s*"
     rb"|torch\.(?:jit\.)?load\([^,\n]*,\s*)(?!torch\.device\()([A-Za-z_][\w.]*)"
 )
+#: What stands in each of them.
+_SINKS = Texts(*b".to( device map_location backend autocast GradScaler Generator init_process_group load(".split())
 _PLAIN = re.compile(
     rb"device|dtype|^torch\.|^None$|backend|map_location|^(?:x|self|input|inputs|other|lambda|str|int|enabled)$", re.I
 )
@@ -61,7 +63,7 @@ def tells_others(data: bytes, mentions_cuda: bool) -> bool:
         return True
     if b"torch" not in data and b"device" not in data:
         return False
-    return any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
+    return _SINKS.in_(data) and any(not _PLAIN.search(match.group(1)) for match in _SINK.finditer(data))
 
 
 def _has_kernels(data: bytes) -> bool:

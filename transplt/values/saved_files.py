@@ -19,8 +19,10 @@ _LONGEST = 600
 
 def saved_files(data: bytes) -> tuple[tuple[str, bool], ...]:
     """(pattern of the last part of the path, it was saved from the CPU) for each string in a `torch.save(...)`."""
+    if b"torch.save(" not in data:
+        return ()
     found: dict[str, bool] = {}
-    lowered = data.lower() if b"torch.save(" in data else b""
+    lowered = data.lower()
     without_device = b"cuda" not in lowered and b"device" not in lowered
     for match in _SAVE.finditer(data):
         call = _call(data, match.end())

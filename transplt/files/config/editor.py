@@ -7,7 +7,7 @@ from transplt.files.config import ini_values, json_values, toml_values, yaml_val
 from transplt.files.config.decide import decide
 from transplt.files.config.values import Value
 from transplt.files.document import Document
-from transplt.files.kind import FileKind
+from transplt.files.kind import LONGEST_JSON, FileKind
 from transplt.files.pieces import in_piece
 from transplt.files.recipes import is_recipe
 
@@ -48,7 +48,7 @@ def read(document: Document) -> list[Value] | None:
     name, utf8 = document.name, document.utf8
     try:
         if name.endswith(_JSON):
-            return json_values.values(utf8) if len(utf8) <= json_values.LONGEST else None
+            return json_values.values(utf8) if len(utf8) <= LONGEST_JSON else None
         if name.endswith(_YAML):
             return yaml_values.values(document)
         if name.endswith(".toml"):

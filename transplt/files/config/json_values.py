@@ -7,8 +7,6 @@ import re
 from transplt.edits.edit import Extent
 from transplt.files.config.values import WORD, Holder, Value
 
-#: What is longer is data.
-LONGEST = 2_000_000
 _TOKEN = re.compile(
     rb"[ \t\r\n\f\v]*"
     rb"(?:(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"

@@ -21,7 +21,7 @@ from transplt.files.notebook.program import Program, alone
 from transplt.files.tokens import scan_other_file
 from transplt.finding import Cause, Effort, Level, Verdict
 from transplt.text.cuda_words import WORD
-from transplt.text.source import Source, line_starts, splice
+from transplt.text.source import Source, splice
 
 UNREAD = "NPU830"
 _MASKS = re.compile(rb"_+|# +")
@@ -81,7 +81,7 @@ def _piece(document: Document, piece: Piece) -> Document:
     path = document.path
     if piece.file:
         path = f"{path.rpartition('/')[0]}/{piece.file}".lstrip("/")
-    source = Source(utf8, line_starts=line_starts(utf8))
+    source = Source(utf8)
     return replace(document, source=source, kind=piece.kind, path=path, settings=settings)
 
 
@@ -94,7 +94,7 @@ def _found(piece: Document) -> list[Found]:
     edits = [each for each in found if isinstance(each, Edit)]
     if edits:
         utf8 = splice(piece.utf8, spliced_by(edits))
-        changed = replace(piece, source=Source(utf8, line_starts=line_starts(utf8)))
+        changed = replace(piece, source=Source(utf8))
         if any(broken(piece, changed) for each in editors if (broken := getattr(each, "broken", None))):
             found = [_by_hand(each) if isinstance(each, Edit) else each for each in found]
     return [*found, *_said(piece, found)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from transplt.edits.edit import Extent
 from transplt.syntax.parse import parse
-from transplt.text.source import Source, UnreadableSource, line_starts
+from transplt.text.source import Source, UnreadableSource
 
 #: Cell magics whose body is Python of the notebook.
 _PYTHON_CELLS = frozenset("time timeit capture prun memit mprun lprun heat snakeviz pyinstrument".split())
@@ -98,7 +98,7 @@ def refused(utf8: bytes) -> str:
     if b"\0" in utf8:
         return "it holds NUL bytes"
     try:
-        parse(Source(utf8, line_starts=line_starts(utf8)))
+        parse(Source(utf8))
     except UnreadableSource as error:
         return f"line {error.line}: {error.reason}"
     return ""
