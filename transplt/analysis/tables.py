@@ -59,6 +59,7 @@ def published() -> tuple[str, ...]:
     return tuple(version for version in TORCH_VERSIONS if rows[version]["source"])
 
 
+@cache
 def spoken_for(version: str) -> str:
     """The torch version whose published verdicts are used for `version`: its own, else the newest before it."""
     return [each for each in published() if TORCH_VERSIONS.index(each) <= TORCH_VERSIONS.index(version)][-1]
@@ -70,6 +71,7 @@ def documented(api: str) -> bool:
     return name in _api_table()["names"].get(owner, ())
 
 
+@cache
 def verdict(api: str, version: str) -> Verdict | None:
     """The entry of an API (its canonical name) for a torch version, None where there is none.
 

@@ -130,12 +130,26 @@ class Work:
             return []
         if self._by_name is None:
             self._by_name = {}
-            for index, call in enumerate(self.scan.calls):
-                full = self.names.qualified(call.func)
+            called = self._called()
+            for index, call in enumerate(self.scan.calls if called else ()):
+                full = called.get(id(call))
                 if full is not None:
                     self._by_name.setdefault(full, []).append((index, call))
         found = [item for name in names for item in self._by_name.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
+
+    def _called(self) -> dict[int, str]:
+        """The full names of what is called, by the ids of the calls."""
+        found: dict[int, str] = {}
+        for name, full in self.names.references():
+            node: ast.AST = name
+            above = parent(node)
+            while isinstance(above, ast.Attribute):
+                full = f"{full}.{above.attr}"
+                node, above = above, parent(above)
+            if isinstance(above, ast.Call) and above.func is node:
+                found[id(above)] = full
+        return found
 
     def strings_left(self) -> Iterator[ast.expr]:
         """The strings with a CUDA word that nobody has claimed when their turn comes, by place; an f-string is one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import last_name, root_name, string_of
 from transplt.syntax.scan import Scan, chain, parent
 from transplt.syntax.scopes import Binding, Scope
 
@@ -29,6 +29,7 @@ class Names:
     _cache: dict[tuple[int, str], str | None] = field(default_factory=dict)
     _meanings: dict[int, str | None] = field(default_factory=dict)
     _full: dict[int, str | None] = field(default_factory=dict)  # by the id of an Attribute
+    _references: list[tuple[ast.Name, str]] | None = None
 
     def qualified(self, node: ast.AST) -> str | None:
         """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
@@ -57,6 +58,46 @@ class Names:
         self._cache[key] = None  # an alias that leads back to itself resolves to nothing
         self._cache[key] = result = self._resolve(name, scope)
         return result
+
+    def references(self) -> list[tuple[ast.Name, str]]:
+        """Where a name is read that stands for something, with its full name; by name, then in the order of the scan.
+        """
+        if self._references is None:
+            self._references = []
+            names = self.scan.names
+            for name in sorted(names if self.scan.root.stars else names.keys() & self._may_resolve()):
+                seen: dict[int, str | None] = {}
+                for node in names[name]:
+                    scope = self.scan.scope_of(node)
+                    key = id(scope)
+                    if key not in seen:
+                        seen[key] = self.resolve(name, scope)
+                    if (full := seen[key]) is not None:
+                        self._references.append((node, full))
+        return self._references
+
+    def _may_resolve(self) -> set[str]:
+        """The names of which some binding may lead to a full name (see `_meaning`): most are bound to data."""
+        found: set[str] = set()
+        aliases: dict[str, list[str]] = {}  # names by the name that what they are given begins with
+        for scope in self.scan.scopes.values():
+            for name, bindings in scope.bindings.items():
+                kind = bindings[0].kind
+                if kind == "import" or (len(bindings) > 1 and any(binding.kind == "import" for binding in bindings)):
+                    found.add(name)
+                elif kind == "assign" and len(bindings) == 1:
+                    value = getattr(parent(bindings[0].node), "value", None)
+                    if isinstance(value, ast.Call):
+                        if last_name(value.func) in IMPORT_CALLS:
+                            found.add(name)
+                    elif isinstance(value, (ast.Name, ast.Attribute)) and (root := root_name(value)) is not None:
+                        aliases.setdefault(root.id, []).append(name)
+        stack = list(found)
+        while stack:
+            for name in aliases.pop(stack.pop(), ()):
+                found.add(name)
+                stack.append(name)
+        return found
 
     def lookup(self, name: str, scope: Scope) -> tuple[Scope, list[Binding]] | None:
         """The scope that binds a name seen from `scope`, with its bindings there."""
