@@ -18,7 +18,7 @@ from transplt.syntax.conditions import Atom, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.marks import Texts
-from transplt.values.code_pieces import State, Stored, Walk
+from transplt.values.code_pieces import State, Stored, Walk, stores_in
 from transplt.values.cuda_code import CudaCode, built_modules
 from transplt.values.reached import places
 from transplt.values.slots import Slots
@@ -72,6 +72,15 @@ class FileCode:
                 Step(f"{name}.{run}") for run in ("__init__", "forward", "backward", "__call__") if run in methods
             ]
             made.pieces.setdefault(name, []).extend(steps)
+        return made
+
+    @classmethod
+    def without_pieces(cls, slots: Slots, rules: RuleSet) -> FileCode:
+        """What a scanned file stores: its project knows the pieces already."""
+        made = cls(CudaCode(slots, rules))
+        scan = slots.scan
+        for holder in (scan.tree, *scan.functions, *scan.classes):  # as `of` walks
+            made.stored += stores_in(holder.body)
         return made
 
     def walk_over(self, nodes: Iterable[ast.AST]) -> list[Step]:

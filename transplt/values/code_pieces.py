@@ -7,7 +7,7 @@ asked about it by itself. transplt/project/reach.py puts the pieces of all files
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -311,6 +311,23 @@ class Walk:
             # A flag may be the option itself: what is behind it alone is behind no other.
             option = here.option or any(chosen for other, _, chosen in here.guards if other != name)
             self.behind.setdefault(name, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
+
+
+def stores_in(statements: Iterable[ast.AST]) -> Iterator[Stored]:
+    """What a block stores, in the order in which `Walk` meets it, whatever that is behind."""
+    stack = [*reversed([*statements])]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Assign):
+            yield from (Stored(node, target, node.value, _START) for target in node.targets)
+        elif isinstance(node, ast.Return):
+            yield Stored(node, None, node.value, _START)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                yield Stored(node, node.target, node.value, _START)
+        elif not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Expr)):
+            for name in ("cases", "finalbody", "handlers", "orelse", "body"):  # the last is walked first
+                stack += reversed(getattr(node, name, ()))
 
 
 #: The fields that are walked, by the kind of an expression.
