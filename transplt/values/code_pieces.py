@@ -215,23 +215,32 @@ class Walk:
             told_nothing = _TELL_NOTHING[kind in _VALUE_HOLDERS, texts or bool(here.guards)]
             if kind is ast.Call:
                 self._call(node, here)
-                given = (keyword.value for keyword in reversed(node.keywords))
-                stack += [(value, here) for value in given if type(value) not in told_nothing]
-                stack += [(value, here) for value in reversed(node.args) if type(value) not in told_nothing]
+                for keyword in reversed(node.keywords):
+                    if type(keyword.value) not in told_nothing:
+                        stack.append((keyword.value, here))
+                for value in reversed(node.args):
+                    if type(value) not in told_nothing:
+                        stack.append((value, here))
                 if type(node.func) is not ast.Name:
                     stack.append((node.func, here))
                 continue
             for name in _INSIDE.get(kind) or _fields_inside(kind):
                 value = getattr(node, name, None)
-                if value.__class__ is list:
-                    stack += [(each, here) for each in reversed(value) if type(each) not in told_nothing]
-                elif isinstance(value, _INNER) and type(value) not in told_nothing:
+                if type(value) is list:
+                    for each in reversed(value):
+                        if type(each) not in told_nothing:
+                            stack.append((each, here))
+                elif type(value) not in told_nothing and isinstance(value, _INNER):
                     stack.append((value, here))
 
     def _call(self, node: ast.Call, here: State) -> None:
         if self.code.asks:
-            self.values += [value for value in node.args if _may_carry(value)]
-            self.values += [keyword.value for keyword in node.keywords if _may_carry(keyword.value)]
+            for value in node.args:
+                if _may_carry(value):
+                    self.values.append(value)
+            for keyword in node.keywords:
+                if _may_carry(keyword.value):
+                    self.values.append(keyword.value)
         for ref in self.code.called(node):
             self._reach(ref, here)
         if here.guards and last_name(node.func) in _PLACES:

@@ -330,15 +330,15 @@ class CudaCode:
         found = self.slots.names.lookup(name.id, scope)
         if found is None:
             return (scope if name.id in SELF else None, name.id)
-        kinds = {binding.kind for binding in found[1]}
+        bindings = found[1]
         if name.id in SELF:
-            return (self.slots.own.class_around(name) if kinds == {"param"} else scope, name.id)
-        is_data = (
-            kinds.isdisjoint(("import", "def", "class"))
-            and self.slots.names.qualified(name) is None
-            and self.slots.own.class_named(name) is None
-        )
-        return None if is_data else (id(found[1]), name.id)
+            is_own = all(binding.kind == "param" for binding in bindings)
+            return (self.slots.own.class_around(name) if is_own else scope, name.id)
+        if len(bindings) == 1 and bindings[0].kind == "assign":
+            is_data = self.slots.names.qualified(name) is None and self.slots.own.class_named(name) is None
+        else:
+            is_data = all(binding.kind in ("param", "assign", "other") for binding in bindings)
+        return None if is_data else (id(bindings), name.id)
 
     def _goes_by_place(self, full: str | None) -> bool:
         """True for names of torch of which something else is said where they are called than where they are shown."""
