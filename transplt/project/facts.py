@@ -185,15 +185,14 @@ class ProjectFacts:
 
     def canonical(self, name: str) -> str:
         """A full name with its module part as the project knows it (`utils.f` may be `src.utils.f`)."""
-        head = name
-        tail: list[str] = []
-        while head:
+        end = len(name)
+        while end > 0:
+            head = name[:end]
             if head in self.modules:
                 return name
             if head in self.suffixes:
-                return ".".join([self.suffixes[head], *reversed(tail)])
-            head, _, last = head.rpartition(".")
-            tail.append(last)
+                return self.suffixes[head] + name[end:]
+            end = name.rfind(".", 0, end)
         return name
 
 

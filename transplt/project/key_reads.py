@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 #: A name that a configuration goes by: `cfg`, `train_args`, `self.opt`, `FLAGS`, `hparams`.
@@ -71,6 +72,7 @@ class KeyReads:
         return joined
 
 
+@lru_cache(maxsize=10_000)
 def names_a_configuration(name: str) -> bool:
     """True for a name that a configuration goes by."""
     return CONFIGURATION.search(name) is not None

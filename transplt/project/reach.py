@@ -171,7 +171,7 @@ class Reach:
         needs: dict[str, str] = {}
         for name in sorted(self.pieces):
             for step in self.pieces[name] if name[:1] != "?" else ():
-                if step.option or any(self._guard(guard) in self.gates for guard in step.guards):
+                if step.option or (step.guards and any(self._guard(guard) in self.gates for guard in step.guards)):
                     continue
                 ref = self._own(step.ref)
                 if ref[:1] in "@+~":

@@ -18,7 +18,7 @@ from transplt.syntax.conditions import Atom, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.marks import Texts
-from transplt.values.code_pieces import State, Stored, Walk
+from transplt.values.code_pieces import State, Stored, Walk, stores_in
 from transplt.values.cuda_code import CudaCode, built_modules
 from transplt.values.reached import places
 from transplt.values.slots import Slots
@@ -29,8 +29,10 @@ _KERNELS = Texts(
     *rb"cpp_extension load_inline get_plugin custom_ops \b_C\b \b_ext\b .cu\b \btriton \bcupy\b numba".split()
 )
 _NAMED_KERNEL = re.compile(r"(?:^|_)cuda(?:$|_|\d)|Cuda[A-Z]|CUDA[A-Z]|(?:^|_)triton(?:$|_)", re.I)
-#: What a file says that asks for CUDA.
-_ASKS = re.compile(rb"cuda|gpu", re.I)
+#: What a file says that builds extensions for CUDA.
+_EXTENSIONS = Texts(*b"CUDAExtension cuda_ext create_extension".split())
+#: Values that are no answer of a gate, and read no variable.
+_NO_ANSWERS = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.BinOp})
 _DECORATORS = ("triton.jit", "triton.autotune", "numba.cuda.jit", "cupy.fuse")
 
 
@@ -52,11 +54,14 @@ class FileCode:
         made = cls(CudaCode(slots, rules))
         scan, own = slots.scan, slots.own
         made._walk(own.module, scan.tree.body)
-        kernels = _KERNELS.in_(scan.source.utf8)
+        kernels: bool | None = None  # asked where a function is called like a kernel alone
         for node in scan.functions:
             name = own.full_name(scan.scopes[node])
             made._walk(name, node.body)
-            if _is_kernel(slots, node) or (kernels and _NAMED_KERNEL.search(node.name) and not _only_moves(node.name)):
+            is_kernel = _is_kernel(slots, node)
+            if not is_kernel and _is_called_a_kernel(node.name):
+                kernels = is_kernel = _KERNELS.in_(scan.source.utf8) if kernels is None else kernels
+            if is_kernel:
                 made.pieces.setdefault(name, []).append(Step(f"@{node.name}"))
         for each in scan.classes:
             name = own.full_name(scan.scopes[each])
@@ -67,6 +72,15 @@ class FileCode:
                 Step(f"{name}.{run}") for run in ("__init__", "forward", "backward", "__call__") if run in methods
             ]
             made.pieces.setdefault(name, []).extend(steps)
+        return made
+
+    @classmethod
+    def without_pieces(cls, slots: Slots, rules: RuleSet) -> FileCode:
+        """What a scanned file stores: its project knows the pieces already."""
+        made = cls(CudaCode(slots, rules))
+        scan = slots.scan
+        for holder in (scan.tree, *scan.functions, *scan.classes):  # as `of` walks
+            made.stored += stores_in(holder.body)
         return made
 
     def walk_over(self, nodes: Iterable[ast.AST]) -> list[Step]:
@@ -231,23 +245,18 @@ class FileCode:
         walk = Walk(self.code)
         found: set[tuple[str, str]] = set()
         copies: list[tuple[ast.expr, bool, str]] = []
-        asks = _ASKS.search(slots.scan.source.utf8) is not None
         values = [each.value for each in self.stored if each.value is not None] + self.passed
-        for value in values if asks else ():
+        for value in values if self.code.asks else ():
+            if type(value) in _NO_ANSWERS:
+                continue
             for way in (True, False):
                 for atom in implied(value, way):
                     if walk.asks_for_cuda(atom):
                         found.update((self.code.guard(slot, way), "cuda") for slot in _carried_to(slots, value))
                     elif said := walk.guard_of(atom):
                         copies.append((value, way, said))
-        behind: dict[str, list[ast.AST]] = {}
-        under = [each.statement for each in self.stored if each.state.cuda]
-        for each in self.stored:
-            for said, _, _ in each.state.guards:
-                behind.setdefault(said, []).append(each.statement)
-        found.update((each, "cuda") for each in (self.guards_set_in(under) if under else ()))
+        found.update(self._set_behind_guards())
         asked = {name[1:] for name in self.pieces if name.startswith("?")}
-        found.update((each, said) for said, nodes in behind.items() for each in self.guards_set_in(nodes))
         said_here = {left for left, _ in found}
         for value, way, said in copies:
             if said in said_here or _is_telling(said):
@@ -259,13 +268,31 @@ class FileCode:
                         found.update((left, walk.guard_of(atom)) for atom in implied(each.value, way))
         return {(left, right) for left, right in found if right and left != right}
 
+    def _set_behind_guards(self) -> Iterator[tuple[str, str]]:
+        """The guards of slots that get a truth value only behind one other guard, each with that.
+
+        What `guards_set_in` says of the statements behind each guard: here the state of each store says where it is.
+        """
+        if not any(each.state.cuda or each.state.guards for each in self.stored):
+            return
+        for truth in (True, False):
+            for slot, stores in self._constant_stores(truth).items():
+                behind = _behind(stores[0].state)
+                for each in stores[1:]:
+                    if not behind:
+                        break
+                    behind &= _behind(each.state)
+                if behind:
+                    left = self.code.guard(slot, truth)
+                    yield from ((left, said) for said in behind)
+
     def _parameters(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         asked = {name[5:].rpartition(".")[0] for name in self.pieces if name[:1] == "?" and name[2:5] == " p:"}
         return ((name, names) for name, names in self.code.slots.own.parameters().items() if name in asked)
 
     def _extensions(self) -> set[str]:
         scan = self.code.slots.scan
-        if b"ext" not in scan.source.utf8.lower():
+        if not _EXTENSIONS.in_(scan.source.utf8):
             return set()
         held = {
             last_name(each.target)
@@ -292,6 +319,12 @@ def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
                 function = function_around(value)
                 if function is not None and is_property(function):
                     yield f"s:{place.detail[2:]}"
+
+
+def _behind(state: State) -> set[str]:
+    """What is true wherever the walk is in a state: guards, and `cuda`."""
+    behind = {said for said, _, _ in state.guards}
+    return behind | {"cuda"} if state.cuda else behind
 
 
 def _truth(value: ast.expr | None) -> str:
@@ -323,8 +356,8 @@ def _is_kernel(slots: Slots, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bo
     return any((slots.names.qualified(each) or last_name(each)) in _DECORATORS for each in decorators)
 
 
-def _only_moves(name: str) -> bool:
-    return name in ("cuda", "is_cuda", "_cuda")
+def _is_called_a_kernel(name: str) -> bool:
+    return _NAMED_KERNEL.search(name) is not None and name not in ("cuda", "is_cuda", "_cuda")
 
 
 def _stands_in(node: ast.AST, ids: set[int]) -> bool:

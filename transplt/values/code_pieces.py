@@ -7,8 +7,9 @@ asked about it by itself. transplt/project/reach.py puts the pieces of all files
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from transplt.project.code import PLACED, Step
@@ -26,11 +27,15 @@ _VALUE_HOLDERS = frozenset(
 #: Calls that put a value on a device, or say which device it is.
 _PLACES = frozenset({"cuda", "npu", "to", "set_device", "device", "DataParallel", "DistributedDataParallel"})
 _CATCHES = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError", "")
+#: Expressions whose value may be the answer of a gate; names and attributes by what they are called.
+_CARRIERS = frozenset({ast.Call, ast.BoolOp, ast.UnaryOp, ast.Compare})
+_NAMED = frozenset({ast.Name, ast.Attribute})
+#: Expressions whose value may be a function, a class, or a module.
+_MAY_HOLD_CODE = frozenset({ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.BoolOp})
 _HOLDS_MODULE = ("plugin", "ext", "kernel", "module", "lib", "backend", "_C")
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """Where the walk is: on the CUDA side of a gate, behind an option, behind flags that are true or false.
 
     `guards` have the line on which each is asked, and whether it is an option; `option` is for conditions without one.
@@ -46,6 +51,10 @@ class State:
             return Step(ref, self.option)
         option = self.option or any(option for _, _, option in self.guards)
         return Step(ref, option, tuple(name for name, _, _ in self.guards))
+
+
+#: Where a walk begins.
+_START = State()
 
 
 class Stored(NamedTuple):
@@ -77,16 +86,20 @@ class Walk:
 
     def block(self, statements: Iterable[ast.AST], state: State | None = None) -> None:
         """Walk over the statements of a block, or over expressions, in their order."""
-        blocks: list[list[Any]] = [[iter(list(statements)), state or State()]]
+        inner: list[tuple[Iterable[ast.AST], State]] = []
+        blocks: list[list[Any]] = [[iter(statements), state or _START]]
         while blocks:
-            nodes, here = blocks[-1]
-            node = next(nodes, None)
-            if node is None:
+            block = blocks[-1]
+            nodes, here = block
+            for node in nodes:
+                here = self._statement(node, here, inner)
+                if inner:
+                    block[1] = here
+                    blocks += [[iter(each), there] for each, there in reversed(inner)]
+                    inner.clear()
+                    break
+            else:
                 blocks.pop()
-                continue
-            inner: list[tuple[Iterable[ast.AST], State]] = []
-            blocks[-1][1] = self._statement(node, here, inner)
-            blocks += [[iter(each), there] for each, there in reversed(inner)]
 
     def alone(self, node: ast.AST, here: State) -> State:
         """Walk over one statement with its blocks; the state in which those after it run."""
@@ -103,8 +116,6 @@ class Walk:
             self._expression(node.value, here)  # type: ignore[attr-defined]
         elif kind in _PLAIN:
             self._simple(node, here, inner)
-        elif isinstance(node, ast.expr):
-            self._expression(node, here)
         elif isinstance(node, (ast.If, ast.While)):
             self._expression(node.test, here)
             inner.append((node.body, self.under(here, node.test, True)))
@@ -117,9 +128,9 @@ class Walk:
         elif isinstance(node, ast.Assert):
             return self.under(here, node.test, True, behind=True)
         elif isinstance(node, _TRIES):
-            caught = replace(here, option=True) if self.tries and _catches(node) else here
+            caught = here._replace(option=True) if self.tries and _catches(node) else here
             inner += [(node.body, caught), (node.orelse, caught)]
-            inner += [(handler.body, replace(here, option=True)) for handler in node.handlers]
+            inner += [(handler.body, here._replace(option=True)) for handler in node.handlers]
             inner.append((node.finalbody, here))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for ref in self.code.imported(node):
@@ -127,17 +138,27 @@ class Walk:
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             for decorator in node.decorator_list:
                 self._expression(decorator, here)
+        elif isinstance(node, ast.expr):
+            self._expression(node, here)
         else:
             self._simple(node, here, inner)
         return here
 
     def _simple(self, node: ast.AST, here: State, inner: list[tuple[Iterable[ast.AST], State]]) -> None:
-        if isinstance(node, ast.Return):
-            self.stored.append(Stored(node, None, node.value, here))
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(node, ast.Assign):  # most are
+            for target in node.targets:
                 self.stored.append(Stored(node, target, node.value, here))
                 self._hold(target, node.value, here)
+            for target in node.targets:
+                if type(target) is not ast.Name:
+                    self._expression(target, here)
+            self._expression(node.value, here)
+            return
+        if isinstance(node, ast.Return):
+            self.stored.append(Stored(node, None, node.value, here))
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self.stored.append(Stored(node, node.target, node.value, here))
+            self._hold(node.target, node.value, here)
         for name in node._fields:
             value: Any = getattr(node, name, None)
             if name in ("body", "orelse", "finalbody"):
@@ -147,10 +168,12 @@ class Walk:
             elif name == "items":
                 for item in value:
                     self._expression(item.context_expr, here)
-            else:
-                for each in value if isinstance(value, list) else (value,):
+            elif isinstance(value, list):
+                for each in value:
                     if isinstance(each, ast.expr):
                         self._expression(each, here)
+            elif isinstance(value, ast.expr):
+                self._expression(value, here)
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
@@ -160,23 +183,24 @@ class Walk:
         while stack:
             node, here = stack.pop()
             kind = type(node)
-            if kind is ast.Call:
-                self._call(node, here)
-            elif kind is ast.Attribute:
+            if kind is ast.Name:
+                if _is_kept(node):
+                    self._keep(node, here)
+                continue
+            if kind is ast.Constant:
+                if (texts or here.guards) and type(node.value) is str:
+                    self._text(node, here)
+                continue
+            if kind is ast.Attribute:
                 if node.attr in READ_ATTRIBUTES:
                     for ref in self.code.read(node):
                         self._reach(ref, here)
                 if _is_kept(node):
                     self._keep(node, here)
-            elif kind is ast.Name:
-                if _is_kept(node):
-                    self._keep(node, here)
+                if type(node.value) is not ast.Name:
+                    stack.append((node.value, here))
                 continue
-            elif kind is ast.Constant:
-                if (texts or here.guards) and type(node.value) is str:
-                    self._text(node, here)
-                continue
-            elif kind is ast.BoolOp:
+            if kind is ast.BoolOp:
                 wanted = isinstance(node.op, ast.And)
                 parts = []
                 for value in node.values:
@@ -184,21 +208,39 @@ class Walk:
                     here = self.under(here, value, wanted)
                 stack += reversed(parts)
                 continue
-            elif kind is ast.IfExp:
+            if kind is ast.IfExp:
                 stack += [(node.orelse, self.under(here, node.test, False)),
                           (node.body, self.under(here, node.test, True)), (node.test, here)]  # fmt: skip
                 continue
-            held = kind in _VALUE_HOLDERS
+            told_nothing = _TELL_NOTHING[kind in _VALUE_HOLDERS, texts or bool(here.guards)]
+            if kind is ast.Call:
+                self._call(node, here)
+                for keyword in reversed(node.keywords):
+                    if type(keyword.value) not in told_nothing:
+                        stack.append((keyword.value, here))
+                for value in reversed(node.args):
+                    if type(value) not in told_nothing:
+                        stack.append((value, here))
+                if type(node.func) is not ast.Name:
+                    stack.append((node.func, here))
+                continue
             for name in _INSIDE.get(kind) or _fields_inside(kind):
                 value = getattr(node, name, None)
-                if value.__class__ is list:
-                    stack += [(each, here) for each in reversed(value) if isinstance(each, ast.AST)]
-                elif isinstance(value, _INNER) and (held or value.__class__ is not ast.Name):
+                if type(value) is list:
+                    for each in reversed(value):
+                        if type(each) not in told_nothing:
+                            stack.append((each, here))
+                elif type(value) not in told_nothing and isinstance(value, _INNER):
                     stack.append((value, here))
 
     def _call(self, node: ast.Call, here: State) -> None:
-        self.values += [value for value in node.args if _may_carry(value)]
-        self.values += [keyword.value for keyword in node.keywords if _may_carry(keyword.value)]
+        if self.code.asks:
+            for value in node.args:
+                if _may_carry(value):
+                    self.values.append(value)
+            for keyword in node.keywords:
+                if _may_carry(keyword.value):
+                    self.values.append(keyword.value)
         for ref in self.code.called(node):
             self._reach(ref, here)
         if here.guards and last_name(node.func) in _PLACES:
@@ -216,7 +258,7 @@ class Walk:
 
     def _hold(self, target: ast.expr, value: ast.expr, here: State) -> None:
         """What a variable or an attribute holds that may be called."""
-        if here.cuda or not isinstance(target, (ast.Name, ast.Attribute)):
+        if here.cuda or type(value) not in _MAY_HOLD_CODE or not isinstance(target, (ast.Name, ast.Attribute)):
             return
         arms = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
         arms = value.values if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else arms
@@ -224,7 +266,7 @@ class Walk:
         for arm in arms:
             if isinstance(arm, ast.Call):
                 made = last_name(arm.func).lstrip("_")
-                if made[:1].isupper() or any(word in last_name(target) for word in _HOLDS_MODULE):
+                if made[:1].isupper() or _may_hold_module(last_name(target)):
                     refs += self.code.called(arm)
             else:
                 refs += self.code.held(arm)
@@ -235,7 +277,7 @@ class Walk:
 
     def under(self, here: State, test: ast.expr, truth: bool, *, behind: bool = False) -> State:
         """The state on one side of a condition."""
-        cuda, option, guards = here.cuda, here.option, list(here.guards)
+        cuda, option, guards = here
         for atom in implied(test, truth):
             if self.asks_for_cuda(atom):
                 cuda = True
@@ -244,12 +286,10 @@ class Walk:
             chosen = speaks_of_cuda(atom.node) or (not behind and self._is_option(atom.node))
             if name := self.guard_of(atom):
                 if all(name != each for each, _, _ in guards):
-                    guards.append((name, atom.node.lineno, chosen))
+                    guards = (*guards, (name, atom.node.lineno, chosen))
             else:
                 option = option or chosen
-        if (cuda, option, tuple(guards)) == (here.cuda, here.option, here.guards):
-            return here
-        return State(cuda, option, tuple(guards))
+        return State(cuda, option, guards)
 
     def _is_option(self, node: ast.expr) -> bool:
         known = self.code.options.get(id(node))
@@ -282,8 +322,33 @@ class Walk:
             self.behind.setdefault(name, []).append(Step(ref, option, site=f"{self.slots.scan.path}:{line}"))
 
 
+def stores_in(statements: Iterable[ast.AST]) -> Iterator[Stored]:
+    """What a block stores, in the order in which `Walk` meets it, whatever that is behind."""
+    stack = [*reversed([*statements])]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Assign):
+            yield from (Stored(node, target, node.value, _START) for target in node.targets)
+        elif isinstance(node, ast.Return):
+            yield Stored(node, None, node.value, _START)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                yield Stored(node, node.target, node.value, _START)
+        elif not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Expr)):
+            for name in ("cases", "finalbody", "handlers", "orelse", "body"):  # the last is walked first
+                stack += reversed(getattr(node, name, ()))
+
+
 #: The fields that are walked, by the kind of an expression.
 _INSIDE: dict[type[ast.AST], tuple[str, ...]] = {}
+#: What is not walked: names that are not kept, strings that nobody reads. By whether the node above keeps its parts,
+#: and whether strings are read.
+_TELL_NOTHING: dict[tuple[bool, bool], frozenset[type]] = {
+    (False, False): frozenset({type(None), ast.Name, ast.Constant}),
+    (False, True): frozenset({type(None), ast.Name}),
+    (True, False): frozenset({type(None), ast.Constant}),
+    (True, True): frozenset({type(None)}),
+}
 _INNER = (ast.expr, ast.keyword, ast.comprehension, ast.arguments, ast.Slice)
 #: Statements without conditions, imports and definitions: most of all.
 _PLAIN = frozenset({ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.For, ast.With, ast.Raise})
@@ -299,9 +364,13 @@ def _fields_inside(kind: type[ast.AST]) -> tuple[str, ...]:
 
 def _may_carry(value: ast.expr) -> bool:
     """True for an argument that may be the answer of a gate."""
-    if isinstance(value, (ast.Name, ast.Attribute)):
-        return sounds_like_a_flag(last_name(value))
-    return isinstance(value, (ast.Call, ast.BoolOp, ast.UnaryOp, ast.Compare))
+    kind = type(value)
+    return kind in _CARRIERS or (kind in _NAMED and sounds_like_a_flag(last_name(value)))
+
+
+@lru_cache(maxsize=10_000)
+def _may_hold_module(name: str) -> bool:
+    return any(word in name for word in _HOLDS_MODULE)
 
 
 def _is_kept(node: ast.expr) -> bool:

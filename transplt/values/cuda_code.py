@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.project.code import names_cuda_code
@@ -19,6 +19,7 @@ from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.scan import parent
+from transplt.syntax.scopes import Scope
 from transplt.text.marks import Texts
 from transplt.values.callees import FOREIGN, NEEDS_A_CARD, PROSE_CALLS
 from transplt.values.other_devices import libraries_of
@@ -69,7 +70,7 @@ _FAILS = ("NPU501", "NPU502", "NPU503", "NPU506", "NPU550", "NPU552")
 _PACKAGES = ("NPU510", "NPU512")
 #: Calls that only ask about what they are given, or build what is called by name alone.
 _ONLY_ASK = frozenset("isinstance issubclass hasattr callable type id repr len".split())
-_NAMED = (ast.Name, ast.Attribute)
+_NAMED = frozenset({ast.Name, ast.Attribute})
 _EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
 
 
@@ -133,6 +134,8 @@ class CudaCode:
     options: dict[int, bool] = field(default_factory=dict)  # by the id of a node: whether the user decides it
     asked: dict[int, str | None] = field(default_factory=dict)  # by the id of a node: the slot it reads
     reads_texts: bool = False  # strings of the file may name what needs CUDA
+    asks: bool = True  # the file may ask for CUDA
+    _meanings: dict[tuple[int, str], tuple[object, ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         text = self.slots.scan.source.utf8
@@ -140,6 +143,8 @@ class CudaCode:
         self._builds = _BUILDER.in_(text)
         self._hands_on = bool(libraries_of(self.slots.scan))
         self.reads_texts = self._builds or self._hands_on or _TEXTS.in_(text)
+        lowered = text.lower()
+        self.asks = b"cuda" in lowered or b"gpu" in lowered
 
     def guard(self, slot: str, truth: bool) -> str:
         """The name under which the pieces are known that a truth value of a slot lets run."""
@@ -192,21 +197,26 @@ class CudaCode:
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
-    def called(self, call: ast.Call) -> Iterator[str]:
+    def called(self, call: ast.Call) -> list[str]:
         """The references of a call: its callee, and the functions that it is given."""
         func = call.func
-        yield from self._known_callee(func)
+        refs = list(self._known_callee(func))
         last = last_name(func)
         if last in _ONLY_ASK or last in PROSE_CALLS:
-            return
+            return refs
         for value in call.args:
             if type(value) in _NAMED:
-                yield from self.held(value)
+                refs += self.held(value)
         for keyword in call.keywords:
             if type(keyword.value) in _NAMED:
-                yield from self.held(keyword.value)
-        if not self._loads:
-            return
+                refs += self.held(keyword.value)
+        if self._loads:
+            refs += self._loaded(call)
+        return refs
+
+    def _loaded(self, call: ast.Call) -> Iterator[str]:
+        """What a call builds, or loads."""
+        func = call.func
         full = self.slots.names.qualified(func) or ""
         if full in BUILDERS and builds_for_cuda(call):
             yield "@CUDA sources compiled when the program runs"
@@ -217,13 +227,19 @@ class CudaCode:
         elif isinstance(func, ast.Attribute) and func.attr in _GPU_METHODS:
             yield f"@{full or func.attr}"
 
-    def held(self, value: ast.expr) -> Iterable[str]:
+    def held(self, value: ast.expr) -> tuple[str, ...]:
         """The references of a value that is kept, passed on or returned without being called: a function, a class."""
-        if not isinstance(value, ast.Name):
-            return self._held(value)
-        if value.id in SELF or not isinstance(value.ctx, ast.Load):
+        node = value
+        parts: list[str] = []
+        while type(node) is ast.Attribute:
+            parts.append(node.attr)
+            node = node.value
+        if type(node) is not ast.Name or (node is value and node.id in SELF):
             return ()
-        key = self._meaning(value)
+        meaning = self._meaning(node)
+        if meaning is None or type(value.ctx) is not ast.Load:  # type: ignore[attr-defined]
+            return ()
+        key = (*meaning, *parts)
         known = self._values.get(key)
         if known is None:
             known = tuple(self._held(value))
@@ -232,14 +248,13 @@ class CudaCode:
         return known
 
     def _held(self, value: ast.expr) -> Iterator[str]:
-        if isinstance(value, (ast.Name, ast.Attribute)) and isinstance(value.ctx, ast.Load):
-            full = self.slots.names.qualified(value)
-            if full is not None and (full.startswith("torch.") or self._rule(full) is not None):
-                yield from self._by_full_name(value, full)
-            elif (own := self.slots.own.definition(value)) is not None and full is not None:
-                yield own if self._is_code(value) else f"={self._slot(value)}"
-            elif full is None and (own := self._own(value)) is not None:
-                yield own
+        full = self.slots.names.qualified(value)
+        if full is not None and (full.startswith("torch.") or self._rule(full) is not None):
+            yield from self._by_full_name(value, full)
+        elif (own := self.slots.own.definition(value)) is not None and full is not None:
+            yield own if self._is_code(value) else f"={self._slot(value)}"
+        elif full is None and (own := self._own(value)) is not None:
+            yield own
 
     def read(self, node: ast.Attribute) -> Iterator[str]:
         """What the read of an attribute needs: a property that an NPU lacks, a device of another framework."""
@@ -275,19 +290,25 @@ class CudaCode:
 
     # --- callees -----------------------------------------------------------------------------------------------------
 
-    def _known_callee(self, func: ast.expr) -> Iterable[str]:
+    def _known_callee(self, func: ast.expr) -> tuple[str, ...]:
         """`_callee`, worked out once for each dotted name in a scope; what is said of torch's own goes by the place."""
-        parts: list[object] = []
+        parts: list[str] = []
         node = func
-        while isinstance(node, ast.Attribute):
+        while type(node) is ast.Attribute:
             parts.append(node.attr)
             node = node.value
-        if not isinstance(node, ast.Name):
-            if parts and parts[0] != "type" and "type" not in parts:  # `x.type` is seen through
-                last = str(parts[0])
+        if type(node) is not ast.Name:
+            if parts and "type" not in parts:  # `x.type` is seen through
+                last = parts[0]
                 return (f"~{last}",) if names_cuda_code(last) else ()
-            return self._callee(func)
-        key = (*self._meaning(node), *parts)
+            return tuple(self._callee(func))
+        meaning = self._meaning(node)
+        if meaning is None and parts and "type" not in parts:
+            slot = self._slot(node) if len(parts) == 1 else ""
+            refs = (f"={slot}",) if slot else ()
+            last = parts[0]
+            return (*refs, f"~{last}") if names_cuda_code(last) else refs
+        key = (*(meaning or (self.slots.scan.scope_of(node), node.id)), *parts)
         known = self._callees.get(key)
         if known is None:
             known = tuple(self._callee(func))
@@ -295,11 +316,29 @@ class CudaCode:
                 self._callees[key] = known
         return known
 
-    def _meaning(self, name: ast.Name) -> tuple[object, ...]:
-        """The same for names that mean the same: those that one scope binds, seen from whatever scope."""
+    def _meaning(self, name: ast.Name) -> tuple[object, ...] | None:
+        """The same for names that mean the same, whatever scope sees them; None for a variable that is data: nothing
+        says that it is code, or an instance of a known class.
+        """
         scope = self.slots.scan.scope_of(name)
-        found = None if name.id in SELF else self.slots.names.lookup(name.id, scope)
-        return (scope, name.id) if found is None else (id(found[1]), name.id)
+        seen = (id(scope), name.id)
+        if seen not in self._meanings:
+            self._meanings[seen] = self._meaning_in(scope, name)
+        return self._meanings[seen]
+
+    def _meaning_in(self, scope: Scope, name: ast.Name) -> tuple[object, ...] | None:
+        found = self.slots.names.lookup(name.id, scope)
+        if found is None:
+            return (scope if name.id in SELF else None, name.id)
+        bindings = found[1]
+        if name.id in SELF:
+            is_own = all(binding.kind == "param" for binding in bindings)
+            return (self.slots.own.class_around(name) if is_own else scope, name.id)
+        if len(bindings) == 1 and bindings[0].kind == "assign":
+            is_data = self.slots.names.qualified(name) is None and self.slots.own.class_named(name) is None
+        else:
+            is_data = all(binding.kind in ("param", "assign", "other") for binding in bindings)
+        return None if is_data else (id(bindings), name.id)
 
     def _goes_by_place(self, full: str | None) -> bool:
         """True for names of torch of which something else is said where they are called than where they are shown."""

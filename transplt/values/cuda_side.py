@@ -41,7 +41,7 @@ class CudaSide:
     """The answers for the gates of one file."""
 
     def __init__(self, slots: Slots, rules: RuleSet, project: ProjectFacts) -> None:
-        self.file = FileCode.of(slots, rules)
+        self.file = FileCode.without_pieces(slots, rules) if project.known else FileCode.of(slots, rules)
         self.reach = project.reach if project.known else Reach.alone(self.file.facts())
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:

@@ -18,7 +18,9 @@ from transplt.values.slots import Slots
 
 _AVAILABLE = ("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.is_initialized")
 #: Names under which programs keep their settings.
-SETTINGS = ("args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options", "hps")
+SETTINGS = frozenset(
+    {"args", "opt", "opts", "cfg", "config", "hparams", "params", "FLAGS", "flags", "conf", "options", "hps"}
+)
 _CUDA_WORD = re.compile(r"cuda|gpu(?!s?_?mem)|on_device", re.I)
 _OPTION_WORD = re.compile(
     r"(?:^|_)(?:has|have|use|with|enable|enabled|allow|want|try|do|no|not|is|fused|fuse|apex|flash|xformers|amp|fp16|half|bf16|"
@@ -81,9 +83,12 @@ def speaks_of_cuda(node: ast.expr) -> bool:
     """True for a flag that says by its name that it stands for CUDA: `use_cuda`, `args.gpu`."""
     if isinstance(node, ast.Compare):
         return any(speaks_of_cuda(side) for side in (node.left, *node.comparators))
-    if isinstance(node, ast.Call):
-        return bool(_CUDA_WORD.search(last_name(node.func)))
-    return isinstance(node, (ast.Name, ast.Attribute)) and bool(_CUDA_WORD.search(last_name(node)))
+    return _has_cuda_word(last_name(node.func if isinstance(node, ast.Call) else node))
+
+
+@lru_cache(maxsize=10_000)
+def _has_cuda_word(name: str) -> bool:
+    return bool(_CUDA_WORD.search(name))
 
 
 @lru_cache(maxsize=10_000)
@@ -114,14 +119,20 @@ def _is_setting(slots: Slots, node: ast.expr) -> bool:
     name = last_name(node.func) if isinstance(node, ast.Call) else last_name(node)
     if name and _names_an_option(name):
         return True
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and inner.id in SETTINGS:
-            return True
-        if isinstance(inner, ast.Attribute):
+    stack: list[ast.AST] = [node]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Name):
+            if inner.id in SETTINGS:
+                return True
+        elif isinstance(inner, ast.Attribute):
             if inner.attr in SETTINGS and isinstance(inner.value, ast.Name) and inner.value.id in SELF:
                 return True
             if (slots.names.qualified(inner) or "").startswith(_OUTSIDE):
                 return True
+            stack.append(inner.value)
+        elif not isinstance(inner, ast.Constant):
+            stack += ast.iter_child_nodes(inner)
     return False
 
 

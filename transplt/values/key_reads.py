@@ -159,9 +159,9 @@ class _Reading:
             yield self._found("key", "args", (name,), slot)
 
     def _worth(self, name: str) -> bool:
-        if name in GENERIC or DEVICE_NAME.fullmatch(name):
+        if name not in self.names and not marks_by_name(name):
             return False
-        return name in self.names or bool(marks_by_name(name))
+        return name not in GENERIC and not DEVICE_NAME.fullmatch(name)
 
     def _interesting(self, slot: str) -> bool:
         return slot in self.shared or bool(marks_by_name(slot))

@@ -184,20 +184,20 @@ def _call(slots: Slots, call: ast.Call) -> None:
 
 def _link_arguments(slots: Slots, call: ast.Call, last: str) -> None:
     """Arguments of the project's own functions share the slots of the parameters they land in."""
+    target = None
+    if last not in _HOLDERS:
+        target = slots.own.definition(call.func) if call.args or call.keywords else None
+        if target is None:
+            return
     given: list[tuple[int, str | None, ast.expr]] = [
         (index, None, arg) for index, arg in enumerate(call.args) if not isinstance(arg, (ast.Constant, ast.Starred))
     ]
     for named in call.keywords:
         if named.arg is not None and not isinstance(named.value, ast.Constant):
             given.append((-1, named.arg, named.value))
-    if not given:
-        return
-    if last in _HOLDERS:
+    if target is None:
         for _, _, value in given:
             _link_reached(slots, value)
-        return
-    target = slots.own.definition(call.func)
-    if target is None:
         return
     for index, keyword, value in given:
         parameter: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from transplt.syntax.asks import last_name
 from transplt.values.slots import Slots
 
 _READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
@@ -12,7 +13,9 @@ _READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
 
 def slots_read(slots: Slots, value: ast.expr) -> list[tuple[str, ast.expr]]:
     """The slots from which an expression may take its value, each with the expression that reads it."""
-    if isinstance(value, (ast.Name, ast.Attribute)):  # most are
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) or (  # most are
+        isinstance(value, ast.Call) and last_name(value.func) != "format"
+    ):
         slot = slots.of(value)
         return [] if slot is None else [(slot, value)]
     return [
