@@ -13,6 +13,7 @@ from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF
 from transplt.syntax.scopes import Binding
 from transplt.text.cuda_words import WORDS, Token, mentions_cuda
+from transplt.text.marks import names_in
 from transplt.text.source import Source
 from transplt.values.callees import FOREIGN
 
@@ -145,7 +146,8 @@ def own_names(work: Work, applied: Sequence[tuple[int, int, bytes]]) -> list[Ran
     """Identifiers that are exactly `cuda`, `nccl`, ...: variables, parameters, keywords, other libraries' modules."""
     scan, source = work.scan, work.source
     kept: list[Range] = []
-    words = [word for word in _WORDS if word.encode() in source.utf8]
+    held = names_in(source.utf8)
+    words = [word for word in _WORDS if word.encode() in held]
     known: dict[int, Cause | None] = {}  # by what binds a name, else by the scope in which it stands
     moved = _moved_now(work, applied)
     for word in words:

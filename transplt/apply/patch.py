@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from typing import Literal, NamedTuple
 
 from transplt.apply.edited_lines import edits_in_order
@@ -61,9 +62,7 @@ def unified_diff(path: str, old: bytes, new: bytes, findings: Sequence[Finding] 
 
 def split_lines(data: bytes) -> list[bytes]:
     """The lines of a file with their LF; the last one may lack it."""
-    lines = data.split(b"\n")
-    last = lines.pop()
-    return [line + b"\n" for line in lines] + ([last] if last else [])
+    return BytesIO(data).readlines()
 
 
 def _blocks(before: list[bytes], after: list[bytes], findings: Sequence[Finding]) -> list[Block]:

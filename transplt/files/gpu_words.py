@@ -59,9 +59,11 @@ def gpu_word_findings(
     makes = kind is FileKind.NATIVE and path.rpartition("/")[2].lower() in _MAKE
     if kind in _KEYS and len(data) > _LONGEST_CONFIG:
         return []
-    if not (makes or kind in _COMMANDS) or not _HINTS.search(text := data.decode("utf-8", "surrogateescape")):
+    if not (makes or kind in _COMMANDS) or not _HINTS.may_match(text := data.decode("utf-8", "surrogateescape")):
         return []
     lines = text.split("\n")
+    if not any(map(_HINTS.search, lines)):
+        return []
     hits = {(hit.line, hit.word.word): hit for hit in (*_flags(lines), *(_keys(text) if kind in _KEYS else ()))}
     starts = [0]
     for line in data.split(b"\n"):

@@ -15,6 +15,8 @@ _INSTALL = re.compile(
     r"\b(?:pip[\d.]*|conda|mamba|micromamba)(?:[ \t]+-\S{1,80}){0,6}[ \t]+(?:install|create)\b"
     r"|\b(?:uv|poetry|pdm)[ \t]+add\b|\bpipenv[ \t]+install\b"
 )
+#: One of these is in each of them.
+_INSTALLERS = ("pip", "conda", "mamba", "uv", "poetry", "pdm")
 _WORD = re.compile(r"\\\r?\n|\"[^\"\n]*\"|'[^'\n]*'|&&|\|\||[;|\n]|(?:[^\s\\\"';|&]|\\(?!\r?\n|n|\"))+|\\n|\\\"|&")
 _WITH_VALUE = re.compile(
     r"-[a-zA-Z]$|--(?:index-url|extra-index-url|find-links|requirement|constraint|target|prefix|channel|name|root|retries|resume-retries|default-index|index|platform|abi|"
@@ -58,6 +60,8 @@ class InstallCommand:
 
 def install_commands(text: str) -> Iterator[InstallCommand]:
     """The commands of a text, none in a comment. A package that is named behind an option's name is no requirement."""
+    if not any(installer in text for installer in _INSTALLERS):
+        return
     done = 0
     for command in _INSTALL.finditer(text):
         if command.start() < done:

@@ -64,16 +64,20 @@ class Marked:
         self._pattern = re.compile(pattern, re.IGNORECASE)
         self._marks = [(mark.replace(r"\b", ""), re.compile(mark) if r"\b" in mark else None) for mark in marks]
 
-    def search(self, text: str) -> re.Match[str] | None:
-        """The first match in a text."""
+    def may_match(self, text: str) -> bool:
+        """False for a text without a match: it holds no mark."""
         lowered = text.lower()
         if not text.isascii():
             for odd, letter in _ODD:
                 lowered = lowered.replace(odd, letter)
-        for mark, edges in self._marks:
-            if mark in lowered and (edges is None or edges.search(lowered) is not None):
-                return self._pattern.search(text)
-        return None
+        for mark, edges in self._marks:  # noqa: SIM110 (asked for every line, and `any` costs more)
+            if mark in lowered and (edges is None or edges.search(lowered)):
+                return True
+        return False
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first match in a text."""
+        return self._pattern.search(text) if self.may_match(text) else None
 
 
 def _part(text: bytes) -> tuple[str, re.Pattern[str] | None, Callable[[bytes], object] | None]:
