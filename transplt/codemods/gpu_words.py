@@ -39,7 +39,7 @@ def words_of_gpus(work: Work, tree: ast.Module) -> Finds:
     yield from _arguments(work, imported)
     yield from _defaults(work)
     yield from _names(work)
-    strings = _strings(work, tree)
+    strings = _strings(work, tree, imported)
     yield from _comparisons(work, strings)
     yield from _keys(work, strings, imported)
     yield from _commands(work, tree)
@@ -86,15 +86,24 @@ def _arguments(work: Work, imported: set[str]) -> Finds:
         if not place.imports or not imported.isdisjoint(place.imports):
             by_keyword.setdefault(place.argument, []).append((place, word))
     positional = [each for places in by_keyword.values() for each in places if each[0].position >= 0]
+    by_place: dict[int, list[tuple[CallPlace, GpuWord]]] = {}  # those of each call, by its id
+    for place, word in positional:
+        for call in _called(work, place):
+            by_place.setdefault(id(call), []).append((place, word))
     for call in work.scan.calls:
         said: set[str] = set()
         for keyword in call.keywords:
             for place, word in by_keyword.get(keyword.arg or "", ()):
                 yield from _argument(work, call, keyword, keyword.value, place, word, said)
-        for place, word in positional:
+        for place, word in by_place.get(id(call), ()):
             if len(call.args) > place.position:
                 value = call.args[place.position]
                 yield from _argument(work, call, value, value, place, word, said)
+
+
+def _called(work: Work, place: CallPlace) -> list[ast.Call]:
+    """The calls of which a place may be an argument."""
+    return work.calls_by_name(place.calls) if place.by_full_name else work.scan.calls
 
 
 def _argument(
@@ -108,12 +117,12 @@ def _argument(
 ) -> Finds:
     if word.word in said:
         return
+    full = work.names.qualified(call.func)
+    if not place.names(full, last_name(call.func), isinstance(call.func, ast.Name)):
+        return
     wanted = place.value
     given = next((each for each in _may_be(work, value) if _is(wanted, each)), None)
     if given is None:
-        return
-    full = work.names.qualified(call.func)
-    if not place.names(full, last_name(call.func), isinstance(call.func, ast.Name)):
         return
     said.add(word.word)
     if place.value.kind == "holds":
@@ -172,16 +181,20 @@ def _imported_packages(work: Work) -> set[str]:
 
 def _defaults(work: Work) -> Finds:
     """Values that such an argument gets elsewhere: of a parameter, an attribute, a field or an option of its name."""
-    wanted = [(place, word) for place, word in gpu_words().calls if place.anywhere]
-    words = {place.argument.encode() for place, _ in wanted}
+    wanted: dict[str, list[tuple[CallPlace, GpuWord]]] = {}
+    for place, word in gpu_words().calls:
+        if place.anywhere:
+            wanted.setdefault(place.argument, []).append((place, word))
     text = work.source.utf8.replace(b"-", b"_")
-    if not any(word in text for word in words):
+    if not any(argument.encode() in text for argument in wanted):
         return
     for name, node, value in (*_of_functions(work), *_of_assignments(work), *_of_options(work)):
+        if name not in wanted:
+            continue
         if isinstance(value, ast.Call) and last_name(value.func) in ("field", "Field"):
             value = keyword_of(value, "default") or value
-        for place, word in wanted:
-            if name == place.argument and isinstance(value, ast.Constant) and _is(place.value, value):
+        for place, word in wanted[name]:
+            if isinstance(value, ast.Constant) and _is(place.value, value):
                 yield from _said(work, node, word, name, repr(value.value))
 
 
@@ -229,12 +242,14 @@ def _names(work: Work) -> Finds:
 # --- strings ---------------------------------------------------------------------------------------------------------
 
 
-def _strings(work: Work, tree: ast.Module) -> list[ast.Constant]:
-    """The strings of a file that are words of the table, in the order of the file."""
-    table = gpu_words()
-    if not table.quoted.in_(work.source.utf8):
+def _strings(work: Work, tree: ast.Module, imported: set[str]) -> list[ast.Constant]:
+    """The strings of a file that are words of the table by what it imports, in the order of the file."""
+    table, text = gpu_words(), work.source.utf8
+    wanted = {place.value for place, _ in table.compares}
+    wanted.update(place.key for place, _ in table.keys if not place.imports or not imported.isdisjoint(place.imports))
+    if not any(f"{quote}{each}{quote}".encode() in text for each in wanted for quote in "\"'"):
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and string_of(node) in table.strings]
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and string_of(node) in wanted]
 
 
 def _comparisons(work: Work, strings: list[ast.Constant]) -> Finds:
@@ -302,7 +317,7 @@ def _commands(work: Work, tree: ast.Module) -> Finds:
     """Commands that the program starts, and the directives of job scripts that it writes."""
     text = work.source.utf8
     found: dict[int, tuple[ast.expr, list[str]]] = {}
-    if _GPU.search(text.decode("utf-8", "replace")) is None:
+    if b"gpu" not in text.lower():
         return
     for call in work.scan.calls_by_last_name(_STARTS):
         if call.args:

@@ -27,9 +27,9 @@ def class_of_the_project(work: Work, node: ast.ClassDef) -> Finds:
     """Put the second name behind each definition; report those that stand under a condition."""
     scope = work.scan.scopes[node]
     for old, new in _NEW.items():
-        if old == "cuda" and is_without_torch(work.slots, node):
+        if old not in scope.bindings or new in scope.bindings:
             continue
-        if old in scope.bindings and new not in scope.bindings:
+        if old != "cuda" or not is_without_torch(work.slots, node):
             yield from _define(work, node, scope, old, new)
 
 

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from transplt.finding import Effort, Level
 from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
-from transplt.text.marks import Texts
 
 TABLE = "support/gpu_words.json"
 #: What a Python file holds that has commands of the table in its strings.
@@ -87,6 +86,11 @@ class CallPlace:
     def anywhere(self) -> bool:
         """True for an argument that is a word whoever gets it: also as a default, a field or an option."""
         return not (self.calls or self.lasts or self.ends or self.imports)
+
+    @property
+    def by_full_name(self) -> bool:
+        """True for an argument of calls that have to be known by their full names."""
+        return bool(self.calls) and not (self.lasts or self.ends)
 
     def names(self, full: str | None, last: str, alone: bool) -> bool:
         """True for a callee of the full name `full` (None where it cannot be decided) and the last name `last`; `alone`
@@ -165,8 +169,7 @@ Place = CallPlace | ComparePlace | StorePlace | NamePlace | KeyPlace | PathPlace
 class GpuWords:
     """The table: every place with its word, by kind, and the flags by command.
 
-    `literals` make a Python file worth a look; `strings` are keys and those to compare with, which `quoted` finds in a
-    file; `packages` are those whose versions decide what is said of a word.
+    `literals` make a Python file worth a look; `packages` are those whose versions decide what is said of a word.
     """
 
     calls: tuple[tuple[CallPlace, GpuWord], ...]
@@ -178,8 +181,6 @@ class GpuWords:
     flags: tuple[tuple[FlagPlace, GpuWord], ...]
     commands: tuple[tuple[str, tuple[tuple[FlagPlace, GpuWord], ...]], ...]
     literals: tuple[str, ...]
-    strings: frozenset[str]
-    quoted: Texts
     packages: tuple[str, ...]
 
 
@@ -190,7 +191,6 @@ def gpu_words() -> GpuWords:
     places = [(_place(place), _word(row)) for row in rows for place in row["places"]]
     flags = _of(places, FlagPlace)
     compares, keys = _of(places, ComparePlace), _of(places, KeyPlace)
-    strings = frozenset({place.value for place, _ in compares} | {place.key for place, _ in keys})
     commands = sorted({place.command for place, _ in flags})
     return GpuWords(
         _of(places, CallPlace),
@@ -202,8 +202,6 @@ def gpu_words() -> GpuWords:
         flags,
         tuple((command, tuple(each for each in flags if each[0].command == command)) for command in commands),
         tuple(sorted({literal for row in rows for place in row["places"] for literal in _literals(place)})),
-        strings,
-        Texts(*(f"{quote}{text}{quote}".encode() for text in sorted(strings) for quote in "\"'")),
         tuple(sorted({row["since"]["package"] for row in rows if "since" in row})),
     )
 
