@@ -24,16 +24,9 @@ fixer = Fixer(__name__, code="NPU002", rank=410)
 @fixer.on(ast.Module)
 def references(work: Work, tree: ast.Module) -> Finds:
     """Rename every reference that resolves to a name the rules know."""
-    for name in sorted(work.scan.names):
-        seen: dict[int, str | None] = {}
-        for node in work.scan.names[name]:
-            scope = work.scan.scope_of(node)
-            key = id(scope)
-            if key not in seen:
-                seen[key] = work.names.resolve(name, scope)
-            base = seen[key]
-            if base is not None and (work.renamed or base.split(".", 1)[0] in work.rules.roots):
-                yield from _reference(work, node, base)
+    for node, base in work.names.references():
+        if work.renamed or base.split(".", 1)[0] in work.rules.roots:
+            yield from _reference(work, node, base)
 
 
 def _reference(work: Work, name: ast.Name, base: str) -> Finds:

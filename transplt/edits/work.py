@@ -13,7 +13,7 @@ from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
-from transplt.syntax.asks import by_place
+from transplt.syntax.asks import by_place, call_of, dotted
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
@@ -130,12 +130,23 @@ class Work:
             return []
         if self._by_name is None:
             self._by_name = {}
-            for index, call in enumerate(self.scan.calls):
-                full = self.names.qualified(call.func)
+            called = self._called()
+            for index, call in enumerate(self.scan.calls if called else ()):
+                full = called.get(id(call))
                 if full is not None:
                     self._by_name.setdefault(full, []).append((index, call))
         found = [item for name in names for item in self._by_name.get(name, ())]
         return [call for _, call in sorted(found, key=lambda item: item[0])]
+
+    def _called(self) -> dict[int, str]:
+        """The full names of what is called, by the ids of the calls."""
+        found: dict[int, str] = {}
+        for name, full in self.names.references():
+            links = dotted(name)
+            call = call_of(links[-1])
+            if call is not None:
+                found[id(call)] = ".".join([full, *(link.attr for link in links if isinstance(link, ast.Attribute))])
+        return found
 
     def strings_left(self) -> Iterator[ast.expr]:
         """The strings with a CUDA word that nobody has claimed when their turn comes, by place; an f-string is one."""

@@ -29,6 +29,7 @@ class Names:
     _cache: dict[tuple[int, str], str | None] = field(default_factory=dict)
     _meanings: dict[int, str | None] = field(default_factory=dict)
     _full: dict[int, str | None] = field(default_factory=dict)  # by the id of an Attribute
+    _references: list[tuple[ast.Name, str]] | None = None
 
     def qualified(self, node: ast.AST) -> str | None:
         """Full dotted name of a Name or an Attribute chain on a Name, None when it cannot be decided."""
@@ -57,6 +58,36 @@ class Names:
         self._cache[key] = None  # an alias that leads back to itself resolves to nothing
         self._cache[key] = result = self._resolve(name, scope)
         return result
+
+    def references(self) -> list[tuple[ast.Name, str]]:
+        """Where a name is read that stands for something, with its full name; by name, then in the order of the scan.
+        """
+        if self._references is None:
+            self._references = []
+            names = self.scan.names
+            for name in sorted(names if self.scan.root.stars else names.keys() & self._may_resolve()):
+                seen: dict[int, str | None] = {}
+                for node in names[name]:
+                    scope = self.scan.scope_of(node)
+                    key = id(scope)
+                    if key not in seen:
+                        seen[key] = self.resolve(name, scope)
+                    if (full := seen[key]) is not None:
+                        self._references.append((node, full))
+        return self._references
+
+    def _may_resolve(self) -> set[str]:
+        """The names of which some binding may lead to a full name (see `_meaning`): most are bound to data."""
+        found: set[str] = set()
+        for scope in self.scan.scopes.values():
+            for name, bindings in scope.bindings.items():
+                if len(bindings) == 1:
+                    only = bindings[0]
+                    if only.kind == "import" or (only.kind == "assign" and _may_alias(only.node)):
+                        found.add(name)
+                elif any(binding.kind == "import" for binding in bindings):
+                    found.add(name)
+        return found
 
     def lookup(self, name: str, scope: Scope) -> tuple[Scope, list[Binding]] | None:
         """The scope that binds a name seen from `scope`, with its bindings there."""
@@ -138,6 +169,14 @@ def assigned_value(store: ast.AST) -> ast.expr | None:
     if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.target is store:
         return above.value
     return None
+
+
+def _may_alias(store: ast.AST) -> bool:
+    """True for a Name in store position that may be given a module, a class or a function."""
+    value = getattr(parent(store), "value", None)
+    if isinstance(value, ast.Call):
+        return last_name(value.func) in IMPORT_CALLS
+    return isinstance(value, (ast.Name, ast.Attribute))
 
 
 def imported_by_call(call: ast.Call) -> str | None:
