@@ -22,6 +22,7 @@ from transplt.rules.tables import read_table
 from transplt.rules.versions import versions_of
 from transplt.syntax.asks import call_of, last_name
 from transplt.syntax.scan import parent
+from transplt.text.marks import Texts
 
 CODE = "NPU701"
 #: Packages besides torch whose operators have forms.
@@ -29,6 +30,8 @@ _PACKAGES = (
     "flash_attn", "xformers", "apex", "transformers", "timm", "detectron2", "mmcv", "spconv", "torch_scatter",
     "torch_cluster", "grouped_gemm",
 )  # fmt: skip
+_NAMED = Texts(*(package.encode() for package in _PACKAGES))
+_ACTIVATIONS = ("silu", "gelu", "sigmoid")
 _QUICK_GELU = 1.702
 
 
@@ -56,7 +59,7 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
     for use in uses:
         if use.api in by_api and runs(use):
             _offer(file, found, use.node, by_api[use.api], use.api)
-    if any(package.encode() in file.source.utf8 for package in _PACKAGES):
+    if _NAMED.in_(file.source.utf8):
         for node, full in chains(file.scan, file.names, _PACKAGES):
             if full in by_api and runs(Use(node, full, call_of(node))):
                 _offer(file, found, node, by_api[full], full)
@@ -97,7 +100,8 @@ def _shapes(file: ScannedFile) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
             if function.name == "rotate_half":
                 yield function, "rope"
     rolls = b"roll" in utf8
-    for call in file.scan.calls:
+    called = [each for each in ("roll", *_ACTIVATIONS) if each in file.scan.attributes or each in file.scan.names]
+    for call in file.scan.calls_by_last_name(called) if called else ():
         if rolls and is_window_roll(file.names, call):
             yield call, "roll"
         above = parent(call)
@@ -116,7 +120,7 @@ def _product(file: ScannedFile, call: ast.Call, product: ast.BinOp) -> str:
     func = call.func
     last = last_name(func)
     other = product.right if product.left is call else product.left
-    if last not in ("silu", "gelu", "sigmoid") or isinstance(other, ast.Constant) or not call.args:
+    if last not in _ACTIVATIONS or isinstance(other, ast.Constant) or not call.args:
         return ""
     full = file.names.qualified(func) or ""
     api = tables.canonical(full) if full.startswith("torch.") else ""

@@ -44,7 +44,7 @@ def analyse(
 ) -> tuple[list[Finding], FileSupport]:
     """The findings of the analysis, without those at places that `found` speaks of already as work to do."""
     support = support_of(project)
-    names = Names(scan, {**support.exports, **project.reexports})
+    names = Names(scan, support.leading(project.reexports))
     receivers = Receivers(scan, names, support.bases)
     found_chains = list(chains(scan, names))
     file = ScannedFile(source, scan, names, receivers, found_chains, settings.torch_version, settings.hardware)

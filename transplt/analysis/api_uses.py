@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from transplt.analysis import tables
 from transplt.analysis.receivers import Receivers
-from transplt.syntax.names import Names
+from transplt.syntax.asks import last_name
+from transplt.syntax.names import IMPORT_CALLS, Names
 from transplt.syntax.scan import Scan, parent
 
 
@@ -35,9 +36,11 @@ def chains(scan: Scan, names: Names, roots: tuple[str, ...] = ("torch",)) -> Ite
     wanted = set(_bound(scan, names, roots))
     if scan.root.stars:
         wanted.add("torch")
-        wanted.update(full.rpartition(".")[2] for full in names.reexports if full.rpartition(".")[0] in scan.root.stars)
-    for local in sorted(wanted):
-        for node in scan.names.get(local, ()):
+        # By the names of the file: a project passes on thousands.
+        stars = [star and f"{star}." for star in dict.fromkeys(scan.root.stars)]
+        wanted.update(local for local in scan.names if any(f"{star}{local}" in names.reexports for star in stars))
+    for local in sorted(wanted & scan.names.keys()):
+        for node in scan.names[local]:
             full = names.resolve(local, scan.scope_of(node))
             if full is None or full.partition(".")[0] not in roots:
                 continue
@@ -53,12 +56,12 @@ def _bound(scan: Scan, names: Names, roots: tuple[str, ...]) -> Iterator[str]:
     """Local names that an import or a plain assignment may lead to the packages; resolved where they are used."""
     for scope in scan.scopes.values():
         for local, bindings in scope.bindings.items():
-            first = bindings[0]
-            if first.kind == "assign":
-                if len(bindings) == 1 and _may_alias(first.node):
+            first = bindings[0].kind
+            if first == "assign":
+                if len(bindings) == 1 and _may_alias(bindings[0].node):
                     yield local
                 continue
-            for binding in bindings:
+            for binding in bindings if first == "import" or len(bindings) > 1 else ():
                 if binding.kind == "import":
                     target = names.reexports.get(binding.target, binding.target)
                     if target.partition(".")[0] in roots:
@@ -67,12 +70,12 @@ def _bound(scan: Scan, names: Names, roots: tuple[str, ...]) -> Iterator[str]:
 
 def _may_alias(store: ast.AST) -> bool:
     above = parent(store)
-    value = getattr(above, "value", None)
-    return (
-        type(above) is ast.Assign
-        and type(value) in (ast.Name, ast.Attribute, ast.Call)
-        and (type(value) is not ast.Call or len(value.args) == 1)
-    )
+    if type(above) is not ast.Assign:
+        return False
+    value = above.value
+    if type(value) is ast.Call:
+        return len(value.args) == 1 and last_name(value.func) in IMPORT_CALLS
+    return type(value) in (ast.Name, ast.Attribute)
 
 
 def api_uses(scan: Scan, found_chains: Iterable[Chain], receivers: Receivers) -> list[Use]:

@@ -35,6 +35,13 @@ class SupportProject:
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     fallen: dict[str, Fallen] = field(default_factory=dict)
     saved: tuple[tuple[str, str], ...] = ()  # every name under which something that falls can be imported
+    _leading: tuple[dict[str, str], dict[str, str]] | None = None
+
+    def leading(self, reexports: dict[str, str]) -> dict[str, str]:
+        """What names of the project lead to, `reexports` of it above all; put together once for all of its files."""
+        if self._leading is None or self._leading[0] is not reexports:
+            self._leading = reexports, {**self.exports, **reexports}
+        return self._leading[1]
 
 
 def concerns(data: bytes, path: str) -> bool:

@@ -59,6 +59,7 @@ def published() -> tuple[str, ...]:
     return tuple(version for version in TORCH_VERSIONS if rows[version]["source"])
 
 
+@cache
 def spoken_for(version: str) -> str:
     """The torch version whose published verdicts are used for `version`: its own, else the newest before it."""
     return [each for each in published() if TORCH_VERSIONS.index(each) <= TORCH_VERSIONS.index(version)][-1]
