@@ -36,15 +36,18 @@ def notes_of(file: ScannedFile) -> list[Note]:
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
             modules = [node.module]
         for module in modules:
-            name = next((head for head in _heads(module) if head in known), "")
+            name = _known_head(module)
             if name and name not in found:
                 found[name] = _note(file, node, name, known[name])
     return list(found.values())
 
 
-def _heads(module: str) -> list[str]:
+@cache
+def _known_head(module: str) -> str:
+    """The package that a module is or belongs to, by the longest name that is known; empty for another's."""
     parts = module.split(".")
-    return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((head for head in heads if head in _packages()), "")
 
 
 def _note(file: ScannedFile, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:

@@ -71,6 +71,7 @@ def documented(api: str) -> bool:
     return name in _api_table()["names"].get(owner, ())
 
 
+@cache
 def verdict(api: str, version: str) -> Verdict | None:
     """The entry of an API (its canonical name) for a torch version, None where there is none.
 

@@ -25,6 +25,8 @@ _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 @fixer.on(ast.Call)
 def takes_a_number(work: Work, call: ast.Call) -> Finds:
     """Give bare numbers the name of the device."""
+    if not call.keywords and last_name(call.func) not in ("device", "to"):
+        return
     for value in _devices(work, call):
         yield from _device(work, value)
 

@@ -13,7 +13,7 @@ from transplt.project.facts import ProjectFacts
 from transplt.rules.rule import Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.settings import Settings
-from transplt.syntax.asks import by_place, call_of, dotted
+from transplt.syntax.asks import by_place
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, parent
 from transplt.syntax.scopes import Binding
@@ -142,10 +142,13 @@ class Work:
         """The full names of what is called, by the ids of the calls."""
         found: dict[int, str] = {}
         for name, full in self.names.references():
-            links = dotted(name)
-            call = call_of(links[-1])
-            if call is not None:
-                found[id(call)] = ".".join([full, *(link.attr for link in links if isinstance(link, ast.Attribute))])
+            node: ast.AST = name
+            above = parent(node)
+            while isinstance(above, ast.Attribute):
+                full = f"{full}.{above.attr}"
+                node, above = above, parent(above)
+            if isinstance(above, ast.Call) and above.func is node:
+                found[id(above)] = full
         return found
 
     def strings_left(self) -> Iterator[ast.expr]:

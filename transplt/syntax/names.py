@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from transplt.syntax.asks import last_name, string_of
+from transplt.syntax.asks import last_name, root_name, string_of
 from transplt.syntax.scan import Scan, chain, parent
 from transplt.syntax.scopes import Binding, Scope
 
@@ -79,14 +79,24 @@ class Names:
     def _may_resolve(self) -> set[str]:
         """The names of which some binding may lead to a full name (see `_meaning`): most are bound to data."""
         found: set[str] = set()
+        aliases: dict[str, list[str]] = {}  # names by the name that what they are given begins with
         for scope in self.scan.scopes.values():
             for name, bindings in scope.bindings.items():
-                if len(bindings) == 1:
-                    only = bindings[0]
-                    if only.kind == "import" or (only.kind == "assign" and _may_alias(only.node)):
-                        found.add(name)
-                elif any(binding.kind == "import" for binding in bindings):
+                kind = bindings[0].kind
+                if kind == "import" or (len(bindings) > 1 and any(binding.kind == "import" for binding in bindings)):
                     found.add(name)
+                elif kind == "assign" and len(bindings) == 1:
+                    value = getattr(parent(bindings[0].node), "value", None)
+                    if isinstance(value, ast.Call):
+                        if last_name(value.func) in IMPORT_CALLS:
+                            found.add(name)
+                    elif isinstance(value, (ast.Name, ast.Attribute)) and (root := root_name(value)) is not None:
+                        aliases.setdefault(root.id, []).append(name)
+        stack = list(found)
+        while stack:
+            for name in aliases.pop(stack.pop(), ()):
+                found.add(name)
+                stack.append(name)
         return found
 
     def lookup(self, name: str, scope: Scope) -> tuple[Scope, list[Binding]] | None:
@@ -169,14 +179,6 @@ def assigned_value(store: ast.AST) -> ast.expr | None:
     if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.target is store:
         return above.value
     return None
-
-
-def _may_alias(store: ast.AST) -> bool:
-    """True for a Name in store position that may be given a module, a class or a function."""
-    value = getattr(parent(store), "value", None)
-    if isinstance(value, ast.Call):
-        return last_name(value.func) in IMPORT_CALLS
-    return isinstance(value, (ast.Name, ast.Attribute))
 
 
 def imported_by_call(call: ast.Call) -> str | None:

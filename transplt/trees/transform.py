@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from transplt.trees.lazy import cst
 
@@ -95,8 +96,9 @@ def _tree(current: cst.CSTNode | str, kind: type[ast.AST]) -> cst.CSTNode:
     return expression(current)
 
 
+@lru_cache(maxsize=256)
 def expression(text: str) -> cst.BaseExpression:
-    """The tree of an expression, which may go over several lines."""
+    """The tree of an expression, which may go over several lines. Trees do not change: `torch.cuda` is read once."""
     node = cst.parse_expression(f"({text})")
     return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
 
