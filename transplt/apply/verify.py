@@ -83,12 +83,9 @@ def _broken(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> str:
         return ""  # other lines are as they were: of these a second run has much to say
     settings = replace(work.settings.without_themes(), user_rules=())
     again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)
-    left_out = _left_out(work, outcome, applied)
-    more = [
-        edit
-        for edit in again.rewrites
-        if applies(edit, settings) and (edit.code, source.extent(edit.node)[0]) not in left_out
-    ]
+    more = [edit for edit in again.rewrites if applies(edit, settings)]
+    left_out = _left_out(work, outcome, applied) if more else set()
+    more = [edit for edit in more if (edit.code, source.extent(edit.node)[0]) not in left_out]
     if not more:
         return ""
     beside = [edit for edit in again.edits if not edit.rewrites]
