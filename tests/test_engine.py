@@ -232,6 +232,27 @@ def test_edits_that_break_the_file_are_taken_back_alone(monkeypatch: pytest.Monk
     assert rebuilt(SOURCE, result) == result.data
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        "def g():\n    bad()\n",
+        "def g(x=bad()):\n    pass\n",
+        "@bad()\ndef g():\n    pass\n",
+        "class A:\n    x = bad()\n",
+        "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        bad()\n",
+        "class A:\n    class B:\n        def f(self):\n            bad()\n",
+        "if x:\n    def f():\n        bad()\n",
+    ],
+)
+def test_an_edit_that_does_not_compile_is_found_anywhere(monkeypatch: pytest.MonkeyPatch, around: str) -> None:
+    inject(monkeypatch, lambda node: "(__debug__ := 1)")
+    source = f"use_cuda = 1\ndef f():\n    return 1\n\n{around}".encode()
+    result = migrate_source(source, "m.py", PLAIN)
+    assert result.data == source
+    (taken,) = [finding for finding in result.findings if finding.code == "NPU992"]
+    assert "__debug__" in taken.message
+
+
 @pytest.mark.parametrize("text", ["bad(", "return", "1 = 2", "'''", "bad() else", "x; y", "(", "#"])
 def test_texts_that_are_no_expression_never_reach_the_file(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     inject(monkeypatch, lambda node: text)

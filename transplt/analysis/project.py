@@ -49,9 +49,8 @@ def concerns(data: bytes, path: str) -> bool:
     return any(word in data for word in _WORDS) or (path.endswith("__init__.py") and b"import" in data)
 
 
-def support_facts(scan: Scan) -> SupportFacts:
-    """The facts of a scanned file."""
-    names = Names(scan)
+def support_facts(scan: Scan, names: Names) -> SupportFacts:
+    """The facts of a scanned file; `names` without what its project passes on."""
     module = module_name(scan.path)
     imports = {
         local: binding.target

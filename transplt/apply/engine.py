@@ -81,21 +81,21 @@ def _told(data: bytes, path: str, settings: Settings) -> ModuleFacts:
     except UnreadableSource:
         old = readable(data)
         return empty_facts(path) if old is None else index_source(old[0], path, settings)
-    facts, slots = empty_facts(path), None
+    facts, slots, names = empty_facts(path), None, Names(found)
     if told:
-        slots = linked_slots(found, Names(found), ProjectFacts(), alone=False)
+        slots = linked_slots(found, names, ProjectFacts(), alone=False)
         facts = facts_of(slots, compile_rules(settings))
     elif leads:
-        facts = code_facts(unlinked_slots(found, Names(found), ProjectFacts()), compile_rules(settings))
+        facts = code_facts(unlinked_slots(found, names, ProjectFacts()), compile_rules(settings))
     if not told:
         facts = replace(facts, reads=reads_in_text(data))
     if mentions_cuda or analysed or settings.adds_code:
         _remember(path, data, (source, found, slots))
     if settings.adds_code:
-        names, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
-        facts = replace(facts, text=data, imported=names, guarded=guarded)
+        imported, guarded = imported_names(path, found.imports), has_main_guard(found.tree)
+        facts = replace(facts, text=data, imported=imported, guarded=guarded)
     facts = replace(facts, saved=saved_files(data))
-    return replace(facts, analysis=support_facts(found)) if analysed else facts
+    return replace(facts, analysis=support_facts(found, names)) if analysed else facts
 
 
 def join_facts(facts: Iterable[ModuleFacts], settings: Settings) -> ProjectFacts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 
 from transplt.apply.outcome import Outcome, apply_edits
@@ -19,11 +18,8 @@ from transplt.finding import Effort, Level
 from transplt.rules.rule_set import compile_rules
 from transplt.settings import Settings
 from transplt.syntax.parse import parse
-from transplt.syntax.scan import FUNCTIONS, scan
+from transplt.syntax.scan import scan
 from transplt.text.source import Source, UnreadableSource, read_source
-
-#: What decides about functions elsewhere in a file.
-_FAR = (b"global", b"nonlocal", b"__future__")
 
 
 def applies(edit: Edit, settings: Settings) -> bool:
@@ -77,58 +73,21 @@ def _broken(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> str:
         tree = parse(source)
     except UnreadableSource as error:
         return error.reason
-    if (reason := refused(source, _new_code(work, outcome, source, tree))) and not refused(work.source, work.scan.tree):
+    if (reason := refused(source, tree)) and not refused(work.source, work.scan.tree):
         return reason
     if work.settings.only_lines is not None:
         return ""  # other lines are as they were: of these a second run has much to say
     settings = replace(work.settings.without_themes(), user_rules=())
     again = plan(source, scan(source, tree, work.scan.path), compile_rules(settings), settings, work.project)
-    left_out = _left_out(work, outcome, applied)
-    more = [
-        edit
-        for edit in again.rewrites
-        if applies(edit, settings) and (edit.code, source.extent(edit.node)[0]) not in left_out
-    ]
+    more = [edit for edit in again.rewrites if applies(edit, settings)]
+    left_out = _left_out(work, outcome, applied) if more else set()
+    more = [edit for edit in more if (edit.code, source.extent(edit.node)[0]) not in left_out]
     if not more:
         return ""
     beside = [edit for edit in again.edits if not edit.rewrites]
     if apply_edits(again, [*more, *beside]).data == outcome.data:
         return ""
     return f"a second run would change it again: {more[0].message}"
-
-
-def _new_code(work: Work, outcome: Outcome, source: Source, tree: ast.Module) -> ast.Module:
-    """An output without the bodies of functions and methods that the input holds as they are: Python compiles them here
-    if it does there, for nothing else at the top of a file has a say in it, but where an edit wrote one of `_FAR`.
-    """
-    if any(word in new for *_, new in outcome.spliced for word in _FAR):
-        return tree
-    known = {_text(work.source, each) for each in work.scan.tree.body if isinstance(each, FUNCTIONS)}
-    classes = [each for each in work.scan.tree.body if isinstance(each, ast.ClassDef)]
-    methods = {_text(work.source, each) for owner in classes for each in owner.body if isinstance(each, FUNCTIONS)}
-    body: list[ast.stmt] = []
-    for node in _without_bodies(source, tree.body, known):
-        if isinstance(node, ast.ClassDef):
-            node = copy(node)
-            node.body = _without_bodies(source, node.body, methods)
-        body.append(node)
-    return ast.Module(body, [])
-
-
-def _without_bodies(source: Source, block: Sequence[ast.stmt], known: set[bytes]) -> list[ast.stmt]:
-    """Statements in which functions of a known text do nothing."""
-    found: list[ast.stmt] = []
-    for node in block:
-        if isinstance(node, FUNCTIONS) and _text(source, node) in known:
-            node = copy(node)
-            node.body = [ast.copy_location(ast.Pass(), node.body[0])]
-        found.append(node)
-    return found
-
-
-def _text(source: Source, node: ast.stmt) -> bytes:
-    start, end = source.extent(node)
-    return source.utf8[start:end]
 
 
 def _left_out(work: Work, outcome: Outcome, applied: Sequence[Edit]) -> set[tuple[str, int]]:

@@ -60,8 +60,7 @@ class Names:
         return result
 
     def references(self) -> list[tuple[ast.Name, str]]:
-        """Where a name is read that stands for something, with its full name; by name, then in the order of the scan.
-        """
+        """Where a name is read that stands for something, with its full name: by name, then in the scan's order."""
         if self._references is None:
             self._references = []
             names = self.scan.names
