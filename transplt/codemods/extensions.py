@@ -21,7 +21,7 @@ from transplt.syntax.modules import import_base
 from transplt.syntax.names import IMPORT_CALLS, assigned_value
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 from transplt.values.callees import FOREIGN
-from transplt.values.cuda_code import BUILDERS, KERNEL_TEXT, builds_for_cuda
+from transplt.values.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
 
 fixer = Fixer(__name__, code="NPU553", rank=130)
 

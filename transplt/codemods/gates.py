@@ -16,7 +16,7 @@ from transplt.finding import Effort, Level
 from transplt.syntax.asks import call_of
 from transplt.syntax.scan import parent
 from transplt.trees.expressions import module_named
-from transplt.values.cuda_code import only_shown
+from transplt.values.shown import only_shown
 
 fixer = Fixer(__name__, code="NPU241", rank=300)
 

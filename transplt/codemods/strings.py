@@ -17,11 +17,11 @@ from transplt.syntax.scan import parent
 from transplt.text.lexer import one_plain_literal
 from transplt.trees.literals import words_in_literal
 from transplt.values.callees import NEEDS_A_CARD, OTHER_DEVICES, SIMULATORS
-from transplt.values.cuda_code import only_shown
 from transplt.values.device_or_backend import verdict
 from transplt.values.device_strings import BACKEND_STRINGS, BACKENDS_STRING, DEVICE_STRING, whole_value
 from transplt.values.place import Place
 from transplt.values.reached import places
+from transplt.values.shown import only_shown
 from transplt.values.slots import Slots
 
 fixer = Fixer(__name__, code="NPU201", rank=550)

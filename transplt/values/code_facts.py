@@ -19,7 +19,8 @@ from transplt.syntax.modules import import_base
 from transplt.syntax.scan import FUNCTIONS, parent
 from transplt.text.marks import Texts
 from transplt.values.code_pieces import State, Stored, Walk, stores_in
-from transplt.values.cuda_code import CudaCode, built_modules
+from transplt.values.cuda_builds import built_modules
+from transplt.values.cuda_code import CudaCode
 from transplt.values.reached import places
 from transplt.values.slots import Slots
 from transplt.values.stores import store_slots

@@ -16,7 +16,8 @@ from transplt.project.code import PLACED, Step
 from transplt.syntax.asks import last_name
 from transplt.syntax.conditions import Atom, implied, leaves
 from transplt.syntax.scan import FUNCTIONS, parent
-from transplt.values.cuda_code import READ_ATTRIBUTES, CudaCode
+from transplt.values.card_reads import READ_ATTRIBUTES, needed_by_read
+from transplt.values.cuda_code import CudaCode
 from transplt.values.gates import denies_cuda, is_gate, is_option, sounds_like_a_flag, speaks_of_cuda
 from transplt.values.slots import Slots
 from transplt.values.stores import store_slots
@@ -193,7 +194,7 @@ class Walk:
                 continue
             if kind is ast.Attribute:
                 if node.attr in READ_ATTRIBUTES:
-                    for ref in self.code.read(node):
+                    for ref in needed_by_read(self.code.slots, node):
                         self._reach(ref, here)
                 if _is_kept(node):
                     self._keep(node, here)

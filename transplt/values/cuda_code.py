@@ -17,30 +17,16 @@ from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.asks import call_of, keyword_of, last_name, root_name
 from transplt.syntax.modules import import_base
-from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.scan import parent
+from transplt.syntax.names import SELF
 from transplt.syntax.scopes import Scope
 from transplt.text.marks import Texts
-from transplt.values.callees import FOREIGN, NEEDS_A_CARD, PROSE_CALLS
+from transplt.values.callees import NEEDS_A_CARD, PROSE_CALLS
+from transplt.values.cuda_builds import BUILDERS, KERNEL_TEXT, builds_for_cuda
 from transplt.values.other_devices import libraries_of
 from transplt.values.reached import places
+from transplt.values.shown import only_shown
 from transplt.values.slots import Slots
 
-#: A CUDA source among files that are built, and CUDA code in a string.
-CUDA_SOURCE = re.compile(r"\.cuh?$")
-KERNEL_TEXT = re.compile(r"\b__(?:global|device)__\b")
-#: What builds and loads CUDA sources when the program runs.
-BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
-#: Attributes of device properties without a value on an NPU: transplt/codemods/gates.py says what to ask instead.
-_NO_PROPERTIES = frozenset(
-    "major minor multi_processor_count max_threads_per_multi_processor max_threads_per_block warp_size "
-    "regs_per_multiprocessor shared_memory_per_block shared_memory_per_block_optin "
-    "shared_memory_per_multiprocessor".split()
-)
-#: What gives the properties of a card, in an output that is read again too.
-_PROPERTIES = ("torch.cuda.get_device_properties", "torch.npu.get_device_properties")
-#: Attributes whose read may need something of CUDA.
-READ_ATTRIBUTES = _NO_PROPERTIES | {"CUDA", "cuda"}
 #: Packages that hold no kernels: what they do on a device is torch's.
 _NO_KERNELS = ("lightning", "pytorch_lightning")
 #: Packages and methods of other libraries that need a card of NVIDIA.
@@ -71,51 +57,7 @@ _PACKAGES = ("NPU510", "NPU512")
 #: Calls that only ask about what they are given, or build what is called by name alone.
 _ONLY_ASK = frozenset("isinstance issubclass hasattr callable type id repr len".split())
 _NAMED = frozenset({ast.Name, ast.Attribute})
-_EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
 
-
-def only_shown(node: ast.expr) -> bool:
-    """True where a value goes into text for people and nowhere else."""
-    current: ast.AST = node
-    above = parent(current)
-    while True:
-        if isinstance(above, ast.Call) and current is not above.func:
-            last = last_name(above.func)
-            if last in PROSE_CALLS or last.endswith(("Error", "Exception", "Warning")):
-                return True
-            if last not in ("str", "repr", "format"):
-                return False
-        elif not isinstance(above, (ast.FormattedValue, ast.JoinedStr, ast.Tuple)) and not (
-            isinstance(above, ast.BinOp)
-            and (isinstance(above.op, ast.Add) or (isinstance(above.op, ast.Mod) and above.right is current))
-        ):
-            return isinstance(above, (ast.Assert, ast.Raise)) and getattr(above, "msg", None) is current
-        current, above = above, parent(above)
-
-
-def builds_for_cuda(call: ast.Call) -> bool:
-    """True for a `load(...)` or `load_inline(...)` that is given CUDA sources."""
-    return any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and (CUDA_SOURCE.search(node.value) or KERNEL_TEXT.search(node.value))
-        for node in ast.walk(call)
-    )
-
-
-def built_modules(call: ast.Call, makers: set[str]) -> Iterator[str]:
-    """The names of the modules that `CUDAExtension(name=...)` and its like build, as they are imported.
-
-    `makers`: variables that may hold such a builder.
-    """
-    if not _EXTENSION_MAKERS.search(last_name(call.func)) and last_name(call.func) not in makers:
-        return
-    given = keyword_of(call, "name") or (call.args[0] if call.args else None)
-    if isinstance(given, ast.Constant) and isinstance(given.value, str) and re.fullmatch(r"[\w.]+", given.value):
-        yield given.value
-        module = keyword_of(call, "module")
-        if isinstance(module, ast.Constant) and isinstance(module.value, str):
-            yield f"{module.value}.{given.value}"
 
 
 @dataclass(slots=True)
@@ -255,17 +197,6 @@ class CudaCode:
             yield own if self._is_code(value) else f"={self._slot(value)}"
         elif full is None and (own := self._own(value)) is not None:
             yield own
-
-    def read(self, node: ast.Attribute) -> Iterator[str]:
-        """What the read of an attribute needs: a property that an NPU lacks, a device of another framework."""
-        if node.attr == "CUDA":
-            full = self.slots.names.qualified(node) or ""
-            if full.partition(".")[0] in FOREIGN:
-                yield f"@{full}"
-        elif node.attr in _NO_PROPERTIES and not only_shown(node) and self._are_properties(node.value):
-            yield f"@the {node.attr} of a card"
-        elif node.attr == "cuda" and self.slots.names.qualified(node) == "torch.version.cuda" and _is_taken_apart(node):
-            yield "@torch.version.cuda"
 
     def constant(self, node: ast.Constant) -> Iterator[str]:
         """What a string needs: packages of other libraries, the source of a kernel, one that a builder is given."""
@@ -440,24 +371,3 @@ class CudaCode:
             return None
         found = self.rules.builtin.resolve(full)
         return None if found is None else found[0]
-
-    def _are_properties(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Name):
-            found = self.slots.names.lookup(node.id, self.slots.scan.scope_of(node))
-            value = assigned_value(found[1][0].node) if found is not None and len(found[1]) == 1 else None
-            if value is None:
-                return False
-            node = value
-        return isinstance(node, ast.Call) and self.slots.names.qualified(node.func) in _PROPERTIES
-
-
-def _is_taken_apart(node: ast.Attribute) -> bool:
-    """True for a version that something is done with which fails where there is none."""
-    above = parent(node)
-    if isinstance(above, ast.Attribute):
-        return isinstance(parent(above), ast.Call)
-    if isinstance(above, ast.Compare):
-        return any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in above.ops)
-    if isinstance(above, ast.Call):
-        return last_name(above.func) in ("parse", "Version", "LooseVersion", "StrictVersion", "int", "float")
-    return isinstance(above, ast.Subscript)

@@ -1,0 +1,41 @@
+"""Calls that build CUDA sources: when the program runs, or as modules of an extension."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from transplt.syntax.asks import keyword_of, last_name
+
+#: A CUDA source among files that are built, and CUDA code in a string.
+_CUDA_SOURCE = re.compile(r"\.cuh?$")
+KERNEL_TEXT = re.compile(r"\b__(?:global|device)__\b")
+#: What builds and loads CUDA sources when the program runs.
+BUILDERS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
+_EXTENSION_MAKERS = re.compile(r"CUDAExtension$|cuda_ext(?:ension)?$|create_extension$")
+
+
+def builds_for_cuda(call: ast.Call) -> bool:
+    """True for a `load(...)` or `load_inline(...)` that is given CUDA sources."""
+    return any(keyword.arg and "cuda" in keyword.arg for keyword in call.keywords) or any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (_CUDA_SOURCE.search(node.value) or KERNEL_TEXT.search(node.value))
+        for node in ast.walk(call)
+    )
+
+
+def built_modules(call: ast.Call, makers: set[str]) -> Iterator[str]:
+    """The names of the modules that `CUDAExtension(name=...)` and its like build, as they are imported.
+
+    `makers`: variables that may hold such a builder.
+    """
+    if not _EXTENSION_MAKERS.search(last_name(call.func)) and last_name(call.func) not in makers:
+        return
+    given = keyword_of(call, "name") or (call.args[0] if call.args else None)
+    if isinstance(given, ast.Constant) and isinstance(given.value, str) and re.fullmatch(r"[\w.]+", given.value):
+        yield given.value
+        module = keyword_of(call, "module")
+        if isinstance(module, ast.Constant) and isinstance(module.value, str):
+            yield f"{module.value}.{given.value}"
