@@ -109,7 +109,10 @@ result = x
         nature=_PROFILED,
     ),
     "NPU135": Snippet(
-        "from torch import nn\nmodel = nn.DataParallel(nn.Linear(3, 2).cuda())\nx = torch.ones(4, 3).cuda()\n"
+        # halves and quarters: their sums are exact, however the cards divide the batch
+        "from torch import nn\nlayer = nn.Linear(3, 2)\nnn.init.constant_(layer.weight, 0.5)\n"
+        "nn.init.constant_(layer.bias, 0.25)\nmodel = nn.DataParallel(layer.cuda())\n"
+        "x = torch.arange(12.0).view(4, 3).cuda()\n"
         "y = model(x)\ny.sum().backward()\nresult = [y, model.module.weight.grad, sorted(model.state_dict())]"
     ),
     "NPU150": Snippet(
