@@ -36,10 +36,11 @@ def shared_seed(bench: Bench) -> list[str]:
     if not wanted:
         return []
     torch, name = bench.torch, bench.new_name("shared_seed")
-    # That of rank 0 as it is: one process then draws what it would have drawn. NumPy takes 32 bits.
+    # That of rank 0: one process then draws what it would have drawn. The seed of a process that nobody has seeded has
+    # 64 bits, and a tensor takes 63 and a sign: such a seed is random without its highest bit, too. NumPy takes 32.
     whole = "torch" in wanted
     short = " % 2**32"
-    seed = f"{torch}.initial_seed(){'' if whole else short}"
+    seed = f"{torch}.initial_seed(){' % 2**63' if whole else short}"
     lines = [f'{name} = {torch}.tensor({seed}, device="npu")', f"{bench.dist}.broadcast({name}, 0)"]
     for module in wanted:
         if module == "torch":
@@ -83,5 +84,6 @@ def write_own_draws(bench: Bench) -> None:
         file, node = sites[0][0], around[0]
     if file is bench.file and bench.fits(node):
         torch = bench.torch
-        text = f"{torch}.manual_seed({torch}.initial_seed() + {bench.dist}.get_rank())"
+        # 64 bits are what manual_seed takes, and a seed may be the largest of them: it is what -1 comes to.
+        text = f"{torch}.manual_seed(({torch}.initial_seed() + {bench.dist}.get_rank()) % 2**64)"
         bench.before(node, bench.together([text]), "NPU347", "each rank draws its own dropout and augmentation")

@@ -33,7 +33,7 @@ model = nn.Linear(4, 1)
 model = DistributedDataParallel(model.npu(), device_ids=[torch.npu.current_device()])
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 
-torch.manual_seed(torch.initial_seed() + dist.get_rank())
+torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)
 for epoch in range(args.epochs):
     loader.sampler.set_epoch(epoch)
     total = 0.0

@@ -93,7 +93,7 @@ def main():
     scaler = torch.npu.amp.GradScaler(enabled=args.amp)
 
     best = 0.0
-    torch.manual_seed(torch.initial_seed() + dist.get_rank())
+    torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)
     for epoch in range(args.epochs):
         train(args, model, train_loader, optimizer, scaler, epoch)
         accuracy = evaluate(model, test_loader)

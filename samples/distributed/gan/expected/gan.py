@@ -67,7 +67,7 @@ def main():
     pictures = torch.rand(64, 16) * 2 - 1
     train_set = TensorDataset(pictures)
     loader = DataLoader(train_set, batch_size=args.batch_size, sampler=DistributedSampler(train_set), drop_last=True)
-    torch.manual_seed(torch.initial_seed() + dist.get_rank())
+    torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)
     for epoch in range(args.epochs):
         train_epoch(epoch, loader)
         if dist.get_rank() == 0:

@@ -61,7 +61,7 @@ class Trainer:
 
     def fit(self):
         history = []
-        torch.manual_seed(torch.initial_seed() + dist.get_rank())
+        torch.manual_seed((torch.initial_seed() + dist.get_rank()) % 2**64)
         for epoch in range(self.start_epoch, self.args.epochs):
             train_loss = self.train_epoch(epoch)
             valid_loss = self.evaluate()

@@ -1,0 +1,40 @@
+"""Seeds at the edges of 64 bits: a process that nobody has seeded has any of them, and `prove` none, since it seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.running import launched, migrated
+
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("distributed_seeds")]
+
+PROGRAM = Path(__file__).parent / "programs" / "drawn.py"
+SEEDS = [pytest.param(0, marks=pytest.mark.slow), 2**63, 2**64 - 1]
+
+
+def printed(source: Path, out: Path) -> tuple[set[str], list[int]]:
+    """What two processes have drawn alike before they trained, and the seeds that they ended with."""
+    lines = launched(migrated(source, out, "distributed", "-m", str(source)), 2)
+    drawn = [line for line in lines if line.startswith("drawn")]
+    assert len(drawn) == 2, lines
+    return set(drawn), sorted(int(line.split()[1]) for line in lines if line.startswith("seed"))
+
+
+@pytest.mark.parametrize("first", SEEDS)
+def test_the_seed_that_a_process_has_by_itself(first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRST", str(first))
+    drawn, seeds = printed(PROGRAM, tmp_path / "out")
+    assert (len(drawn), seeds) == (1, [first % 2**63, first % 2**63 + 1])
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, pytest.param(-1, marks=pytest.mark.slow)])
+def test_the_seed_that_a_program_sets(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 keeps it. NumPy and random, which the program leaves alone, have one seed on all ranks."""
+    monkeypatch.setenv("FIRST", str(2**64 - 3))
+    monkeypatch.setenv("SEED", str(seed))
+    source = tmp_path / "train.py"
+    source.write_text(PROGRAM.read_text().replace("# torch.manual_seed", "torch.manual_seed"))
+    drawn, seeds = printed(source, tmp_path / "out")
+    assert (len(drawn), seeds) == (1, sorted([seed % 2**64, (seed + 1) % 2**64]))
