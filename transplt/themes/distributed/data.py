@@ -12,7 +12,7 @@ from transplt.program.training import Loader, Training
 from transplt.syntax.asks import keyword_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.effects import downloads
+from transplt.themes.distributed.downloads import Downloads, downloads
 from transplt.themes.distributed.orders import plain_sampler, sampler_of
 from transplt.trees.loaders import with_sampler
 
@@ -52,7 +52,7 @@ def unclear_loaders(program: Program, training: Training) -> list[Loader]:
     return found
 
 
-def write_samplers(bench: Bench) -> set[int]:
+def write_samplers(bench: Bench, fetched: Downloads) -> set[int]:
     """Shard the training loaders of the file on the bench; returns the ids of all calls that shuffle by a sampler."""
     shuffled: set[int] = set()
     loaders = training_loaders(bench.training)
@@ -67,7 +67,7 @@ def write_samplers(bench: Bench) -> set[int]:
         if problem:
             _whole(bench, loader.call, *problem)
         else:
-            _shard(bench, loader)
+            _shard(bench, loader, fetched)
     unclear = unclear_loaders(bench.program, bench.training)
     if not loaders and not unclear:
         _no_loader(bench)
@@ -217,7 +217,7 @@ def _used_once(file: File, star: ast.Name) -> bool:
 # --- the sampler -----------------------------------------------------------------------------------------------------
 
 
-def _shard(bench: Bench, loader: Loader) -> None:
+def _shard(bench: Bench, loader: Loader, fetched: Downloads) -> None:
     plain = plain_sampler(bench.program, loader)
     if plain is not None:
         made, data, shuffles = plain
@@ -242,7 +242,7 @@ def _shard(bench: Bench, loader: Loader) -> None:
         replace_dataset = name = _dataset_name(bench, stored)
     bench.change(call, _CODE, _MESSAGE, with_sampler(_sampler(bench, name, shuffle), replace_dataset))
     if replace_dataset:
-        _namedataset_of(bench, stored, dataset, replace_dataset)
+        _namedataset_of(bench, stored, dataset, replace_dataset, fetched)
 
 
 def _sampler(bench: Bench, dataset: str, shuffle: str) -> str:
@@ -279,7 +279,7 @@ def _dataset_name(bench: Bench, stored: ast.stmt) -> str:
     return bench.free_name(wanted, "train_set", "train_dataset")
 
 
-def _namedataset_of(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str) -> None:
+def _namedataset_of(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str, fetched: Downloads) -> None:
     """Put the dataset on lines of its own; its other edits go along."""
     source = bench.file.source
     text = rendered(source, dataset, [edit for edit in bench.edits if edit.rewrites])
@@ -295,7 +295,9 @@ def _namedataset_of(bench: Bench, stored: ast.stmt, dataset: ast.expr, name: str
         blanks += shift if blanks >= dataset.col_offset else 0  # what is aligned with the call stays aligned
         moved = " " * blanks + bare
         shown.append(moved[len(indent) :] if moved.startswith(indent) else bare)
-    if downloads(dataset):
+    calls = [inner for inner in ast.walk(dataset) if isinstance(inner, ast.Call) and downloads(inner)]
+    if calls and all(map(fetched.stands_alone, calls)):
         shown = bench.alone_first(shown, "rank 0 downloads first")
+        fetched.alone.update(map(id, calls))
     bench.before(stored, shown, _CODE, f"the dataset as {name}: the sampler needs it too")
     bench.withdraw(dataset)

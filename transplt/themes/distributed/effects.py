@@ -13,6 +13,7 @@ from transplt.program.reached import reached_functions
 from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
+from transplt.themes.distributed.downloads import Downloads
 from transplt.themes.distributed.once import WRITES, fetches, happens_once, opens_to_write
 from transplt.themes.distributed.waits import write_waits
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
@@ -39,7 +40,7 @@ class Effects:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.reached = reached_functions(bench.program)
-        self.fetching = _fetching(bench)
+        self.downloads = Downloads(bench)
         self.averaged: set[int] = set()  # ids of statements in front of which all ranks take the mean of a loss
 
     def runs_after_start(self, node: ast.AST) -> bool:
@@ -59,16 +60,19 @@ class Effects:
         bases = [last_name(base) for cls in classes for base in cls.bases]
         if any(name.endswith(_ELSEWHERE) for name in bases) and not _saves_itself(node, function, bases):
             return False
-        return not _in_worker(function) and function not in self.fetching
+        return not _in_worker(function) and function not in self.downloads.fetching
+
+    def _may_wait(self, node: ast.AST) -> bool:
+        return self.runs_after_start(node) and not self.downloads.covers(node)
 
     def write(self) -> None:
         """All effects of the file."""
         self._progress()
         self._writers()
         self._runs()
-        self._downloads()
+        self.downloads.write(self.runs_after_start, self.reached)
         self._folders()
-        write_waits(self.bench, self.runs_after_start)
+        write_waits(self.bench, self._may_wait)
         done: set[int] = set()
         self._files()
         for block in self._write_blocks():
@@ -269,66 +273,16 @@ class Effects:
                     code="NPU344",
                 )
 
-    def _downloads(self) -> None:
-        bench = self.bench
-        nodes = {
-            id(statement(call)): statement(call)
-            for call in bench.file.scan.calls
-            if self._is_download(call) and id(call) not in bench.work.taken and self.runs_after_start(call)
-        }
-        ordered = by_place(nodes.values())
-        while ordered:
-            run = [ordered.pop(0)]
-            block = block_of(run[0])
-            while ordered and ordered[0] in block and block.index(ordered[0]) == block.index(run[-1]) + 1:
-                run.append(ordered.pop(0))
-            if not bench.fits(*run) or any(isinstance(node, (ast.Return, *FUNCTIONS)) for node in run):
-                bench.left(
-                    run[0],
-                    "every rank downloads this at once",
-                    "let rank 0 go first: dist.barrier() before it on the others, and after it on rank 0",
-                    code="NPU344",
-                )
-                continue
-            before, after = bench.first_rank("rank 0 downloads first")
-            bench.before(run[0], before, _CODE, "rank 0 downloads first")
-            bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
-
-    def _is_download(self, call: ast.Call) -> bool:
-        return _downloads(call) or self.bench.program.callee(self.bench.file, call) in self.fetching
-
     def _runs_before_start(self, call: ast.Call) -> bool:
         start = self.bench.start
         at_hand = self.bench.file is start.file and enclosing_function(call) is start.function
         return at_hand and not self.runs_after_start(call)
 
 
-def _fetching(bench: Bench) -> set[ast.AST]:
-    """Functions that load something from the net and do not train: rank 0 runs them first, each as a whole."""
-    return {
-        function
-        for file in bench.program.files
-        for function in file.scan.functions
-        if function is not bench.start.function and function not in bench.training.functions
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call) and fetches(file, call)
-    }
-
-
 def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> bool:
     """True for what a method of a model writes to a file, as `save` does; what it runs forth and back stays."""
     writes = isinstance(node, ast.Call) and last_name(node.func) in ("save", "save_file")
     return writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()
-
-
-def downloads(node: ast.AST) -> bool:
-    """True when an expression downloads a dataset."""
-    return any(isinstance(inner, ast.Call) and _downloads(inner) for inner in ast.walk(node))
-
-
-def _downloads(call: ast.Call) -> bool:
-    value = keyword_of(call, "download")
-    return value is not None and not (isinstance(value, ast.Constant) and not value.value)
 
 
 def _in_worker(function: ast.AST) -> bool:

@@ -37,7 +37,7 @@ def second_look(work: Work, _: ast.Module) -> Finds:
         write_averages(bench, effects)
     elif bench.wraps or not bench.models.origins:
         write_models(bench)
-    shuffled = write_samplers(bench)
+    shuffled = write_samplers(bench, effects.downloads)
     write_epochs(bench, shuffled)
     write_means(bench, effects)
     write_counts(bench)

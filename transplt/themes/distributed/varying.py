@@ -7,17 +7,24 @@ or a collective the other ranks wait for ever, or train apart.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from transplt.program.environments import is_environment
 from transplt.program.loops import counts, loops_around
 from transplt.program.optimizers import Step
 from transplt.program.program import File, Function, Slot, enclosing_function
+from transplt.program.ranks import divides
 from transplt.program.training import Training
 from transplt.syntax.asks import arguments_of, last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.draws import DRAWS
 
+#: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
+ASKS = frozenset(
+    "exists lexists isfile is_file isdir is_dir getsize stat access listdir scandir walk iterdir glob iglob "
+    "rglob".split()
+)
 _SAMPLES = frozenset({"sample", "rsample"})
 _CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 _KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
@@ -43,6 +50,7 @@ class Varying:
         self._nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
         self._asked: set[ast.AST] = set()
         self._returns: dict[ast.AST, bool] = {}
+        self._files: _OfFiles | None = None
         given = {
             self.program.parameter_slot(function, arg.arg)
             for file in self.program.files
@@ -80,6 +88,18 @@ class Varying:
         )
 
     def _call(self, file: File, call: ast.Call) -> bool:
+        if (begins := self._begins(file, call)) is not None:
+            return begins
+        func, callee = call.func, self.program.callee(file, call)
+        given = arguments_of(call)
+        given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
+        if isinstance(callee, FUNCTIONS):
+            passed_on = given_apart and (self._alone or self._passes_on(callee))
+            return passed_on or self._returned(callee)
+        return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        """Whether a call gives what differs, or what does not, whatever it is given; None where that decides."""
         func, last = call.func, last_name(call.func)
         known = file.names.qualified(func) or ""
         if known in _CLOCK:
@@ -87,19 +107,14 @@ class Varying:
         if known.startswith("torch.") and last in DRAWS and self._in_training(file, call):
             return True
         asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
-        callee = self.program.callee(file, call)
-        if asked is not None and callee is None and is_environment(self.program, file, asked):
+        own = asked is None or self.program.callee(file, call) is not None
+        if asked is not None and not own and is_environment(self.program, file, asked):
             return True
         if isinstance(func, ast.Name) and last in _SAME:
             return False
         if isinstance(func, ast.Attribute) and (last in ("size", "numel") or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self._in_training(file, call)
-        given = arguments_of(call)
-        given_apart = any(self.varies(file, each.value if isinstance(each, ast.Starred) else each) for each in given)
-        if isinstance(callee, FUNCTIONS):
-            passed_on = given_apart and (self._alone or self._passes_on(callee))
-            return passed_on or self._returned(callee)
-        return given_apart or (isinstance(func, ast.Attribute) and self.varies(file, func.value))
+        return None
 
     def _passes_on(self, function: Function) -> bool:
         """True for a function that may return what differs when what it is given does."""
@@ -206,27 +221,100 @@ class Varying:
 
     def alike(self, file: File, node: ast.AST) -> bool:
         """True when all ranks come by a node as often, as far as its own function and its callers tell."""
-        return self._alike(file, node, set())
+        return not self.around(file, node) and self.called_alike(enclosing_function(node))
 
-    def _alike(self, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
-        for above in chain(node):
-            if isinstance(above, FUNCTIONS):
-                break
-            if isinstance(above, (ast.If, ast.While)) and self.varies(file, above.test):
-                return False
-            if isinstance(above, ast.IfExp) and self.varies(file, above.test):
-                return False
-            counted = isinstance(above, (ast.For, ast.AsyncFor)) and id(above) not in self.sharded
-            if counted and self._counts_apart(file, above.iter):  # type: ignore[attr-defined]
-                return False
-            if isinstance(above, ast.ExceptHandler):
-                return False
-        function = enclosing_function(node)
+    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None) -> bool:
+        """True when all ranks call a function as often, as far as its callers in sight tell."""
+        seen = set() if seen is None else seen
         if function is None or function in seen:
             return True
         seen.add(function)
-        sites = self.program.call_sites.get(function, [])
-        return all(self._alike(at, call, seen) for at, call in sites)
+        if runs_in_worker(function):
+            return False  # there is no process group
+        return all(
+            not self.around(at, call) and self.called_alike(enclosing_function(call), seen)
+            for at, call in self.sites(function)
+        )
+
+    def sites(self, function: Function) -> list[tuple[File, ast.Call]]:
+        """The calls in sight of a function, of a constructor those that make an object."""
+        found = list(self.program.call_sites.get(function, ()))
+        if function.name == "__init__":
+            for made, calls in self.program.call_sites.items():
+                if isinstance(made, ast.ClassDef) and self.program.constructor(made) is function:
+                    found += calls
+        return found
+
+    def around(self, file: File, node: ast.AST) -> list[ast.AST]:
+        """What of a node's own function may bring one rank to the node and another one past it, innermost first:
+        conditions, loops, `try`, lambdas, and the function itself where it may have returned before."""
+        found: list[ast.AST] = []
+        below = node
+        for above in chain(node):
+            if isinstance(below, ast.stmt):
+                found += self._left_before(file, below)
+            if isinstance(above, FUNCTIONS):
+                break
+            if self._sends_past(file, above, node):
+                found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
+            below = above
+        return found
+
+    def _sends_past(self, file: File, above: ast.AST, node: ast.AST) -> bool:
+        if isinstance(above, (ast.If, ast.While, ast.IfExp)):
+            return self._apart(file, above.test)
+        if isinstance(above, (ast.For, ast.AsyncFor)):
+            counted = id(above) not in self.sharded and node is not above.iter
+            return counted and (self._counts_apart(file, above.iter) or self._of_files(file, above.iter))
+        if isinstance(above, ast.Try):
+            last = above.finalbody[:1]
+            ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
+            return not ended and any(map(self._may_part, above.handlers)) and self._goes_on(above, set())
+        if isinstance(above, ast.Match):
+            return self._apart(file, above.subject)
+        if isinstance(node, ast.Call):  # what stands in an expression is lifted out of it, a call is not
+            if isinstance(above, ast.BoolOp):
+                before = itertools.takewhile(lambda each: each is not node and each not in chain(node), above.values)
+                return any(self._apart(file, each) for each in before)
+            if isinstance(above, ast.comprehension):
+                return any(self._apart(file, each) for each in above.ifs)
+            if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                tests = [each for generator in above.generators for each in generator.ifs]
+                heads = [generator.iter for generator in above.generators]
+                return any(self._apart(file, each) for each in tests) or any(
+                    self._counts_apart(file, each) or self._of_files(file, each) for each in heads
+                )
+        return isinstance(above, (ast.ExceptHandler, ast.Lambda))
+
+    def _left_before(self, file: File, node: ast.stmt) -> list[ast.AST]:
+        """The loop or function that a rank may have left above a statement, by a condition in the same block."""
+        if isinstance(node, FUNCTIONS):
+            return []
+        block, place = place_in_block(node)
+        around = loops_around(node)
+        found: list[ast.AST] = []
+        for test in (inner for item in block[:place] for inner in own_nodes(item) if isinstance(inner, ast.If)):
+            leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
+            if not leaving or not self._apart(file, test.test):
+                continue
+            function = enclosing_function(node)
+            if function is not None and any(isinstance(each, ast.Return) for each in leaving):
+                found.append(function)
+            found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
+        return found
+
+    def _apart(self, file: File, test: ast.expr) -> bool:
+        """True for a condition that differs between ranks, asks for files, or for the rank."""
+        return self.varies(file, test) or divides(test) or self._of_files(file, test)
+
+    def _of_files(self, file: File, node: ast.expr) -> bool:
+        """True for what hangs on files that may be there, or not yet."""
+        if self._files is None:
+            self._files = _OfFiles(self.training, [], set())
+        return self._files.varies(file, node)
+
+    def _may_part(self, handler: ast.ExceptHandler) -> bool:
+        return _may_part(handler, _EVERYWHERE - {"FileNotFoundError"})
 
     def _counts_apart(self, file: File, node: ast.expr) -> bool:
         """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
@@ -314,6 +402,44 @@ class Varying:
                     yield file, node.value
 
 
+class _OfFiles(Varying):
+    """What hangs on files. All ranks see the same where nobody writes them meanwhile: no barrier may count on it."""
+
+    def __init__(self, training: Training, steps: list[Step], same: set[int]) -> None:
+        words = [word.encode() for word in ASKS]
+        self.asks = any(word in file.source.utf8 for file in training.program.files for word in words)
+        if self.asks:
+            super().__init__(training, steps, same)
+
+    def varies(self, file: File, node: ast.expr | None) -> bool:
+        return self.asks and super().varies(file, node)
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        last = last_name(call.func)
+        if last in ASKS and self.program.callee(file, call) is None:
+            return True
+        return False if isinstance(call.func, ast.Name) and last in _SAME - {"len", "range"} else None
+
+    def _bound(self, file: File, node: ast.AST) -> None:
+        if not isinstance(node, (ast.For, ast.AsyncFor)) or id(node) not in self.sharded:
+            super()._bound(file, node)
+
+
+def runs_in_worker(function: Function) -> bool:
+    """True for what the workers of a loader run, by its name."""
+    return function.name in ("__getitem__", "worker_init_fn") or "collate" in function.name
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what it holds, without functions and lambdas that it defines."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield at
+            pending.extend(ast.iter_child_nodes(at))
+
+
 def _may_follow(node: ast.AST, source: ast.AST) -> bool:
     """False for a node that runs before what makes a variable differ: above it in one function, with no loop around."""
     function = enclosing_function(node)
@@ -348,13 +474,13 @@ def _run_in(training: Training) -> set[ast.AST]:
     return found
 
 
-def _may_part(handler: ast.ExceptHandler) -> bool:
+def _may_part(handler: ast.ExceptHandler, everywhere: frozenset[str] = _EVERYWHERE) -> bool:
     """True for a handler that may run on some ranks only, and behind which the program goes on.
 
     Not so where it raises or ends the program, and where what it catches happens on all ranks: the end of the data.
     """
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if handler.type is not None and all(last_name(kind) in _EVERYWHERE for kind in kinds):
+    if handler.type is not None and all(last_name(kind) in everywhere for kind in kinds):
         return False
     last = handler.body[-1]
     call = last.value if isinstance(last, ast.Expr) else None

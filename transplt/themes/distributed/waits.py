@@ -11,10 +11,10 @@ from transplt.syntax.asks import arguments_of, begins, by_place, ends, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.themes.distributed.bench import Bench
 from transplt.themes.distributed.once import opens_to_write, writes_file
+from transplt.themes.distributed.varying import ASKS
 
 _CODE = "NPU343"
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_ASKS = frozenset("exists isfile is_file lexists getsize listdir glob".split())
 
 
 def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
@@ -126,7 +126,8 @@ def _wait_for(bench: Bench, node: ast.stmt, call: ast.Call) -> None:
 
 
 def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool) -> None:
-    if not bench.verdict.varying.alike(bench.file, branch[0]) or not bench.fits(branch[0]):
+    varying = bench.verdict.varying  # all ranks have asked when the first of them writes: they come here alike
+    if not varying.alike(bench.file, node) or varying.varies(bench.file, node.test) or not bench.fits(branch[0]):
         why, do = "rank 0 may write this before another rank asks for it", "let all ranks ask first: dist.barrier()"
         bench.left(node.test, why, do, code="NPU344")
         return
@@ -139,7 +140,7 @@ def _wait_in(bench: Bench, node: ast.If, branch: list[ast.stmt], *, waited: bool
 
 
 def _asks_for_file(test: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call) and last_name(node.func) in _ASKS for node in ast.walk(test))
+    return any(isinstance(node, ast.Call) and last_name(node.func) in ASKS for node in ast.walk(test))
 
 
 def _writes(program: Program, file: File, node: ast.AST, depth: int) -> bool:
