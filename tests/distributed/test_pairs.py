@@ -436,7 +436,8 @@ def test_a_loader_without_a_name_gets_one() -> None:
 )
 def test_a_model_is_wrapped_behind_its_set_up(model: str) -> None:
     found = output(script(model=model))
-    wrap = "model = DistributedDataParallel(model, device_ids=[torch.npu.current_device()])\noptimizer = "
+    given = "model" if ".cuda()" in model else "model.npu()"  # the wrapper takes it on its card only
+    wrap = f"model = DistributedDataParallel({given}, device_ids=[torch.npu.current_device()])\noptimizer = "
     assert wrap in found
 
 

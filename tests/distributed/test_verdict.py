@@ -507,7 +507,7 @@ def test_an_optimizer_over_a_tensor_is_averaged() -> None:
         loop=loop("(x * image).sum().backward()\noptimizer.step()"),
     )
     found = output(source.replace("model.parameters()", "[image]"))
-    assert AVERAGED in found and "broadcast(parameter.detach(), 0)" in found
+    assert AVERAGED in found and "broadcast(parameter_of_rank_0, 0)" in found
 
 
 # --- parts without gradients ------------------------------------------------------------------------------------------

@@ -120,3 +120,25 @@ def _stated(program: Program, file: File, node: ast.Attribute) -> list[ast.expr 
         if isinstance(value, ast.Dict):
             found += [item for key, item in zip(value.keys, value.values, strict=True) if string_of(key) == node.attr]
     return found
+
+
+def chosen_card(file: File, call: ast.Call) -> ast.expr | None:
+    """The argument with which a call chooses a card by its number, or by a variable that may hold one."""
+    name = file.names.qualified(call.func) or ""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) and not name.startswith("torch.") else ""
+    first = call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
+    if name == "torch.cuda.device":
+        given = first or keyword_of(call, "device")
+        return given if _is_number(given) or isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)) else None
+    if method == "cuda":  # the first argument is taken out with its place
+        return keyword_of(call, "device")
+    if name == "torch.device":
+        given = None if is_cpu_device(file.names, call) else keyword_of(call, "index")
+        return given or (first if _is_number(first) else None)
+    given = keyword_of(call, "device") if method == "to" or name.startswith("torch.") else None
+    given = given or (first if method == "to" else None)
+    return given if _is_number(given) else None
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int

@@ -156,6 +156,32 @@ def _of_origin(program: Program, file: File, call: ast.Call, origin: Slot) -> bo
     return any(program.slot(file, target) == origin for target in targets)
 
 
+def is_moved(models: Models, wrap: Wrap) -> bool:
+    """True for a model that is seen to go to a device before it is wrapped: where it is made, set up or handed over."""
+    program = models.program
+    function = enclosing_function(wrap.after)
+    same = {wrap.origin, *_other_names(program, wrap.origin)}
+    pending: list[tuple[File, ast.AST]] = []
+    for slot in same:
+        pending += [(value.file, value.node) for value in program.values.get(slot, ())]
+    for used in names_and_attributes(wrap.file):
+        above = enclosing_function(used) is function and begins(used) <= ends(wrap.after)
+        if above and program.slot(wrap.file, used) in same:
+            pending.append((wrap.file, statement(used)))
+    seen: set[ast.AST] = set()
+    while pending:
+        file, node = pending.pop()
+        for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda", "npu"):
+                return True
+            callee = program.callee(file, call)
+            made = program.constructor(callee) if callee is not None else None
+            if made is not None and made not in seen:
+                seen.add(made)
+                pending.append((program.owner[made], made))
+    return False
+
+
 def buffers_apart(models: Models, origin: Slot) -> bool:
     """True when a model with buffers that training writes runs more than once in a step, as discriminators do."""
     if not any(b"BatchNorm" in other.source.utf8 for other in models.program.files):

@@ -32,7 +32,10 @@ def write_averages(bench: Bench, effects: Effects) -> None:
         _before_step(bench, bench.average, step, done)
     blocks: dict[int, list[tuple[ast.stmt, ast.expr]]] = {}
     for call, target in targets:
-        if (node := _on_card_from(bench, call)) is not None:
+        if not bench.verdict.varying.alike(bench.file, call):
+            why = "not every rank may come by here, and all ranks have to begin with the same parameters"
+            bench.left(call, why, "send those of rank 0 where all ranks come by: dist.broadcast(parameter.detach(), 0)")
+        elif (node := _on_card_from(bench, call)) is not None:
             blocks.setdefault(id(block_of(node)), []).append((node, target))
     for every in blocks.values():
         last = max((node for node, _ in every), key=ends)
@@ -75,7 +78,7 @@ def _begin_alike(bench: Bench, after: ast.stmt, optimizers: list[str]) -> None:
     lines = [
         f"for group in {groups}:",
         '    for parameter in group["params"]:',
-        f"        {bench.dist}.broadcast(parameter.detach(), 0)",
+        *(f"        {line}" for line in bench.sent("parameter")),
     ]
     bench.after(after, bench.together(lines), CODE, "all ranks begin with the parameters of rank 0")
 
@@ -181,5 +184,5 @@ def _buffers(bench: Bench, effects: Effects) -> None:
             continue
         if bench.verdict.varying.alike(bench.file, call):
             text = text_of(bench.file, node.value)
-            lines = [f"for buffer in {text}.buffers():", f"    {bench.dist}.broadcast(buffer, 0)"]
+            lines = [f"for buffer in {text}.buffers():", *(f"    {line}" for line in bench.sent("buffer"))]
             bench.before(stored, bench.together(lines), CODE, "all ranks evaluate with the statistics of rank 0")

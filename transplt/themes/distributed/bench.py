@@ -89,6 +89,18 @@ class Bench(Writer):
         joint = [f"{self.dist}.all_reduce({name})", f"{name} /= {self.dist}.get_world_size()"]
         return [f"{name} = {value}.detach().clone()", *self.together(joint)]
 
+    def sent(self, name: str) -> list[str]:
+        """Lines that give a tensor the value of rank 0, by way of the card, wherever it lies: HCCL takes no other.
+
+        A model may go to its card later, in a function or under a condition. What lies there already is not copied.
+        """
+        sent = self.free_name(f"{name}_of_rank_0")
+        return [
+            f'{sent} = {name}.detach().to("npu")',
+            f"{self.dist}.broadcast({sent}, 0)",
+            f"{name}.detach().copy_({sent})",
+        ]
+
     def alone_first(self, lines: list[str], why: str) -> list[str]:
         """Lines that rank 0 runs before the others do."""
         before, after = self.first_rank(why)

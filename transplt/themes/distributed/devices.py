@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from transplt.program.cards import chosen_card
 from transplt.syntax.asks import block_of, by_place
 from transplt.syntax.scan import parent, statement
 from transplt.themes.distributed.bench import Bench
@@ -38,6 +39,9 @@ def claim(bench: Bench) -> None:
             _moved(bench, call)
         elif bench.file.names.qualified(call.func) == "torch.device" and len(call.args) == 2:
             bench.rewrite(call, _CODE, "a card by its number -> the card of the rank", without_last)
+            continue
+        if (chosen := chosen_card(bench.file, call)) is not None:
+            _choose(bench, call, chosen)
 
 
 def _counted(node: ast.JoinedStr | ast.BinOp | ast.Call) -> ast.expr | None:
@@ -66,6 +70,17 @@ def _moved(bench: Bench, call: ast.Call) -> None:
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if len(call.args) == 1 and not starred and not (bench.file.names.qualified(call.func) or "").startswith("torch."):
         bench.change(call, _CODE, ".cuda(n) -> .npu(), the card of the rank", without_first)
+
+
+def _choose(bench: Bench, call: ast.Call, chosen: ast.expr) -> None:
+    """A card that is chosen by an argument: `with torch.cuda.device(args.gpu):`, `.cuda(device=0)`, `.to(0)`."""
+    why, name = "a card by its number -> the card of the rank", bench.file.names.qualified(call.func)
+    if name == "torch.cuda.device":
+        bench.change(chosen, _CODE, why, f"{bench.torch}.npu.current_device()", writes_npu=True)
+    elif name == "torch.device" and len(call.args) + len(call.keywords) == 2:
+        bench.change(call, _CODE, why, f'{bench.torch}.device("npu")', writes_npu=True)
+    elif name != "torch.device" or len(call.args) == 1:
+        bench.change(chosen, _CODE, why, '"npu"', writes_npu=True)
 
 
 def write_devices(bench: Bench) -> None:

@@ -220,10 +220,16 @@ class Varying:
     # --- ways --------------------------------------------------------------------------------------------------------
 
     def alike(self, file: File, node: ast.AST) -> bool:
-        """True when all ranks come by a node as often, as far as its own function and its callers tell."""
-        return not self.around(file, node) and self.called_alike(enclosing_function(node))
+        """True when all ranks come by a node as often, as far as its own function and its callers tell.
 
-    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None) -> bool:
+        Files on which all of the training hangs are there for every rank, or the program does nothing.
+        """
+        apart = self.around(file, node, training=False)
+        return not apart and self.called_alike(enclosing_function(node), training=False)
+
+    def called_alike(
+        self, function: Function | None, seen: set[ast.AST] | None = None, *, training: bool = True
+    ) -> bool:
         """True when all ranks call a function as often, as far as its callers in sight tell."""
         seen = set() if seen is None else seen
         if function is None or function in seen:
@@ -232,7 +238,8 @@ class Varying:
         if runs_in_worker(function):
             return False  # there is no process group
         return all(
-            not self.around(at, call) and self.called_alike(enclosing_function(call), seen)
+            not self.around(at, call, training=training)
+            and self.called_alike(enclosing_function(call), seen, training=training)
             for at, call in self.sites(function)
         )
 
@@ -245,9 +252,12 @@ class Varying:
                     found += calls
         return found
 
-    def around(self, file: File, node: ast.AST) -> list[ast.AST]:
+    def around(self, file: File, node: ast.AST, *, training: bool = True) -> list[ast.AST]:
         """What of a node's own function may bring one rank to the node and another one past it, innermost first:
-        conditions, loops, `try`, lambdas, and the function itself where it may have returned before."""
+        conditions, loops, `try`, lambdas, and the function itself where it may have returned before.
+
+        Without `training` conditions on files count only where no training hangs on them.
+        """
         found: list[ast.AST] = []
         below = node
         for above in chain(node):
@@ -255,14 +265,15 @@ class Varying:
                 found += self._left_before(file, below)
             if isinstance(above, FUNCTIONS):
                 break
-            if self._sends_past(file, above, node):
+            files = training or not (isinstance(above, ast.If) and self._together(file, [*above.body, *above.orelse]))
+            if self._sends_past(file, above, node, files=files):
                 found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
             below = above
         return found
 
-    def _sends_past(self, file: File, above: ast.AST, node: ast.AST) -> bool:
+    def _sends_past(self, file: File, above: ast.AST, node: ast.AST, *, files: bool) -> bool:
         if isinstance(above, (ast.If, ast.While, ast.IfExp)):
-            return self._apart(file, above.test)
+            return self._apart(file, above.test, files=files)
         if isinstance(above, (ast.For, ast.AsyncFor)):
             counted = id(above) not in self.sharded and node is not above.iter
             return counted and (self._counts_apart(file, above.iter) or self._of_files(file, above.iter))
@@ -295,17 +306,18 @@ class Varying:
         found: list[ast.AST] = []
         for test in (inner for item in block[:place] for inner in own_nodes(item) if isinstance(inner, ast.If)):
             leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
-            if not leaving or not self._apart(file, test.test):
-                continue
             function = enclosing_function(node)
+            files = function not in self.training.functions  # what has no files then does not train at all
+            if not leaving or not self._apart(file, test.test, files=files):
+                continue
             if function is not None and any(isinstance(each, ast.Return) for each in leaving):
                 found.append(function)
             found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
         return found
 
-    def _apart(self, file: File, test: ast.expr) -> bool:
-        """True for a condition that differs between ranks, asks for files, or for the rank."""
-        return self.varies(file, test) or divides(test) or self._of_files(file, test)
+    def _apart(self, file: File, test: ast.expr, *, files: bool = True) -> bool:
+        """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
+        return self.varies(file, test) or divides(test) or (files and self._of_files(file, test))
 
     def _of_files(self, file: File, node: ast.expr) -> bool:
         """True for what hangs on files that may be there, or not yet."""

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.program.cards import is_cpu_device, on_card
+from transplt.program.cards import chosen_card, is_cpu_device, on_card
 from transplt.program.files import names_and_attributes
 from transplt.program.imports import imports_of
 from transplt.program.layers import dropped_output, leaves_layers_out
@@ -66,7 +66,7 @@ def judge(models: Models, wraps: dict[Slot, Wrap], targets: tuple[str, ...]) -> 
     refusals = [*_without_card(models), *_numbers(models), *_parts(varying), *_foreign(models)]
     refusals += [*_by_hand(models, steps), *_on_host(models)]
     passes = find_passes(models)
-    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps)
+    why = _why_averaging(models, wraps, passes) or _unseen_optimizer(models, steps) or _wrapped_apart(varying, wraps)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure works out the loss anew, and what it returns decides the step"
     if why and not steps and not refusals:
@@ -118,8 +118,9 @@ def _numbers(models: Models) -> Iterator[Refusal]:
             if file.names.qualified(call.func) == "torch.cuda.set_device" and not isinstance(parent(call), ast.Expr):
                 why = "every rank would use one card here"
                 yield Refusal(file, call, why, "take it out: the start of the program sets the card", "NPU335")
-            given = call.args[0].value if moves and isinstance(call.args[0], ast.Constant) else 0
-            if moves and type(given) is int and given and file.names.qualified(call.func) is None:
+            chosen = call.args[0] if moves and file.names.qualified(call.func) is None else chosen_card(file, call)
+            given = chosen.value if isinstance(chosen, ast.Constant) else 0
+            if type(given) is int and given > 0:
                 yield _card(file, call, given)
 
 
@@ -265,6 +266,14 @@ def _unseen_optimizer(models: Models, steps: list[Step]) -> str:
         seen = any(is_optimizer(at, value) or program.callee(at, value) is not None for at, value in made)
         if not seen and (made or not find_optimizers(program)):
             return f"where {text_of(step.file, step.optimizer)} is made cannot be seen"
+    return ""
+
+
+def _wrapped_apart(varying: Varying, wraps: dict[Slot, Wrap]) -> str:
+    """A wrapper that only some ranks would make, for which they wait for each other."""
+    for wrap in wraps.values():
+        if not varying.alike(wrap.file, wrap.after):
+            return f"not every rank may come by where {wrap.name} has to be wrapped"
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.program.models import is_optimizer
-from transplt.program.wraps import Wrap, buffers_apart
+from transplt.program.wraps import Wrap, buffers_apart, is_moved
 from transplt.syntax.asks import block_of, call_of, last_name
 from transplt.syntax.scan import chain, parent, statement
 from transplt.themes.distributed.bare import write_bare, write_renewed
@@ -125,7 +125,8 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
         )
         return
     options, torch = _options(bench, wrap), bench.torch
-    text = f"{wrap.name} = {bench.parallel}({wrap.name}, device_ids=[{torch}.npu.current_device()]{options})"
+    model = wrap.name if is_moved(bench.models, wrap) else f"{wrap.name}.npu()"  # the wrapper takes it on its card only
+    text = f"{wrap.name} = {bench.parallel}({model}, device_ids=[{torch}.npu.current_device()]{options})"
     why = ", a layer of which a forward pass may leave out" if "unused" in options else ""
     bench.after(wrap.after, [text], "NPU336", f"{wrap.name} in DistributedDataParallel{why}")
 

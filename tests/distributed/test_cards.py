@@ -1,0 +1,97 @@
+"""What goes to its card: models behind their optimizers, and cards that a program chooses by a number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.running import launched, migrated
+from tests.distributed.test_pairs import distributed, left, output, script
+
+RANK = "torch.npu.current_device()"
+PROGRAM = Path(__file__).parent / "programs" / "moved.py"
+
+
+@pytest.mark.torch
+@pytest.mark.xdist_group("distributed_cards")
+@pytest.mark.parametrize("loss", ["model.energy(x.cuda())", "model(x.cuda()).mean()"])
+def test_a_model_that_goes_to_its_card_late(loss: str, tmp_path: Path) -> None:
+    """Without a wrapper, and with one: HCCL takes nothing that lies on the CPU."""
+    source = tmp_path / "train.py"
+    source.write_text(PROGRAM.read_text().replace("model.energy(x.cuda())", loss))
+    folder = migrated(source, tmp_path / "out", "distributed", "-m", str(source))
+    found = (folder / "train.py").read_text()
+    assert ("DistributedDataParallel(model.npu()" in found) is ("energy" not in loss)
+    assert launched(folder, 2).count("done") == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "model = net()\nmodel.to(device)",
+        "model = net()\nif torch.cuda.is_available():\n    model.cuda()",
+        "def built():\n    return net().cuda()\n\nmodel = built()",
+    ],
+)
+def test_a_model_that_is_moved_before_is_wrapped_as_it_is(model: str) -> None:
+    found = output(script(head="device = torch.device('cuda')", model=model))
+    assert "DistributedDataParallel(model, device_ids=" in found
+
+
+def test_a_model_that_a_function_moves_is_on_its_card_when_it_is_wrapped() -> None:
+    found = output(script(model="def moved(model):\n    model.cuda()\n\nmodel = net()\nmoved(model)"))
+    assert "DistributedDataParallel(model.npu(), device_ids=" in found
+
+
+def test_an_optimizer_that_not_every_rank_makes() -> None:
+    loop = "for x in loader:\n    model.energy(x).backward()\n    optimizer.step()"
+    made = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+    source = script(head="import os", loop=loop)
+    apart = source.replace(made, f"if os.path.exists('old'):\n    {made}\nelse:\n    {made}")
+    assert "NPU332" not in left(distributed(source))
+    result = distributed(apart)
+    assert "NPU332" in left(result) and b"parameter_of_rank_0" not in result.data
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("with torch.cuda.device(net.gpu):", f"with torch.npu.device({RANK}):"),
+        ("with torch.cuda.device(0), torch.no_grad():", f"with torch.npu.device({RANK}), torch.no_grad():"),
+        ("with torch.cuda.device(device=net.gpus[0]):", f"with torch.npu.device(device={RANK}):"),
+        ("with torch.cuda.device('cuda:0'):", "with torch.npu.device('npu'):"),
+        ("with torch.cuda.device(f'cuda:{net.gpu}'):", 'with torch.npu.device("npu"):'),
+        (f"with torch.cuda.device({RANK.replace('npu', 'cuda')}):", f"with torch.npu.device({RANK}):"),
+        ("with torch.cuda.device(None):", "with torch.npu.device(None):"),
+        ("with torch.cuda.device_of(net.x):", "with torch.npu.device_of(net.x):"),
+    ],
+)
+def test_a_block_on_one_card_is_on_that_of_the_rank(before: str, after: str) -> None:
+    found = output(script(head=f"{before}\n    x = net.x"))
+    assert f"\n{after}\n    x = net.x\n" in found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("net.x().cuda(device=net.gpu)", 'net.x().npu(device="npu")'),
+        ("net.x.to(0)", 'net.x.to("npu")'),
+        ("net.x.to(net.dtype)", "net.x.to(net.dtype)"),
+        ("net.x.to(net.y)", "net.x.to(net.y)"),
+        ("torch.zeros(1, device=0)", 'torch.zeros(1, device="npu")'),
+        ("net.pipeline(device=0)", "net.pipeline(device=0)"),
+        ("torch.device(0)", 'torch.device("npu")'),
+        ("torch.device('cuda', index=net.gpu)", 'torch.device("npu")'),
+        ("torch.device('cpu', index=0)", "torch.device('cpu', index=0)"),
+        ("torch.device(net.device)", "torch.device(net.device)"),
+    ],
+)
+def test_a_card_by_its_number_is_that_of_the_rank(before: str, after: str) -> None:
+    assert f"\nx = {after}\n" in output(script(head=f"x = {before}"))
+
+
+@pytest.mark.parametrize("call", ["torch.cuda.device(1)", "net.x.to(1)", "net.x.cuda(device=1)", "torch.device(2)"])
+def test_another_card_than_the_first_is_in_the_way(call: str) -> None:
+    result = distributed(script(head=f"x = {call}"))
+    assert left(result) == ["NPU335"] and b"init_process_group" not in result.data
