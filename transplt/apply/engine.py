@@ -196,7 +196,10 @@ def _analysed(
         source, found = recalled[:2] if recalled is not None else _scanned(data, result.path)
     except UnreadableSource:
         return result
-    return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))
+    findings, support = analyse(source, found, compile_rules(settings), settings, project, result.findings)
+    if settings.in_place:  # a check says what is left, and no remarks
+        findings = [each for each in findings if each.open]
+    return add_to(result, findings, support)
 
 
 def _scanned(data: bytes, path: str, *, kept: bool = False) -> tuple[Source, Scan]:
