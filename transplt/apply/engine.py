@@ -12,6 +12,7 @@ from transplt.apply.old_code import readable, told_of_the_old
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.apply.survey import survey
+from transplt.edits.groups import MANY_CARDS
 from transplt.edits.ignores import speaks_of_ignores
 from transplt.edits.work import Work
 from transplt.finding import Cause, Effort, FileResult, Finding, Level, Span, Status, Verdict
@@ -169,7 +170,14 @@ def _finished(
     work = plan(source, found, rules, settings, project, slots)
     if settings.only_lines is not None:
         leave_other_lines(work, dict(settings.only_lines).get(path, ()))
-    return _analysed(finish(data, work), data, (source, found, slots), settings, project)
+    result = finish(data, work)
+    taken_back = next((each for each in result.findings if MANY_CARDS.why_taken_back(each.message)), None)
+    if taken_back is not None:
+        # What it claimed before the others looked is theirs again.
+        alone = plan(source, found, rules, replace(settings, entry=""), project, slots)
+        result = finish(data, alone)
+        result = replace(result, findings=tuple(sorted((*result.findings, taken_back), key=Finding.sort_key)))
+    return _analysed(result, data, (source, found, slots), settings, project)
 
 
 def _analysed(
@@ -188,7 +196,10 @@ def _analysed(
         source, found = recalled[:2] if recalled is not None else _scanned(data, result.path)
     except UnreadableSource:
         return result
-    return add_to(result, *analyse(source, found, compile_rules(settings), settings, project, result.findings))
+    findings, support = analyse(source, found, compile_rules(settings), settings, project, result.findings)
+    if settings.in_place:  # a check says what is left, and no remarks
+        findings = [each for each in findings if each.open]
+    return add_to(result, findings, support)
 
 
 def _scanned(data: bytes, path: str, *, kept: bool = False) -> tuple[Source, Scan]:

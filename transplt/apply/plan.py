@@ -25,7 +25,11 @@ def plan(
     rules = rules.beside(project.packages)
     work = Work(source, found, Names(found, project.reexports), rules, settings, project, known_slots=slots)
     themes = _themes(settings) if settings.adds_code else ()
-    for fixer in (*(each for each in themes if each.rank < 0), *in_force(settings)):
+    for fixer in themes:
+        if fixer.rank < 0:
+            fixer.look(work)
+    work.claimed_first = frozenset(work.taken)
+    for fixer in in_force(settings):
         fixer.look(work)
     if work.edits or work.notes:
         leave_npu_code(work)

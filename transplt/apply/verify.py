@@ -10,9 +10,10 @@ from transplt.apply.outcome import Outcome, apply_edits
 from transplt.apply.plan import plan
 from transplt.apply.prefilter import worth_a_look
 from transplt.edits.edit import Around, Beside, Edit, Note
-from transplt.edits.groups import GROUPS, MIXED_PRECISION, Group
+from transplt.edits.groups import GROUPS, MANY_CARDS, MIXED_PRECISION, TUNINGS, Group
 from transplt.edits.lines import alone
 from transplt.edits.parting import indent_of
+from transplt.edits.rewrite import rendered
 from transplt.edits.work import Work
 from transplt.finding import Effort, Level
 from transplt.rules.rule_set import compile_rules
@@ -34,13 +35,14 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
     wanted, notes = _readable(work, wanted)
     outcome = apply_edits(work, wanted)
     for group in GROUPS if work.settings.adds_code else ():
-        if not any(edit.group == group.name for edit in wanted):
+        lost = _lost(work, group, wanted) or _over_a_rule(work, group, wanted)
+        if not lost and not any(edit.group == group.name for edit in wanted):
             continue
-        failed = _failed(outcome, group)
+        failed = lost or _failed(outcome, group)
         unsound = "" if failed else _unsound(work, group, outcome)
         if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
-            notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992"))
+            notes.append(_group_taken_back(work, group, why, group.code if unsound else "NPU992", defect=not lost))
             outcome = apply_edits(work, wanted)
     if outcome.spliced and _broken(work, outcome, wanted):
         outcome, taken_back = _by_halving(work, wanted)
@@ -154,6 +156,41 @@ def _failed(outcome: Outcome, group: Group) -> str:
     return next(why, "")
 
 
+def _lost(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
+    """Which edit of a group is not among those that are wanted, and why, empty when all are.
+
+    Each tuning looks by itself at what is switched off.
+    """
+    if work.settings.style == "portable":
+        return ""  # nothing of a group is portable, and each edit has said so
+    if group is MANY_CARDS and work.overruled:
+        return work.overruled
+    there = {id(edit) for edit in wanted}
+    planned = {id(edit) for edit in work.edits}
+    for edit in work.grouped:
+        off = id(edit) in planned
+        if edit.group != group.name or id(edit) in there or not edit.rewrites or (off and group is TUNINGS):
+            continue
+        why = "it is switched off there" if off else "another edit changes the same code"
+        return f"{edit.message}, in line {edit.node.lineno}: {why}"
+    return ""
+
+
+def _over_a_rule(work: Work, group: Group, wanted: Sequence[Edit]) -> str:
+    """Which edit of a group leaves nothing of an edit that a rule of the user's makes there, empty when none does."""
+    rewriting = [edit for edit in wanted if edit.rewrites]
+    theirs = [(edit, *work.source.extent(edit.node)) for edit in rewriting if edit.user]
+    for edit in rewriting if theirs else ():
+        if edit.group != group.name:
+            continue
+        start, end = work.source.extent(edit.node)
+        for user in (user for user, at, to in theirs if start <= at and to <= end):
+            others = [each for each in rewriting if each is not user]
+            if rendered(work.source, edit.node, rewriting) == rendered(work.source, edit.node, others):
+                return f"{edit.message}, in line {edit.node.lineno}: a rule of yours says otherwise ({user.message})"
+    return ""
+
+
 def _without(edits: Sequence[Edit], group: Group) -> list[Edit]:
     return [edit for edit in edits if edit.group != group.name]
 
@@ -200,9 +237,10 @@ def _broken_by_lines(work: Work, lines: Sequence[Edit]) -> str:
     return reason if reason and not refused(work.source, work.scan.tree) else ""
 
 
-def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992") -> Note:
+def _group_taken_back(work: Work, group: Group, why: str, code: str = "NPU992", *, defect: bool = True) -> Note:
     start = work.source.extent(work.scan.tree.body[0])[0]
-    help_ = f"{group.instead}, and report it as a defect of transplt"
+    report = "report it as a defect of transplt" if defect else "see what stands in the way and migrate again"
+    help_ = f"{group.instead}, {'and' if defect else 'or'} {report}"
     return Note((start, start), code, Level.MANUAL, group.taken_back(why), help=help_, effort=Effort.HIGH)
 
 

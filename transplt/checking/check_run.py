@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transplt.checking.checked_file import CheckedFile, checked
+from transplt.checking.checked_file import CheckedFile, asks_for_torch_npu, checked, import_of_torch_npu
 from transplt.checking.inputs import CheckedProject, find_inputs, open_project
 from transplt.checking.remembered import Remembered
 from transplt.checking.what_is_left import work_through_rest
@@ -19,6 +19,7 @@ from transplt.disk.git_index import find_repository
 from transplt.disk.records import Progress
 from transplt.disk.walk import Entry
 from transplt.errors import UsageError, shown
+from transplt.files.kind import kind_of
 from transplt.finding import Finding
 from transplt.report.checked import ChangedFile, CheckedFinding, CheckResult
 from transplt.run.kept_back import kept_back
@@ -62,6 +63,8 @@ def check_paths(
     result = CheckResult()
     for project in projects:
         files, unread = _looked_at(project, ignores, fix, diff, step, cache if since is None else None, options.jobs)
+        if since is None:
+            files = _with_what_asks(files, project, ignores)
         unread += [unread_finding(path, why) for path, why in project.unreadable]
         result = _joined(result, project, sorted(files, key=lambda each: each.path), unread)
         wanted = [entry.path for entry in project.wanted]
@@ -94,6 +97,23 @@ def _looked_at(
     settings = _settings(project, ignores, fix, diff)
     remembered = Remembered.of(cache, str(project.root), settings, project.torch, alone=project.every is None)
     return work_through_rest(remembered, make_worker, told, project.wanted, jobs, step)
+
+
+def _with_what_asks(files: list[CheckedFile], project: CheckedProject, ignores: _Ignores) -> list[CheckedFile]:
+    """The files of a whole project, with what a migration says where no file of it asks for the torch_npu that goes in.
+    """
+    goes_in = [import_of_torch_npu(each) for each in sorted(files, key=lambda each: each.path)]
+    first = next((each for each in goes_in if each is not None), None)
+    if first is None or project.every is None or any(map(asks_for_torch_npu, files)):
+        return files
+    from transplt.run.asked_for import unasked
+
+    kinds = {entry.path: kind_of(entry.path, b"").value for entry in sorted(project.every, key=lambda each: each.path)}
+    finding = unasked(first, kinds, project.root, project.torch)
+    off = _settings(project, ignores, False, False).ignored_codes(first.path)
+    if finding is None or not finding.open or finding.code.startswith(off or ("-",)):
+        return files
+    return [each if each.path != first.path else replace(each, findings=(*each.findings, finding)) for each in files]
 
 
 def _only_changed(project: CheckedProject, since: str) -> None:
@@ -139,7 +159,8 @@ def check_text(
 
 def _settings(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> Settings:
     ignored = (*project.settings.per_file_ignores, *ignores)
-    return replace(project.settings, per_file_ignores=ignored, show=not fix and not diff, in_place=True)
+    shown_only = not fix and not diff
+    return replace(project.settings, per_file_ignores=ignored, show=shown_only, in_place=True, analysis=True)
 
 
 def worker_for(project: CheckedProject, ignores: _Ignores, fix: bool, diff: bool) -> FileWorker[CheckedFile]:

@@ -10,12 +10,17 @@ from transplt.apply.changed_lines import in_lines
 from transplt.apply.edited_lines import edits_in_order
 from transplt.apply.patch import unified_diff
 from transplt.checking.inputs import path_from_here
-from transplt.finding import NO_TOKENS, Finding, Span, Status, TokenCount
+from transplt.finding import NO_TOKENS, Finding, Level, Span, Status, TokenCount
 from transplt.text.frames import decoded, frames
 from transplt.text.source import Source
 
 if TYPE_CHECKING:
     from transplt.run.worker import MigratedFile
+
+
+#: Codes of transplt.edits.imports and transplt.files.dependencies: a result that is remembered loads neither.
+IMPORTED, ADDED, NOT_ADDED = "NPU403", "NPU841", "NPU844"
+_IMPORT = b"import torch_npu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,23 @@ def checked(
     findings = tuple(replace(each, applied=False) if each.applied else each for each in result.findings)
     lines = frames(decoded(data), findings)
     return CheckedFile(result.path, findings, result.status, lines, patch=patch, tokens=result.tokens)
+
+
+def import_of_torch_npu(file: CheckedFile) -> Finding | None:
+    """The import of torch_npu that goes into a file, at its place there once it is in."""
+    if file.data is None:
+        return next((each for each in file.findings if each.code == IMPORTED and each.edit is not None), None)
+    at, line = file.data.find(_IMPORT), "" if _IMPORT in file.before else _IMPORT.decode()
+    if at < 0 or not line:
+        return None
+    return Finding(file.path, decoded(file.data).span(at, at + len(_IMPORT)), IMPORTED, Level.SAFE, line)
+
+
+def asks_for_torch_npu(file: CheckedFile) -> bool:
+    """True for a file that asks for torch-npu once its edits are made, or of which it is said that it does not."""
+    if file.data is not None and b"torch-npu" in file.data and b"torch-npu" not in file.before:
+        return True
+    return any(each.code == NOT_ADDED or (each.code == ADDED and each.edit is not None) for each in file.findings)
 
 
 def moved(findings: Sequence[Finding], new: Source) -> tuple[Finding, ...]:

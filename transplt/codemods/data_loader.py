@@ -38,6 +38,6 @@ def pins_for_cuda(work: Work, call: ast.Call) -> Finds:
     if not isinstance(value, ast.Constant) or any(keyword.arg is None for keyword in call.keywords):
         help_ = 'pass pin_memory_device="npu" where memory is pinned'
         yield work.note(call, fixer.code, _MESSAGE, api=_API, help=help_)
-    elif work.take(call):
+    elif work.share(call):
         named = with_keyword("pin_memory_device", '"npu"')
         yield Edit(call, fixer.code, _MESSAGE, named, api=_API, writes_npu=True)

@@ -63,7 +63,7 @@ def _left(work: Work, rule: Rule, why: str, use: Use, place: ast.expr | tuple[in
 
 def _renamed(work: Work, rule: Rule, use: Use, place: ast.expr | tuple[int, int]) -> Finds:
     new: New = rule.new
-    if isinstance(place, ast.expr) and not work.take(place):
+    if isinstance(place, ast.expr) and not work.take_for(rule, place):
         return
     elif isinstance(place, ast.Attribute):
         new = attribute_named(rule.new)

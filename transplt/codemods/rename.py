@@ -19,20 +19,35 @@ from transplt.syntax.asks import dotted
 from transplt.trees.names import dotted as dotted_name
 
 fixer = Fixer(__name__, code="NPU002", rank=410)
+#: What rules of the user's name is theirs before a fixer of ours changes it.
+first = Fixer(__name__, code="NPU002", rank=155)
+
+
+@first.on(ast.Module)
+def references_of_the_user(work: Work, tree: ast.Module) -> Finds:
+    """Rename every reference that resolves to a name that a rule of the user's renames."""
+    user = work.rules.user
+    for node, base in work.names.references() if user.names or user.modules else ():
+        if _is_the_users(work, node, base):
+            yield from _reference(work, node, base)
 
 
 @fixer.on(ast.Module)
 def references(work: Work, tree: ast.Module) -> Finds:
     """Rename every reference that resolves to a name the rules know."""
     for node, base in work.names.references():
-        if work.renamed or base.split(".", 1)[0] in work.rules.roots:
+        if (work.renamed or base.split(".", 1)[0] in work.rules.roots) and not _is_the_users(work, node, base):
             yield from _reference(work, node, base)
+
+
+def _is_the_users(work: Work, name: ast.Name, base: str) -> bool:
+    found = work.rules.user.resolve(full_name(name, base))
+    return found is not None and found[0].renames
 
 
 def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     links = dotted(name)
-    attrs = [node.attr for node in links if isinstance(node, ast.Attribute)]
-    full = ".".join([base, *attrs])
+    full = full_name(name, base)
     binding = work.names.import_of(name)
     held = local_target(work, binding, base) if binding is not None else _alias_target(work, base)
     local = work.renamed.get(binding, name.id) if binding is not None else name.id
@@ -58,7 +73,7 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
         return
     if depth == 0 and binding is not None and isinstance(binding.node, ast.Import) and name.id == base:
         # `import apex`: the import binds the module's own name, which the uses have to follow.
-        if (yield from carry_over(work, rule, name, full)) and work.take(name):
+        if (yield from carry_over(work, rule, name, full)) and work.take_for(rule, name):
             yield from _follow(work, rule, name, target, full)
         return
     if depth < 0 or (depth == 0 and binding is not None):
@@ -74,9 +89,14 @@ def _reference(work: Work, name: ast.Name, base: str) -> Finds:
     node = links[depth]
     if not (yield from carry_over(work, rule, node, full)):
         return
-    if not work.take(node):
+    if not work.take_for(rule, node):
         return
     yield from _rename(work, rule, node, name, local, held, base, prefix, target, full)
+
+
+def full_name(name: ast.Name, base: str) -> str:
+    """What the longest chain of attributes on a name stands for, which itself stands for `base`."""
+    return ".".join([base, *(node.attr for node in dotted(name) if isinstance(node, ast.Attribute))])
 
 
 def _target(work: Work, rule: Rule, prefix: str, user: bool) -> str | None:

@@ -34,7 +34,7 @@ def _called(work: Work, call: ast.Call) -> Finds:
         yield left(work, func, last, own)
         return
     carried = yield from carry_over(work, rule, func, last)
-    if carried and work.take(func):
+    if carried and work.take_for(rule, func):
         yield _renamed(work, rule, func, last)
 
 

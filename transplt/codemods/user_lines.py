@@ -34,7 +34,7 @@ def strings(work: Work, tree: ast.Module) -> Finds:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in table:
             above = parent(node)
-            if not isinstance(above, (ast.JoinedStr, ast.Expr)) and work.take(node):
+            if not isinstance(above, (ast.JoinedStr, ast.Expr)) and work.take_for(table[node.value], node):
                 yield from _string(work, node, table[node.value])
 
 
@@ -56,7 +56,7 @@ def attributes(work: Work, tree: ast.Module) -> Finds:
     for name, rule in work.rules.user.attributes.items():
         for node in work.scan.attributes.get(name, ()):
             above = parent(node)
-            if not (isinstance(above, ast.Call) and above.func is node) and work.take(node):
+            if not (isinstance(above, ast.Call) and above.func is node) and work.take_for(rule, node):
                 yield Edit(
                     node, rule.code, f".{name} -> .{rule.new}", attribute_named(rule.new), level=rule.level, api=name,
                     user=True, asked=rule.similar,

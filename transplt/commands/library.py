@@ -108,7 +108,7 @@ def migrate_tree(
     never changed; the output is there and complete at the end, or it is not there.
     """
     rules, fixers, exclude = _several(rules), _several(fixers), _several(exclude)
-    options = Options(**locals())  # the arguments are options, by their names
+    options = Options(**locals(), analysis=True)  # the arguments are options, by their names
     _version(torch_version)
     possible_path(os.fspath(source))
     possible_path(os.fspath(out or source))

@@ -42,7 +42,8 @@ def port_command(project: str, *, branch: str, command: str, exit_zero: bool, qu
     )
     if not quiet:
         if not done.commits:
-            say(f"{branch}: nothing is left to commit")
+            more = "; something is left for a person, and `transplt check` says what" if done.result.exit_code else ""
+            say(f"{branch}: nothing is left to commit{more}")
         for commit in done.commits:
             proof = f"  [{commit.proof}]" if commit.proof is not None else ""
             say(f"  {commit.name[:10]} {commit.subject}{proof}")

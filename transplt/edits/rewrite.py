@@ -147,8 +147,8 @@ def rewrite_site(
     return new_text, _one_piece(site, old_text, new_text, inner), failures
 
 
-def rendered(source: Source, node: ast.expr, edits: Sequence[Edit]) -> str:
-    """The text of an expression with those of some edits that lie inside of it."""
+def rendered(source: Source, node: ast.expr | ast.stmt | ast.arg, edits: Sequence[Edit]) -> str:
+    """The text of a node with those of some edits that lie inside of it."""
     start, end = source.extent(node)
     inside = [edit for edit in edits if start <= source.extent(edit.node)[0] and source.extent(edit.node)[1] <= end]
     pieces = [piece for site in build_sites(source, inside) for piece in rewrite_site(source, site)[1]]

@@ -27,9 +27,11 @@ class Work:
     """A scanned file with the rules in force.
 
     A fixer yields edits, notes and reasons; `edits`, `notes` and `kept` are those of the fixers before it, and its own
-    so far. The rest is what fixers tell each other: nodes that are `taken`, import bindings that are `renamed` to
-    another local name, `packages` whose imports rules report, names that are new to the file, and what a theme keeps
-    between two visits.
+    so far. The rest is what fixers tell each other: nodes that are `taken`, those of them that are `shared`, import
+    bindings that are `renamed` to another local name, `packages` whose imports rules report, names that are new to the
+    file, and what a theme keeps between two visits. `grouped` are all edits of groups, those too that were lost since:
+    a group is made whole or not at all. `claimed_first` are the nodes that a theme took before any rule
+    could, and `overruled` says which rule of the user's wanted one of them.
     """
 
     source: Source
@@ -42,6 +44,10 @@ class Work:
     notes: list[Note] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
+    shared: set[int] = field(default_factory=set)
+    grouped: list[Edit] = field(default_factory=list)
+    claimed_first: frozenset[int] = frozenset()
+    overruled: str = ""
     renamed: dict[Binding, str] = field(default_factory=dict)
     packages: list[tuple[ast.alias | ast.stmt, Rule, str]] = field(default_factory=list)
     new_names: set[str] = field(default_factory=set)
@@ -66,6 +72,8 @@ class Work:
         """Take down what a fixer yields."""
         if isinstance(found, Edit):
             self.edits.append(found)
+            if found.group:
+                self.grouped.append(found)
         elif isinstance(found, Note):
             self.notes.append(found)
         else:
@@ -114,13 +122,31 @@ class Work:
         self.taken.add(id(node))
         return True
 
+    def take_for(self, rule: Rule, node: ast.expr) -> bool:
+        """Claim a node for the edit of a rule; a user's own rule overrules the theme that has claimed it first."""
+        if self.take(node):
+            return True
+        if rule.user and id(node) in self.claimed_first:
+            self.overruled = self.overruled or f"in line {node.lineno} a rule of yours changes {rule.old} to {rule.new}"
+        return False
+
+    def share(self, call: ast.Call) -> bool:
+        """Claim a call for an edit of some arguments of it, beside others that edit other arguments: False only where
+        somebody has claimed all of it.
+        """
+        if self.take(call):
+            self.shared.add(id(call))
+        return id(call) in self.shared
+
     def withdraw_notes(self, unwanted: Callable[[Note], bool]) -> None:
         """Take back what was said and is not true any more."""
         self.notes = [note for note in self.notes if not unwanted(note)]
 
-    def withdraw_edits(self, unwanted: Callable[[Edit], bool]) -> None:
-        """Take back edits that are not to be made after all."""
+    def withdraw_edits(self, unwanted: Callable[[Edit], bool], *, written_elsewhere: bool = False) -> None:
+        """Take back edits that are not to be made after all, or that the caller writes in another place."""
         self.edits = [edit for edit in self.edits if not unwanted(edit)]
+        if written_elsewhere:
+            self.grouped = [edit for edit in self.grouped if not unwanted(edit)]
 
     # --- what fixers ask ---------------------------------------------------------------------------------------------
 

@@ -47,12 +47,26 @@ class Writer:
         writes_npu: bool = False,
         api: str = "",
         imports: tuple[str, ...] = (),
-    ) -> bool:
-        """An edit of an expression; nothing, and False, where the node was claimed already."""
-        if not self.work.take(node):
-            return False
+        beside: bool = False,
+    ) -> None:
+        """An edit of an expression that the group cannot do without: where another edit has the node, all of the group
+        is taken back. `beside`: an edit of arguments of a call, which others may edit too (see `Work.share`).
+        """
+        claimed = self.work.share(node) if beside and isinstance(node, ast.Call) else self.work.take(node)
         self.rewrite(node, code, message, new, writes_npu=writes_npu, api=api, imports=imports)
-        return True
+        if not claimed and isinstance(lost := self.found.pop(), Edit):
+            self.work.grouped.append(lost)
+
+    def change_alone(
+        self, node: ast.expr, code: str, message: str, new: New, *, writes_npu: bool = False, api: str = ""
+    ) -> bool:
+        """An edit of an expression that the group can do without: where another edit has the node, False and a remark.
+        """
+        if self.work.take(node):
+            self.rewrite(node, code, message, new, writes_npu=writes_npu, api=api)
+            return True
+        self.remark(node, code, f"not done: {message}", "another edit changes this expression")
+        return False
 
     def rewrite(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,15 +29,24 @@ def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarge
     said = any(each.code == NOT_ADDED or (each.code == ADDED and each.applied) for each in _findings(every))
     if not imports or said:
         return list(records)
-    asked = {record.path: _asked(record, root) for record in every if _may_ask(record)}
+    finding = unasked(imports[0], {record.path: record.kind for record in every}, root, target)
+    return [
+        _with(record, finding) if finding is not None and record.path == finding.path else record for record in records
+    ]
+
+
+def unasked(first: Finding, kinds: Mapping[str, str], root: Path, target: TorchTarget) -> Finding | None:
+    """The finding at the place of the `first` import of torch_npu that goes in, None where a file of the tree asks for
+    it. `kinds` are its files, in the order of their paths.
+    """
+    asked = {path: _asked(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
     if any(_TORCH_NPU in names for names in asked.values()):
-        return list(records)
-    first = imports[0]
-    lists = {each.path for each in every if each.kind == FileKind.REQUIREMENTS.value or _is_setup(each)}
+        return None
+    lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
     dependencies = [path for path, names in asked.items() if names and path in lists]
     beside = f"beside torch in {dependencies[0]}" if dependencies else "to what installs the project"
     pin = f"torch-npu=={target.torch_npu}" if target.torch_npu else "torch-npu"
-    finding = replace(
+    return replace(
         first,
         code=NOT_ADDED,
         level=Level.MANUAL if dependencies else Level.INFO,
@@ -48,7 +57,6 @@ def with_what_asks(records: Sequence[FileRecord], root: Path, target: TorchTarge
         edit=None,
         applied=False,
     )
-    return [_with(record, finding) if record.path == first.path else record for record in records]
 
 
 def _findings(records: Iterable[FileRecord]) -> Iterable[Finding]:
@@ -59,21 +67,21 @@ def _with(record: FileRecord, finding: Finding) -> FileRecord:
     return replace(record, findings=tuple(sorted([*record.findings, finding], key=Finding.sort_key)))
 
 
-def _is_setup(record: FileRecord) -> bool:
-    return record.path.rpartition("/")[2] == "setup.py"
+def _is_setup(path: str) -> bool:
+    return path.rpartition("/")[2] == "setup.py"
 
 
-def _may_ask(record: FileRecord) -> bool:
-    if LOCK_FILES.fullmatch(record.path.rpartition("/")[2].lower()):
+def _may_ask(path: str, kind: str) -> bool:
+    if LOCK_FILES.fullmatch(path.rpartition("/")[2].lower()):
         return False
-    return record.kind in {FileKind.REQUIREMENTS.value, *(kind.value for kind in INSTALLING)} or _is_setup(record)
+    return kind in {FileKind.REQUIREMENTS.value, *(each.value for each in INSTALLING)} or _is_setup(path)
 
 
-def _asked(record: FileRecord, root: Path) -> frozenset[str]:
+def _asked(path: str, kind: str, root: Path) -> frozenset[str]:
     """The packages that a file of the input asks for."""
     try:
-        text = read_regular(root / record.path, REQUIREMENTS).decode("utf-8", "replace")
+        text = read_regular(root / path, REQUIREMENTS).decode("utf-8", "replace")
     except OSError:
         return frozenset()
-    kind = FileKind.PYTHON if _is_setup(record) else FileKind(record.kind)
-    return frozenset(normalised(each.name) for each in requirements_of(text, record.path, kind))
+    known = FileKind.PYTHON if _is_setup(path) else FileKind(kind)
+    return frozenset(normalised(each.name) for each in requirements_of(text, path, known))

@@ -74,11 +74,11 @@ def _why_not(
     """Why what was written is taken back, with the place; empty when it holds or nothing was."""
     inside = sorted((record for record in records if record.path in program), key=lambda record: record.path)
     findings = [finding for record in inside for finding in record.findings]
-    if not any(_is_written(finding) for finding in findings):
-        return ""
-    for finding in findings:
+    for finding in findings:  # also where nothing else was written: what it claimed is left to the other fixers then
         if finding.code == "NPU992" and (why := MANY_CARDS.why_taken_back(finding.message)):
             return f"{why} ({finding.path})"
+    if not any(_is_written(finding) for finding in findings):
+        return ""
     for record in inside:
         if record.status is Status.INTERNAL:
             return f"transplt could not work on {record.path}"

@@ -234,7 +234,7 @@ def _as_renamed(work: Work, item: ast.stmt) -> str:
 def _wrap_behind(writer: Writer, place: Initialization) -> None:
     """What `distributed` wraps is what amp.initialize returns."""
     wraps = [edit for edit in writer.work.edits if _wraps(edit, place.models)]
-    writer.work.withdraw_edits(lambda edit: edit in wraps)
+    writer.work.withdraw_edits(lambda edit: edit in wraps, written_elsewhere=True)
     for edit in wraps:
         assert isinstance(edit.where, Beside)
         writer.found.append(replace(edit, where=replace(edit.where, node=place.after)))

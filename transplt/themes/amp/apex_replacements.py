@@ -113,7 +113,7 @@ def _layer_norm(writer: Writer, call: ast.Call, done: list[ast.expr]) -> None:
         do = "write torch.nn.LayerNorm(normalized_shape, eps, elementwise_affine)"
         writer.left(call, "FusedLayerNorm needs CUDA kernels, and LayerNorm takes other arguments", do, CODE)
         return
-    if writer.change(call.func, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
+    if writer.change_alone(call.func, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
         done.append(call.func)
 
 
@@ -136,7 +136,7 @@ def _layer_norm_classes(writer: Writer, done: list[ast.expr]) -> None:
         loaded = isinstance(node.ctx, ast.Load) and id(node) not in called and id(node) not in work.taken
         if not loaded or isinstance(parent(node), ast.Attribute) or work.names.qualified(node) not in _LAYER_NORMS:
             continue
-        if writer.change(node, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
+        if writer.change_alone(node, CODE, _NORM_MESSAGE, _torch_layer_norm(writer)):
             done.append(node)
 
 

@@ -55,7 +55,7 @@ def write_renewed(bench: Bench, wrap: Wrap) -> None:
             continue
         if keyword_of(value, "map_location") is None and len(value.args) == 1:
             change = with_keyword("map_location", '"npu"')
-            bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True)
+            bench.change(value, "NPU334", "loaded to the card of the rank", change, writes_npu=True, beside=True)
 
 
 def _means_bare(bench: Bench, node: ast.expr) -> bool:

@@ -55,7 +55,7 @@ class Bench(Writer):
         def inside(edit: Found) -> bool:
             return isinstance(edit, Edit) and edit.rewrites and start <= self.file.source.extent(edit.node)[0] < end
 
-        self.work.withdraw_edits(inside)
+        self.work.withdraw_edits(inside, written_elsewhere=True)
         self.found = [found for found in self.found if not inside(found)]
         for inner in ast.walk(node):
             self.work.taken.add(id(inner))

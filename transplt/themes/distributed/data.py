@@ -240,7 +240,8 @@ def _shard(bench: Bench, loader: Loader, fetched: Downloads) -> None:
             )
             return
         replace_dataset = name = _dataset_name(bench, stored)
-    bench.change(call, _CODE, _MESSAGE, with_sampler(_sampler(bench, name, shuffle), replace_dataset))
+    new = with_sampler(_sampler(bench, name, shuffle), replace_dataset)
+    bench.change(call, _CODE, _MESSAGE, new, beside=True)
     if replace_dataset:
         _namedataset_of(bench, stored, dataset, replace_dataset, fetched)
 

@@ -180,7 +180,11 @@ class Effects:
             name = bench.file.names.qualified(call.func)
             if name in _TQDM and keyword_of(call, "disable") is None and self.runs_after_start(call):
                 bench.change(
-                    call, _CODE, "one progress bar, of rank 0", with_keyword("disable", bench.not_rank_0)
+                    call,
+                    _CODE,
+                    "one progress bar, of rank 0",
+                    with_keyword("disable", bench.not_rank_0),
+                    beside=True,
                 )
 
     def _writers(self) -> None:
@@ -235,7 +239,7 @@ class Effects:
                 continue
             if keyword_of(call, "mode") is None and not any(keyword.arg is None for keyword in call.keywords):
                 value = f'None if {bench.rank_0} else "disabled"'
-                bench.change(call, _CODE, "one run of wandb, of rank 0", with_keyword("mode", value))
+                bench.change(call, _CODE, "one run of wandb, of rank 0", with_keyword("mode", value), beside=True)
             else:
                 bench.left(
                     call,
@@ -254,7 +258,8 @@ class Effects:
             method = isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" and not name
             if name == "os.makedirs" or method:
                 if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
-                    bench.change(call, _CODE, "all ranks make this folder", with_keyword("exist_ok", "True"))
+                    new = with_keyword("exist_ok", "True")
+                    bench.change(call, _CODE, "all ranks make this folder", new, beside=True)
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks make this folder", new)

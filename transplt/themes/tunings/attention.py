@@ -183,7 +183,7 @@ def replace(writer: Writer, call: ast.Call, api: str, transform: Transform) -> b
     """Write a call in place of another; False where something else changes it."""
     if touched(writer, call, but=call.func):
         return False
-    if not writer.change(call, CODE, f"{api} -> {TARGET}", transform, api=api, writes_npu=True):
+    if not writer.change_alone(call, CODE, f"{api} -> {TARGET}", transform, api=api, writes_npu=True):
         return False
     writer.work.take(call.func)
     return True

@@ -37,7 +37,8 @@ def shuffled_channels(work: Work, tree: ast.Module) -> Finds:
         groups, each = work.text(shuffle.groups), work.text(shuffle.each)
         order = f"{torch}.arange({shuffle.channels}, device={x}.device).view({groups}, {each}).t().flatten()"
         message = "a channel shuffle -> index_select"
-        if writer.change(call, fixer.code, message, f"{x}.index_select(1, {order})", api="torch.Tensor.index_select"):
+        text = f"{x}.index_select(1, {order})"
+        if writer.change_alone(call, fixer.code, message, text, api="torch.Tensor.index_select"):
             for line in shuffle.gone:
                 writer.remove(line, fixer.code, "a step of the channel shuffle, which is one operator now", only=False)
     yield from writer.found

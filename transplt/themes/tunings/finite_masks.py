@@ -48,7 +48,7 @@ def minus_infinity_before_a_softmax(work: Work, call: ast.Call) -> Finds:
         return
     if dtype:
         text = f"{writer.torch}.finfo({dtype}).min"
-        writer.change(infinity, fixer.code, f"minus infinity before a softmax -> {text}", text)
+        writer.change_alone(infinity, fixer.code, f"minus infinity before a softmax -> {text}", text)
     else:
         writer.remark(
             infinity,

@@ -50,7 +50,7 @@ def clippings(work: Work, tree: ast.Module) -> Finds:
     done = []
     for call in by_place(work.scan.calls):
         clip = clips.get(key(work.scan.path, call))
-        if clip is not None and writer.change(
+        if clip is not None and writer.change_alone(
             call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", _clipped(clip)
         ):
             done.append(call.func)

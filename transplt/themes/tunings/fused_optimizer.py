@@ -39,7 +39,7 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
                 fused = CLASSES[made.name]
                 message = f"{ast.unparse(call.func)} becomes {fused}"
                 new = one_after_the_other(without_arguments(*made.dropped), calling(fused))
-                if writer.change(call, fixer.code, message, new, writes_npu=True, api=f"torch.optim.{made.name}"):
+                if writer.change_alone(call, fixer.code, message, new, writes_npu=True, api=f"torch.optim.{made.name}"):
                     done.append(call.func)
             elif not made.silent:
                 help_ = made.help or f"look at the page of {fixer.code} and write {CLASSES[made.name]} where it fits"
@@ -48,7 +48,7 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
             writer.change(call, fixer.code, "the fused optimizers refuse set_to_none=True", without_any_argument)
         elif place in found.modules:
             message = "the gradients stay where the fused optimizers packed them"
-            writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"))
+            writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"), beside=True)
     _references(writer, found)
     drop_unused(writer, done, fixer.code)
     yield from writer.found

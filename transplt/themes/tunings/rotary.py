@@ -51,7 +51,9 @@ def rotations_of_halves(work: Work, tree: ast.Module) -> Finds:
             continue
         text = f"{TARGET}({', '.join(work.text(node) for node in parts)})"
         message = f"rotary embedding -> {TARGET}"
-        if touched(writer, total) or not writer.change(total, fixer.code, message, text, api=TARGET, writes_npu=True):
+        if touched(writer, total):
+            continue
+        if not writer.change_alone(total, fixer.code, message, text, api=TARGET, writes_npu=True):
             continue
         work.take(call.func)
         done.append(call.func)

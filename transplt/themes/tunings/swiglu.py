@@ -83,7 +83,7 @@ def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr,
     whole = work.text(tensor) + ("" if _is_contiguous(work, tensor) else ".contiguous()")
     text = f"{TARGET}({whole}, dim={dim})"
     message = f"silu of one half times the other -> {TARGET}"
-    if not writer.change(product, fixer.code, message, text, api=TARGET, writes_npu=True):
+    if not writer.change_alone(product, fixer.code, message, text, api=TARGET, writes_npu=True):
         return False
     work.take(call.func)
     alone = len(block_of(taken_apart)) == 1

@@ -36,7 +36,7 @@ def cyclic_shift_of_windows(work: Work, call: ast.Call) -> Finds:
         return
     if writer := writer_for(work, fixer):
         message = f"{work.text(call.func)} of windows -> {TARGET}"
-        writer.change(call.func, fixer.code, message, TARGET, writes_npu=True, api="torch.roll")
+        writer.change_alone(call.func, fixer.code, message, TARGET, writes_npu=True, api="torch.roll")
         yield from writer.found
 
 
