@@ -20,38 +20,67 @@ from tests.processes import measured_alone
 CHECKOUT = os.environ.get("TRANSPLT_EXAMPLES", "")
 
 
+def blocks(page: str, kind: str) -> list[list[str]]:
+    """The lines of each block of a kind on a page: `sh` is typed, `text` is what is printed."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return [block.splitlines() for block in re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)]
+
+
 def commands(page: str) -> list[str]:
     """The command lines of a page, in their order."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
-    return [line for block in blocks for line in block.splitlines()]
+    return [line for block in blocks(page, "sh") for line in block]
 
 
-def test_both_languages_have_the_same_commands() -> None:
-    assert commands("quick_start.md") == commands("quick_start_zh.md")
+def test_both_languages_have_the_same_commands_and_outputs() -> None:
+    for kind in ("sh", "text"):
+        assert blocks("quick_start.md", kind) == blocks("quick_start_zh.md", kind)
     assert len(commands("quick_start.md")) == 8
 
 
-def type_all(folder: Path) -> None:
-    """Type what follows the two commands that fetch the example."""
+def typed(folder: Path, command: str, code: int = 0) -> str:
+    """What a command prints that is typed in a folder."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    program, *arguments = shlex.split(command)
+    assert program == "transplt"
+    done = subprocess.run(
+        [*measured_alone("transplt"), *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, (command, done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+def type_all(folder: Path, left: int) -> list[str]:
+    """Type what follows the two commands that fetch the example; `left` is the exit code of a migration."""
+    printed = []
     for command in commands("quick_start.md")[2:]:
-        program, *arguments = shlex.split(command)
-        assert program == "transplt"
-        done = subprocess.run(
-            [*measured_alone("transplt"), *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
-        )
-        # A migration leaves the commands of the example's README to a person.
-        assert done.returncode in ((0, 1) if arguments[0] == "-i" else (0,)), (command, done.stdout + done.stderr)
-        assert arguments[0] != "prove" or done.stdout.startswith("transplt prove: equal: "), done.stdout
-    assert (folder / "checkpoint.pth").exists() or (folder / "checkpoint.pth.tar").exists()
+        printed.append(typed(folder, command, left if command.startswith("transplt -i") else 0))
+        assert "prove" not in command or "transplt prove: equal: " in printed[-1], printed[-1]
+        assert "--amp apex" not in command or "1 NPU748 An option --amp" in printed[-1], printed[-1]
+    return printed
 
 
 @pytest.mark.torch
 def test_every_command_on_a_sample_of_the_same_shape(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     shutil.copytree(SAMPLES / "quick_start" / "cuda", tmp_path / "examples" / "imagenet")
-    type_all(tmp_path)
+    type_all(tmp_path, 0)
+    assert (tmp_path / "checkpoint.pth").exists()
+
+
+@pytest.mark.torch
+def test_the_branches_of_the_sample_that_the_page_does_not_reach(tmp_path: Path) -> None:
+    """A part under DataParallel; a card that is named; what is resumed and only evaluated."""
+    run = f"transplt run --npus 1 {SAMPLES / 'quick_start' / 'expected' / 'main.py'} --samples 32"
+    for arguments, line in (
+        ("-a vgg_small --amp --epochs 1", "model.features = OneCardDataParallel(model.features)"),
+        ("-a vgg_small --amp --epochs 2 --resume checkpoint.pth", "amp.load_state_dict(checkpoint['amp'])"),
+        ("-a alexnet_small --epochs 1 --gpu 0 --seed 1", "model = model.npu(args.gpu)"),
+        ("-a alexnet_small --gpu 0 --pretrained --resume checkpoint.pth -e", "location = 'npu:{}'.format(args.gpu)"),
+    ):
+        printed = typed(tmp_path, f"{run} {arguments}")
+        assert "transplt run: runs: " in printed
+        assert line not in printed.partition("never did")[2], printed
+        assert ("goes on behind epoch 1" in printed) is ("--resume" in arguments)
 
 
 @pytest.mark.torch
@@ -59,4 +88,8 @@ def test_every_command_on_a_sample_of_the_same_shape(tmp_path: Path) -> None:
 @pytest.mark.skipif(not CHECKOUT, reason="TRANSPLT_EXAMPLES names no checkout of pytorch/examples")
 def test_every_command_on_the_example(tmp_path: Path) -> None:
     shutil.copytree(Path(CHECKOUT) / "imagenet", tmp_path / "examples" / "imagenet")
-    type_all(tmp_path)
+    # A migration leaves the commands of the example's README to a person.
+    printed = "".join(type_all(tmp_path, 1)).splitlines()
+    assert (tmp_path / "checkpoint.pth.tar").exists()
+    for block in blocks("quick_start.md", "text"):
+        assert any(printed[at : at + len(block)] == block for at in range(len(printed))), block

@@ -139,6 +139,24 @@ def test_the_level_is_an_option_of_the_script_with_its_reason() -> None:
 
 FREED_LATER = "    if len(x) > 4:\n        for p in model.parameters():\n            p.requires_grad = True\n"
 THAWS = "for p in model.parameters():\n    p.requires_grad_(True)\n"
+FREES = "for p in model.body.parameters():\n        p.requires_grad = True"
+FIT_ONCE = "    fit(model, optimizer, loader)\n"
+IN_MAIN = """
+import torch
+from project import Net, loader
+"""
+IN_MAIN += FIT + """
+
+def main():
+    model = Net().to("npu")
+    {more}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    fit(model, optimizer, loader)
+
+
+if __name__ == "__main__":
+    main()
+"""
 
 
 @pytest.mark.parametrize(
@@ -155,6 +173,13 @@ THAWS = "for p in model.parameters():\n    p.requires_grad_(True)\n"
         (HEAD + LOOP.replace("    loss = ", "    x.requires_grad_(True)\n    loss = "), True),
         (HEAD + LOOP + THAWS + LOOP, False),
         (HEAD + LOOP.replace("    loss = ", FREED_LATER + "    loss = "), False),
+        (HEAD + LOOP + "model.body.weight.requires_grad = True\n" + LOOP, False),
+        (HEAD + LOOP + "model.body.requires_grad_()\n" + LOOP, False),
+        (HEAD + LOOP + "for p in model.parameters():\n    setattr(p, 'requires_grad', True)\n" + LOOP, False),
+        (HEAD + LOOP + "for p in model.parameters():\n    setattr(p, 'requires_grad', False)\n" + LOOP, True),
+        (HEAD + LOOP + "print([p.requires_grad_() for p in model.parameters()])\n" + LOOP, False),
+        (IN_MAIN.replace("{more}", FREES), True),
+        (IN_MAIN.replace("{more}", "pass").replace("    fit(", FIT_ONCE + "    " + FREES + "\n    fit("), False),
     ],
 )  # fmt: skip
 def test_parameters_that_are_freed_while_the_program_trains(source: str, written_all_the_same: bool) -> None:
@@ -166,6 +191,55 @@ def test_parameters_that_are_freed_while_the_program_trains(source: str, written
         else:
             result = check_noop(source, open_codes=("NPU743",), amp="apex", opt_level=level)
             assert "parameters are freed here while the program trains" in result.findings[0].message
+
+
+def in_loop(line: str) -> str:
+    """A loop that trains, with a line of its own under a condition."""
+    return LOOP.replace("    loss = ", f"    if len(x) > 4:\n        {line}\n    loss = ")
+
+
+SPAWNED = IN_MAIN.replace("def main():", "def main(rank=0):").replace(
+    '"__main__":\n    main()',
+    '"__main__":\n    if torch.npu.device_count() > 1:\n        torch.multiprocessing.spawn(main, nprocs=2)\n'
+    "    else:\n        main()",
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SPAWNED.replace("{more}", "model.features = torch.nn.DataParallel(model.features)"),
+        SPAWNED.replace("{more}", "model.head = torch.nn.Linear(4, 2).npu()"),
+        SPAWNED.replace("{more}", "if torch.npu.is_available():\n        model.head = torch.nn.Linear(4, 2).npu()"),
+        HEAD + in_loop("model.features = torch.nn.DataParallel(model.features)"),
+        HEAD + in_loop("model.training = False"),
+        HEAD + in_loop("model.head.out_features = 7"),
+        HEAD + in_loop("model.seen = len(x)"),
+        HEAD + in_loop("model.state = torch.zeros(4)"),
+        HEAD + in_loop("x.head = torch.nn.Linear(4, 2)"),
+        HEAD + LOOP + "model.best = 3\nmodel.head.p, model.epoch = 0.1, 7\n" + LOOP,
+    ],
+)
+def test_what_is_stored_in_a_model_frees_no_parameters(source: str) -> None:
+    for level in ("", "O1", "O2"):
+        text, _ = written(source, opt_level=level)
+        assert "amp.initialize" in text
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        in_loop("model.head = torch.nn.Linear(4, 2).npu()"),
+        LOOP.replace("    loss = ", "    model.head = torch.nn.Linear(4, 2).npu()\n    loss = "),
+        LOOP + "model.head = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Linear(4, 2)).npu()\n" + LOOP,
+        LOOP + "model.head.weight = torch.nn.Parameter(model.head.weight * 2)\n" + LOOP,
+    ],
+)
+def test_parts_that_are_made_while_the_program_trains(more: str) -> None:
+    """amp.initialize has seen neither their weights (O2 leaves them float32 below a float16 model) nor gradients."""
+    for level in ("", "O1", "O2"):
+        result = check_noop(HEAD + more, open_codes=("NPU743",), amp="apex", opt_level=level)
+        assert "a part of the model is made here while the program trains" in result.findings[0].message
 
 
 def test_gradients_of_layers_that_some_steps_leave_out_are_not_combined() -> None:

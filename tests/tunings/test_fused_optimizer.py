@@ -265,6 +265,11 @@ STAYS = [
     ("torch.optim.Adam([latent] + list(noise.values()))", "", "no module holds"),
     ("torch.optim.Adam(model.parameters())", "model.layers[0].requires_grad_(True)", "frozen and thawed"),
     ("torch.optim.Adam(model.parameters())", "model.layers.weight.requires_grad = True", "frozen and thawed"),
+    (
+        "torch.optim.Adam(model.parameters())",
+        "for p in model.parameters():\n    setattr(p, 'requires_grad', True)",
+        "frozen and thawed",
+    ),
     ("torch.optim.Adam(model.parameters())", "model.share_memory()", "shares parameters between processes"),
     (
         "torch.optim.Adam(model.parameters())",

@@ -57,8 +57,7 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
     if init is None:
         return found
     for name, value in _attributes(init):
-        full = file.names.qualified(value.func) if isinstance(value, ast.Call) else None
-        if full is not None and full.startswith("torch.nn.") and _has_parameters(full):
+        if isinstance(value, ast.Call) and is_layer(file, value):
             found[name] = []
     for function in cls.body:
         if not isinstance(function, ast.FunctionDef) or function is init:
@@ -82,8 +81,10 @@ def _runs_without_gradients(cls: ast.ClassDef, init: ast.FunctionDef, attributes
     return any(cut.values())
 
 
-def _has_parameters(name: str) -> bool:
-    return last_name(ast.parse(name, mode="eval").body).startswith(
+def is_layer(file: File, call: ast.Call) -> bool:
+    """True for a call that makes a layer of torch.nn with parameters, or a parameter."""
+    full = file.names.qualified(call.func) or ""
+    return full.startswith("torch.nn.") and full.rpartition(".")[2].startswith(
         ("Linear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "Bilinear", "Parameter", "Multihead", "Transformer")
     )
 

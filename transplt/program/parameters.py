@@ -1,14 +1,45 @@
-"""What of a program is a model or a part of one, by what it asks for parameters."""
+"""What of a program is a model or a part of one, by what it asks for parameters; where they are freed and frozen."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from transplt.program.program import Program
-from transplt.syntax.asks import last_name
+from transplt.program.program import File, Program
+from transplt.syntax.asks import arguments_of, by_place, call_of, last_name, string_of
 from transplt.syntax.scan import parent
 
 _PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children"})
+
+
+class Asked(NamedTuple):
+    """A place that says of something whether it gets gradients: `p.requires_grad = value`."""
+
+    node: ast.Attribute | ast.Call
+    of: ast.expr
+    value: ast.expr | None  # None: not said in one place (`p.requires_grad, lr = ...`), or the default, which is True
+
+    @property
+    def freezes(self) -> bool:
+        """True where it never gets any."""
+        return isinstance(self.value, ast.Constant) and not self.value.value
+
+
+def gradients_asked(file: File) -> Iterator[Asked]:
+    """Where a file sets `requires_grad`: by an assignment, by requires_grad_() and by setattr.
+
+    Anything else that is stored in a model (a module, a flag) leaves the parameters that it has as they are.
+    """
+    for store in by_place(file.scan.stores):
+        if store.attr == "requires_grad":
+            yield Asked(store, store.value, getattr(parent(store), "value", None))
+    for asked in by_place(file.scan.attributes.get("requires_grad_", ())):
+        if (call := call_of(asked)) is not None:
+            yield Asked(asked, asked.value, next(iter(arguments_of(call)), None))
+    for call in by_place(file.scan.calls):
+        if last_name(call.func) == "setattr" and len(call.args) == 3 and string_of(call.args[1]) == "requires_grad":
+            yield Asked(call, call.args[0], call.args[2])
 
 
 def models_asked(program: Program) -> set[str]:
@@ -37,11 +68,12 @@ def last_of(node: ast.expr) -> str:
 
 
 def over_parameters(node: ast.AST) -> bool:
-    """True inside of a loop over parameters or modules."""
+    """True inside of a loop or a comprehension over parameters or modules."""
     while not isinstance(node, ast.Module):
         node = parent(node)
-        if isinstance(node, ast.For):
-            asked = [item.attr for item in ast.walk(node.iter) if isinstance(item, ast.Attribute)]
-            if _PARAMETERS & set(asked) or "param" in ast.unparse(node.iter):
+        heads = [node.iter] if isinstance(node, ast.For) else [each.iter for each in getattr(node, "generators", ())]
+        for head in heads:
+            asked = [item.attr for item in ast.walk(head) if isinstance(item, ast.Attribute)]
+            if _PARAMETERS & set(asked) or "param" in ast.unparse(head):
                 return True
     return False

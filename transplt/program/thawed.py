@@ -1,78 +1,88 @@
-"""Parameters that get gradients again after a program has begun to train."""
+"""Parameters that get gradients again, or are made, after a program has begun to train."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from transplt.program.loops import LOOPS
-from transplt.program.parameters import is_part, models_asked, over_parameters
+from transplt.program.layers import is_layer
+from transplt.program.loops import LOOPS, excludes
+from transplt.program.parameters import gradients_asked, is_part, models_asked, over_parameters
 from transplt.program.program import File, Program, enclosing_function
 from transplt.program.training import Training, find_training
-from transplt.syntax.asks import arguments_of, by_place, call_of
-from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
+from transplt.syntax.asks import begins, by_place, ends
+from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 
-def thawed_late(program: Program) -> tuple[File, ast.expr] | None:
+def thawed_late(program: Program) -> Iterator[tuple[File, ast.Attribute | ast.Call]]:
     """Where parameters are freed under a condition of the training, or behind a first training.
 
     Those that are freed and frozen in each iteration, as in a GAN, are free at the first step that takes them.
     """
     training, models = find_training(program), models_asked(program)
     for file in program.files:
-        for node in by_place([*file.scan.stores, *file.scan.attributes.get("requires_grad_", ())]):
-            of_models = over_parameters(node) or is_part(node.value, models)
-            value = _value(node)
-            name = value.id if isinstance(value, ast.Name) else ""
-            if of_models and _frees(node) and _late(program, training, file, node, 3, name):
-                return file, node
-    return None
+        for asked in gradients_asked(file):
+            node, value = asked.node, asked.value
+            if asked.freezes or _in_constructor(node) or not (over_parameters(node) or is_part(asked.of, models)):
+                continue
+            if _late(program, training, file, node, 3, value.id if isinstance(value, ast.Name) else ""):
+                yield file, node
 
 
-def _frees(node: ast.Attribute) -> bool:
-    """True for `p.requires_grad = True` and `p.requires_grad_()`, and for what may be true."""
-    if any(isinstance(above, FUNCTIONS) and above.name == "__init__" for above in chain(node)):
-        return False
-    return _asked(node) is not None and not _is_false(_value(node))
+def made_late(program: Program) -> Iterator[tuple[File, ast.Attribute]]:
+    """Where a part of a model with parameters of its own is made when training has begun: `model.head = Linear(...)`.
+
+    What only wraps a part of the model, as DataParallel does, keeps its parameters.
+    """
+    training, models = find_training(program), models_asked(program)
+    for file in program.files:
+        for store in by_place(file.scan.stores):
+            value = getattr(parent(store), "value", None)
+            if value is None or not is_part(store.value, models) or _in_constructor(store):
+                continue
+            made = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+            makes = any(_makes_parameters(program, file, call) for call in made)
+            if makes and _late(program, training, file, store, 3, conditional=False):
+                yield file, store
 
 
-def _asked(node: ast.Attribute) -> ast.AST | None:
-    """The call or the assignment by which parameters are freed or frozen."""
-    if node.attr == "requires_grad_":
-        return call_of(node)
-    return parent(node) if isinstance(node.ctx, ast.Store) else None
+def _makes_parameters(program: Program, file: File, call: ast.Call) -> bool:
+    callee = program.callee(file, call)
+    body = callee.body if isinstance(callee, ast.ClassDef) else []
+    return is_layer(file, call) or any(isinstance(item, FUNCTIONS) and item.name == "forward" for item in body)
 
 
-def _value(node: ast.Attribute) -> ast.expr | None:
-    asked = _asked(node)
-    if isinstance(asked, ast.Call):
-        return next(iter(arguments_of(asked)), None)
-    return getattr(asked, "value", None)
+def _in_constructor(node: ast.AST) -> bool:
+    return any(isinstance(above, FUNCTIONS) and above.name == "__init__" for above in chain(node))
 
 
 def _is_false(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and not value.value
 
 
-def _late(program: Program, training: Training, file: File, node: ast.expr, depth: int, value: str = "") -> bool:
-    """True for a place that is come by when training has begun; `value` is the parameter that says free or frozen."""
+def _late(
+    program: Program, training: Training, file: File, node: ast.expr, depth: int, value: str = "",
+    conditional: bool = True,
+) -> bool:  # fmt: skip
+    """True for a place that is come by when training has begun; `value` is the parameter that says free or frozen.
+
+    `conditional`: in a loop that trains, only what stands under a condition is late.
+    """
     conditions = False
     for above in chain(node):
         conditions = conditions or isinstance(above, (ast.If, ast.IfExp))
         if isinstance(above, LOOPS) and _trains(training, file, above):
-            return conditions
+            return conditions or not conditional
         if isinstance(above, FUNCTIONS):
             break
     function = enclosing_function(node)
-    if not _in_training_loop(program, training, function, depth):
-        body, own = function.body if function is not None else file.scan.tree.body, statement(node)
-        above_it = [item for item in body if item.lineno < own.lineno]
-        if any(_trains(training, file, item) for item in above_it if not isinstance(item, (*FUNCTIONS, ast.ClassDef))):
-            return True
+    if not _in_training_loop(program, training, function, depth) and _behind_training(training, file, function, node):
+        return True
     for at, site in program.call_sites.get(function, []) if function is not None and depth else []:
         given = dict(program.arguments(site, function)).get(value) if function is not None else None
         if not _is_false(given):
             name = given.id if isinstance(given, ast.Name) else ""
-            if _late(program, training, at, site, depth - 1, name):
+            if _late(program, training, at, site, depth - 1, name, conditional):
                 return True
     return False
 
@@ -87,8 +97,19 @@ def _in_training_loop(program: Program, training: Training, function: ast.AST | 
     return False
 
 
+def _behind_training(training: Training, file: File, function: ast.AST | None, node: ast.expr) -> bool:
+    """True where a call above a place trains, that is neither in another branch nor around it."""
+    above = [call for call in file.scan.calls if ends(call) <= begins(node) and enclosing_function(call) is function]
+    return any(not excludes(call, node) for call in _training_calls(training, file, above))
+
+
 def _trains(training: Training, file: File, node: ast.AST) -> bool:
     """True for code with a backward pass, or that calls what has one."""
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return next(_training_calls(training, file, calls), None) is not None
+
+
+def _training_calls(training: Training, file: File, calls: list[ast.Call]) -> Iterator[ast.Call]:
+    """Backward passes among calls, and calls of what has one."""
     backwards = {id(call) for _, call in training.backwards}
-    return any(id(call) in backwards or training.trains(file, call) for call in calls)
+    yield from (call for call in calls if id(call) in backwards or training.trains(file, call))

@@ -199,7 +199,7 @@ _WHOLE = frozenset(
 def _check_whole(program: Program, file: File, call: ast.Call, place: Initialization) -> None:
     """O2 gives the model another forward, a function of apex: pickle refuses it, and a copy runs the original."""
     full = file.names.qualified(call.func) or ""
-    if full not in _WHOLE or not call.args or _early(program, file, call, place, 3):
+    if full not in _WHOLE or not call.args or early(program, file, call, place):
         return
     given = call.args[0]
     base: ast.expr = given.value if isinstance(given, ast.Attribute) and given.attr == "module" else given
@@ -211,14 +211,14 @@ def _check_whole(program: Program, file: File, call: ast.Call, place: Initializa
         )  # fmt: skip
 
 
-def _early(program: Program, file: File, call: ast.Call, place: Initialization, depth: int) -> bool:
+def early(program: Program, file: File, node: ast.expr, place: Initialization, depth: int = 3) -> bool:
     """True for what has run before amp.initialize: it stands above it, or all calls of its function do."""
-    function = enclosing_function(call)
+    function = enclosing_function(node)
     if file is place.file and function is enclosing_function(place.after):
-        return begins(call) < begins(place.after)
+        return begins(node) < begins(place.after)
     above = parent(function) if function is not None and function.name == "__init__" else function
     sites = program.call_sites.get(above, []) if above is not None and depth else []
-    return bool(sites) and all(_early(program, at, site, place, depth - 1) for at, site in sites)
+    return bool(sites) and all(early(program, at, site, place, depth - 1) for at, site in sites)
 
 
 def _check_call(program: Program, file: File, call: ast.Call, place: Initialization) -> None:

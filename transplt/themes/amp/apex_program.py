@@ -17,10 +17,10 @@ from transplt.program.optimizers import is_closure, optimizer_stepped
 from transplt.program.program import File, Function, Program, Slot, enclosing_function, text_of
 from transplt.program.reached import reached_functions
 from transplt.program.steps import backward_passes
-from transplt.program.thawed import thawed_late
+from transplt.program.thawed import made_late, thawed_late
 from transplt.syntax.asks import begins, class_of_method, ends, keyword_of
 from transplt.syntax.scan import FUNCTIONS, parent, statement
-from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, loose
+from transplt.themes.amp.apex_checks import Pass, Problem, Refused, check_file, check_lines, check_weights, early, loose
 from transplt.themes.amp.apex_float import InFloat32, read_float32
 from transplt.themes.amp.apex_forward import float_of_its_own
 from transplt.themes.amp.apex_place import Initialization, find_place, origin_of
@@ -122,11 +122,16 @@ def _read(program: Program, passes: list[tuple[File, ast.Call]], level: str) -> 
         check_lines(file, statement(call))
     for node in (place.after, *place.moved):
         check_lines(place.file, node)
-    if (late := thawed_late(program)) is not None:
-        raise Refused(
-            *late, "parameters are freed here while the program trains, and apex unscales those that it began with",
-            "free them before amp.initialize, or start a training of its own with them",
-        )  # fmt: skip
+    for at, freed in thawed_late(program):
+        if not early(program, at, freed, place):
+            why = "parameters are freed here while the program trains, and apex unscales those that it began with"
+            do = "free them before amp.initialize, or start a training of its own with them"
+            raise Refused(at, freed, why, do)
+    for at, part in made_late(program):
+        if not early(program, at, part, place):
+            why = "a part of the model is made here while the program trains, and apex knows those that it began with"
+            do = "make it before amp.initialize, or start a training of its own with it"
+            raise Refused(at, part, why, do)
     apex.floats = read_float32(program, level)
     for file in program.files:
         check_file(program, file, place, level)

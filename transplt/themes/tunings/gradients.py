@@ -8,7 +8,7 @@ import re
 from transplt.program.frameworks import OPTIMIZER, taken_over
 from transplt.program.layers import left_out_at_times
 from transplt.program.loops import loops_around
-from transplt.program.parameters import is_part, last_of, models_asked, over_parameters
+from transplt.program.parameters import gradients_asked, is_part, last_of, models_asked, over_parameters
 from transplt.program.program import File, Program, Slot
 from transplt.syntax.asks import arguments_of, by_place, string_of
 from transplt.syntax.scan import parent
@@ -37,7 +37,8 @@ def hazards(program: Program, optimizers: set[Slot]) -> list[tuple[str, Hazard]]
         for found in (
             _imports(file),
             _calls(program, file, optimizers, models),
-            _stores(file, models),
+            _stores(file),
+            _freed(file, models),
             _deleted(file),
             _handed_on(program, file, optimizers),
             _on_several_cards(file),
@@ -116,9 +117,6 @@ def _calls(program: Program, file: File, optimizers: set[Slot], models: set[str]
             )
         if attr == "to" and last_of(receiver) in models and _leaves(call):
             return f"{ast.unparse(call)} moves parameters", f"{_PACKED}; copy the state_dict instead", call.lineno
-        thaws = attr == "requires_grad_" and not _is_off(call.args[0] if call.args else None)
-        if thaws and (is_part(receiver, models) or over_parameters(call)):
-            return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", call.lineno
     return None
 
 
@@ -160,17 +158,22 @@ def _leaves(call: ast.Call) -> bool:
     return "'cpu'" in text or "bfloat16" in text
 
 
-def _stores(file: File, models: set[str]) -> tuple[str, str, int] | None:
+def _stores(file: File) -> tuple[str, str, int] | None:
     for store in by_place(file.scan.stores):
-        value = getattr(parent(store), "value", None)
         if isinstance(parent(store), ast.AugAssign) and store.attr in ("grad", "data"):
             continue  # in place
         if store.attr == "grad" or (store.attr == "data" and last_of(store.value) == "grad"):
             return "a gradient is replaced", f"{_PACKED}: change it in place", store.lineno
         if store.attr == "data" and (over_parameters(store) or _while_training(store)):
             return "a parameter is replaced", f"{_PACKED}: use copy_", store.lineno
-        if store.attr == "requires_grad" and not _is_off(value) and (over_parameters(store) or is_part(store, models)):
-            return "parameters are frozen and thawed", f"{_PACKED}, those without a gradient stay out", store.lineno
+    return None
+
+
+def _freed(file: File, models: set[str]) -> tuple[str, str, int] | None:
+    for asked in gradients_asked(file):
+        if not asked.freezes and (over_parameters(asked.node) or is_part(asked.of, models)):
+            why = "parameters are frozen and thawed"
+            return why, f"{_PACKED}, those without a gradient stay out", asked.node.lineno
     return None
 
 
