@@ -168,6 +168,19 @@ def test_long_expressions_and_many_branches() -> None:
         assert result.data == branches
 
 
+@pytest.mark.parametrize("links", [101, 303, 500])
+@pytest.mark.parametrize("link", [".cuda()", ".to('cuda')", ".cuda().float()"])
+def test_chains_of_calls_change_in_one_run(links: int, link: str) -> None:
+    """What is left out at a depth would not be as deep in the output, and a second run would change it."""
+    links //= 1 + link.count("float")
+    source = "import torch\nx = torch.ones(1)" + link * links + "\n"
+    result = migrate_source(source.encode(), "m.py", PLAIN)
+    expected = source.replace("cuda", "npu").replace("import torch\n", "import torch\nimport torch_npu  # noqa: F401\n")
+    assert result.data.decode() == expected
+    assert not any(finding.code in ("NPU990", "NPU992") for finding in result.findings)
+    assert migrate_source(result.data, "m.py", PLAIN).data == result.data
+
+
 @pytest.mark.parametrize("depth", [50, 159, 400, 1500, 7000])
 def test_deep_chains_never_crash(depth: int) -> None:
     data = b"import torch\nx = y" + b".cuda()" * depth + b"\nz.cuda()\n"

@@ -125,3 +125,11 @@ def test_calls_that_import() -> None:
     call = ast.parse("f(x)(1)").body[0]
     assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
     assert imported_by_call(call.value) is None
+
+
+@pytest.mark.parametrize("number", [3, 5000])
+def test_aliases_of_aliases_are_followed_by_the_thousand(number: int) -> None:
+    links = "".join(f"c{at + 1} = c{at}\n" for at in range(number))
+    assert meaning(f"import torch\nc0 = torch.cuda\n{links}probe(c{number}.synchronize)") == "torch.cuda.synchronize"
+    assert meaning(f"c0 = c{number}\n{links}probe(c{number}.synchronize)") is None
+    assert meaning(f"c0 = x()\n{links}probe(c{number}.synchronize)") is None

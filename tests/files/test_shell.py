@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tree_sitter import Node
 
 from tests.files.shell_pairs import TARGET, migrated
 from transplt.apply.engine import index_source, join_facts
+from transplt.files import read_as
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.other_file import migrate_other
+from transplt.files.shell.script import Script
 from transplt.finding import FileResult, Level
 from transplt.rules.pages import load
 from transplt.settings import Settings
@@ -428,3 +432,63 @@ def test_the_examples_of_the_pages(code: str) -> None:
     found = [each for each in result.findings if each.code == code]
     assert found and {each.level for each in found} == {page.level}
     assert (len(examples) == 2) == all(each.applied for each in found)
+
+
+# --- long chains of variables ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        lambda n: ["V0=$(nvidia-smi)", *(f"V{i + 1}=$V{i}" for i in range(n)), f"export CUDA_VISIBLE_DEVICES=$V{n}"],
+        lambda n: ["V0=cuda", *(f"V{i + 1}=$V{i}$V{i}" for i in range(n)), f"export CUDA_VISIBLE_DEVICES=$V{n}"],
+        lambda n: [*(f"V{(i + 1) % n}=$V{i}" for i in range(n)), "export CUDA_VISIBLE_DEVICES=$V0"],
+        lambda n: [f"CUDA_VISIBLE_DEVICES=$V{i} x --device $V{i}\nV{i}=cuda:$V{i + 1}" for i in range(n)],
+        lambda n: [f'CMD{i}="python train.py --device cuda"\n$CMD{i}' for i in range(n)],
+        lambda n: [f"V{i}=cuda\npython train.py --device $V{i}" for i in range(n)],
+        lambda n: [f"V=cuda:{i}\npython train.py --device{i} $V" for i in range(n)],
+        lambda n: ["x " + "-c 'python a.py --device cuda' " * n],
+        lambda n: ["export CUDA_VISIBLE_DEVICES=" + "${A:-" * n + "0" + "}" * n],
+    ],
+)
+def test_variables_that_hand_on_variables_take_work_by_their_number(
+    lines: Callable[[int], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice the lines are twice the work, not eight times: a kilobyte of them took seconds."""
+    work = 0
+
+    def text(script: Script, node: Node) -> str:
+        nonlocal work
+        work += 1
+        return script.document.utf8[node.start_byte : node.end_byte].decode()
+
+    def read(*arguments: object) -> read_as.Reading:
+        nonlocal work
+        work += 1
+        return read_as.Reading()
+
+    monkeypatch.setattr(Script, "text", text)
+    monkeypatch.setattr("transplt.files.shell.held_values.reading_of", read)
+    done = []
+    for number in (40, 80):
+        work = 0
+        shell("\n".join(lines(number)) + "\n")
+        done.append(work)
+    assert done[1] < 2.5 * done[0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("V=$(nvidia-smi -L)\nW=$V\nX=$W\nexport CUDA_VISIBLE_DEVICES=$X\n", "driver says (nvidia-smi)"),
+        ("export CUDA_VISIBLE_DEVICES=$X\nX=$W\nW=$V\nV=$(nvidia-smi -L)\n", "driver says (nvidia-smi)"),
+        ("A=$B\nB=$A\nB=GPU-1\nexport CUDA_VISIBLE_DEVICES=$A\n", "driver says (GPU-)"),
+        ("A=${B:-${C:-MIG-1}}\nexport CUDA_VISIBLE_DEVICES=${A}\n", "driver says (MIG-)"),
+        ("A=GPU-1\nexport NCCL_SOCKET_IFNAME=x$A\n", "driver says (GPU-)"),
+        ("A=$B\nB=$A\nexport CUDA_VISIBLE_DEVICES=$A\n", ""),
+        ("V=$(nvidia-smi)\nW=0\nexport CUDA_VISIBLE_DEVICES=$W\n", ""),
+    ],
+)
+def test_a_value_of_the_driver_is_followed_through_variables(lines: str, said: str) -> None:
+    found = [each.help for each in shell(lines).findings if each.code == "NPU811"]
+    assert any(said in each for each in found) if said else not found

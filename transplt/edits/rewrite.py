@@ -23,8 +23,6 @@ from transplt.trees.transform import CannotRewrite, rewritten
 
 #: Operands longer than this many bytes are holes: no transform looks into them.
 HOLE_BYTES = 60
-#: Sites with more sites around them than this are left to a person; each costs a frame and a copy of its text.
-DEEPEST = 100
 _WORD = re.compile(r"\w")
 #: The names of holes; the second also where one begins inside of what looks like another.
 _HOLE = re.compile(r"_hole\d+_")
@@ -63,6 +61,9 @@ class Failure:
     reason: str
 
 
+_Rewritten = tuple[str, list[Piece], list[Failure]]
+
+
 def build_sites(source: Source, edits: Sequence[Edit]) -> list[Site]:
     """Outermost sites, sorted, each with the sites nested in it. Edits of one node share a site."""
     by_node: dict[int, Site] = {}
@@ -96,23 +97,29 @@ def _depth(node: ast.AST) -> int:
     return depth
 
 
-def rewrite_site(
-    source: Source, site: Site, *, show: bool = False, depth: int = 0
-) -> tuple[str, list[Piece], list[Failure]]:
+def rewrite_site(source: Source, site: Site, *, show: bool = False) -> _Rewritten:
     """New text of a site with its nested sites, the minimal pieces (absolute offsets), and what failed.
 
-    `show`: see `transplt.trees.transform.rewritten`. `depth` is the number of sites around this one.
+    `show`: see `transplt.trees.transform.rewritten`. Sites may nest by the hundred (`x.cuda().cuda()...`): what is left
+    out at a depth would be no deeper in a second run, which would change it.
     """
-    if depth > DEEPEST:
-        return source.slice(site.start, site.end), [], [Failure(site, "nested too deeply")]
-    failures: list[Failure] = []
-    inner_text: dict[int, str] = {}
-    every_inner: list[Piece] = []
-    for child in site.children:
-        text, pieces, child_failures = rewrite_site(source, child, show=show, depth=depth + 1)
-        inner_text[id(child)] = text
-        every_inner += pieces
-        failures += child_failures
+    done: dict[int, _Rewritten] = {}
+    stack = [(site, False)]
+    while stack:
+        each, inner_done = stack.pop()
+        if inner_done:
+            done[id(each)] = _rewrite_around(source, each, [done.pop(id(child)) for child in each.children], show)
+        else:
+            stack.append((each, True))
+            stack.extend((child, False) for child in each.children)
+    return done[id(site)]
+
+
+def _rewrite_around(source: Source, site: Site, inner: Sequence[_Rewritten], show: bool) -> _Rewritten:
+    """The same for a site whose nested sites, in their order, are done."""
+    failures = [failure for _, _, failures in inner for failure in failures]
+    every_inner = [piece for _, pieces, _ in inner for piece in pieces]
+    inner_text = {id(child): text for child, (text, _, _) in zip(site.children, inner, strict=True)}
     holes = _holes(source, site)
     old_parts, spans = _segments(source, site, holes)
     inside = _Inner(site.children)
@@ -143,8 +150,8 @@ def rewrite_site(
     filled = dict(zip(names, fills, strict=True))
     new_text = _HOLE.sub(lambda found: filled.get(found[0], found[0]), changed)
     old_text = source.slice(site.start, site.end)
-    inner = [edit for piece in every_inner for edit in piece.edits]
-    return new_text, _one_piece(site, old_text, new_text, inner), failures
+    edits = [edit for piece in every_inner for edit in piece.edits]
+    return new_text, _one_piece(site, old_text, new_text, edits), failures
 
 
 def rendered(source: Source, node: ast.expr | ast.stmt | ast.arg, edits: Sequence[Edit]) -> str:

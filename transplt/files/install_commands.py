@@ -23,6 +23,7 @@ _WITH_VALUE = re.compile(
     r"python-version|implementation|progress-bar|report|log|proxy|cert|extra|"
     r"trusted-host|cache-dir|timeout|no-binary|only-binary|global-option|config-settings|group|source|python)$"
 )
+_COMMENT = re.compile(r"(?:^|(?<=[\s\"]))#(?!!)", re.M)
 _ENDS = frozenset({"&&", "||", ";", "|", "&", "\n", "\\n", '\\"'})
 #: Short options of installers that take no value.
 _FLAGS = frozenset({"-U", "-q", "-y", "-e", "-v", "-I"})
@@ -62,12 +63,15 @@ def install_commands(text: str) -> Iterator[InstallCommand]:
     """The commands of a text, none in a comment. A package that is named behind an option's name is no requirement."""
     if not any(installer in text for installer in _INSTALLERS):
         return
-    done = 0
+    done = seen = 0
+    commented = False
     for command in _INSTALL.finditer(text):
         if command.start() < done:
             continue  # a word of the command before
-        line = text[text.rfind("\n", 0, command.start()) + 1 : command.start()]
-        if re.search(r"(?:^|[\s\"])#(?!!)", line):
+        begin = text.rfind("\n", seen, command.start()) + 1
+        commented = (commented and not begin) or _COMMENT.search(text, begin or seen, command.start()) is not None
+        seen = command.start()
+        if commented:
             continue
         words, done = _words(text, command.end())
         requirements: list[Requirement] = []

@@ -159,10 +159,29 @@ class Names:
             if isinstance(value, ast.Call):
                 return imported_by_call(value)
             if isinstance(value, (ast.Name, ast.Attribute)):
+                for alias in reversed(self._aliases(value)):
+                    self.resolve(alias.id, self.scan.scope_of(alias))
                 full = self.qualified(value)
                 # Data (self.cuda, args.x) stays data: only modules, classes and functions of libraries are aliased.
                 return full if full is not None and full.split(".")[0] != name else None
         return None
+
+    def _aliases(self, value: ast.expr) -> list[ast.Name]:
+        """The aliases that an alias leads to, one after the other: from the last one on, no call waits for many."""
+        found: list[ast.Name] = []
+        seen: set[int] = set()
+        while isinstance(value, (ast.Name, ast.Attribute)) and (root := root_name(value)) is not None:
+            scope = self.scan.scope_of(root)
+            bound = None if (id(scope), root.id) in self._cache else self.lookup(root.id, scope)
+            if bound is None or id(bound[1]) in self._meanings or id(bound[1]) in seen:
+                break
+            found.append(root)
+            seen.add(id(bound[1]))
+            next_value = assigned_value(bound[1][0].node) if len(bound[1]) == 1 else None
+            if next_value is None:
+                break
+            value = next_value
+        return found
 
     def _double(self, bindings: list[Binding]) -> str | None:
         """Imports under one name from several places: undecided unless all but one stand in an except clause."""

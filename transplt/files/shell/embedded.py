@@ -23,6 +23,8 @@ _WORKED_OUT = re.compile(r"[$`\\]")
 _ESCAPED = re.compile(r"\\[$`\"\\]")
 _QUOTED_EXPANSION = re.compile(r"'[^']*\$")
 _HEREDOC = re.compile(rb"<<(-?)[ \t]*(\\?['\"]?)([\w.!-]+)")
+#: A word that is the value of a variable.
+_HOLDS = re.compile(r'"?\$\{?(.*?)\}?"?')
 _Piece = tuple[Node, FileKind, list[Extent], str]
 
 
@@ -45,6 +47,7 @@ def _within(document: Document, kind: FileKind, extents: list[Extent], forbidden
 
 
 def _pieces(script: Script) -> Iterator[_Piece]:
+    run: set[str] | None = None
     for node in script.walk("command", "redirected_statement", "variable_assignment"):
         if node.type == "command":
             words = words_of(script, node)
@@ -52,24 +55,27 @@ def _pieces(script: Script) -> Iterator[_Piece]:
         elif node.type == "redirected_statement":
             yield from _here_document(script, node)
         else:
-            yield from _held_command(script, node)
+            run = _run_variables(script) if run is None else run
+            yield from _held_command(script, node, run)
 
 
 def _strings(script: Script, words: Sequence[Word]) -> Iterator[_Piece]:
     run = unwrapped(words)
+    python = next((at for at, word in enumerate(words) if is_python(word)), len(words))
+    shell = next((at for at, word in enumerate(words) if base(word) in _SHELLS), len(words))
     for at, word in enumerate(words[1:], 1):
         before = base(words[at - 1])
         if word.node is None or word.node.type not in ("string", "raw_string"):
             continue
-        if before == "-c" and at > 1 and any(is_python(each) for each in words[: at - 1]):
+        if before == "-c" and python < at - 1:
             yield from _quoted(script, word.node, FileKind.PYTHON)
-        elif _runs_string(words, run, at):
+        elif _runs_string(words, run, at, shell):
             yield from _quoted(script, word.node, FileKind.SHELL)
 
 
-def _runs_string(words: Sequence[Word], run: Sequence[Word], at: int) -> bool:
-    """True for a word that a shell reads as a command: `bash -c "..."`, `ssh host "..."`."""
-    if re.fullmatch(r"-\w*c", words[at - 1].source) and any(base(each) in _SHELLS for each in words[: at - 1]):
+def _runs_string(words: Sequence[Word], run: Sequence[Word], at: int, shell: int) -> bool:
+    """True for a word that a shell, the word `shell`, reads as a command: `bash -c "..."`, `ssh host "..."`."""
+    if shell < at - 1 and re.fullmatch(r"-\w*c", words[at - 1].source):
         return True
     return bool(run) and base(run[0]) in _RUN_STRINGS and re.search(r"\s", words[at].source) is not None
 
@@ -86,18 +92,24 @@ def _quoted(script: Script, node: Node, kind: FileKind) -> Iterator[_Piece]:
         yield node, kind, extents, '"$`\\!'
 
 
-def _held_command(script: Script, node: Node) -> Iterator[_Piece]:
-    """`CMD="python train.py --device cuda"`, which `$CMD` or `eval $CMD` runs."""
+def _held_command(script: Script, node: Node, run: set[str]) -> Iterator[_Piece]:
+    """`CMD="python train.py --device cuda"`, which `$CMD` or `eval $CMD` runs; `run`: the variables that are run."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or value is None or value.type not in ("string", "raw_string"):
         return
-    used = re.compile(rf"\"?\$\{{?{re.escape(script.text(name))}\}}?\"?")
+    if script.text(name) in run:
+        yield from _quoted(script, value, FileKind.SHELL)
+
+
+def _run_variables(script: Script) -> set[str]:
+    """The variables whose values the script runs as commands."""
+    found = set()
     for command in script.walk("command"):
         words = words_of(script, command)
-        runs = words[:1] if not words or base(words[0]) not in ("eval", "exec") else words[1:2]
-        if any(used.fullmatch(word.source) for word in runs):
-            yield from _quoted(script, value, FileKind.SHELL)
-            return
+        for word in words[:1] if not words or base(words[0]) not in ("eval", "exec") else words[1:2]:
+            if (match := _HOLDS.fullmatch(word.source)) is not None:
+                found.add(match[1])
+    return found
 
 
 def _here_document(script: Script, node: Node) -> Iterator[_Piece]:

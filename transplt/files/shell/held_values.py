@@ -44,17 +44,22 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
             continue
         for text, start in _literals(script, value):
             literals.setdefault(script.text(target), []).append((text, start, script.sound(node)))
+    named: dict[str, list[Node]] = {}
+    for node in script.walk("variable_name") if literals else ():
+        named.setdefault(script.text(node), []).append(node)
     for name, values in literals.items():
         uses = reads.by_name.get(name, [])
         if any(text.lstrip().startswith("-") for text, _, _ in values):
             uses = [(None, path) for _, path in uses]  # options, whatever flag stands before them
-        unread = _reads_elsewhere(script, name, reads.nodes)
+        uses = list(dict.fromkeys(uses))
+        unread = _reads_elsewhere(script, name, named.get(name, []), reads.nodes)
         compared = _compared(script, name, unread)
         environment = read_as.variable(script.document.project, name)
         group = f"value of {name}"
         moved = False
+        whole = _whole(script, uses, environment) if any(spells_cuda(text) for text, _, _ in values) else environment
         for text, start, sound in values:
-            for place, listed in _places(script, (text, start), sound, uses, environment, name):
+            for place, listed in _places(script, (text, start), sound, uses, whole, name):
                 if place.takes and (listed or not unread):
                     yield from said(place, group)
                     moved = moved or not listed
@@ -86,26 +91,25 @@ def _literals(script: Script, value: Node) -> Iterator[tuple[str, int]]:
         yield match[1], value.start_byte + len(source[: match.start(1)].encode())
 
 
+def _whole(script: Script, uses: Sequence[_Given], environment: read_as.Reading) -> read_as.Reading:
+    """What all that are given a variable take its whole value as."""
+    readings = [reading_of(script, option, path) for option, path in uses if option is not None]
+    if environment.read or not uses:
+        readings.append(environment)
+    if any(option is None for option, _ in uses):
+        readings.append(read_as.NOBODY)
+    marks = frozenset.intersection(*(reading.marks for reading in readings)) if readings else frozenset()
+    return read_as.Reading(marks, bool(readings), next((reading.why for reading in readings if reading.why), ""))
+
+
 def _places(
-    script: Script,
-    literal: tuple[str, int],
-    sound: bool,
-    uses: Sequence[_Given],
-    environment: read_as.Reading,
-    name: str,
+    script: Script, literal: tuple[str, int], sound: bool, uses: Sequence[_Given], whole: read_as.Reading, name: str
 ) -> Iterator[tuple[Place, bool]]:
     """The values of CUDA in a text that a variable holds, and whether it is a list of options."""
     text, start = literal
     if spells_cuda(text):
-        readings = [reading_of(script, option, path) for option, path in uses if option is not None]
-        if environment.read or not uses:
-            readings.append(environment)
-        if any(option is None for option, _ in uses):
-            readings.append(read_as.NOBODY)
-        marks = frozenset.intersection(*(reading.marks for reading in readings)) if readings else frozenset()
-        why = next((reading.why for reading in readings if reading.why), "")
         shown = next((option for option, _ in uses if option is not None), name)
-        yield Place(shown, text, start, read_as.Reading(marks, bool(readings), why), sound), False
+        yield Place(shown, text, start, whole, sound), False
         return
     if not uses or any(option is not None for option, _ in uses):
         return
@@ -122,11 +126,11 @@ def _split(text: str, start: int) -> Iterator[Word]:
         yield Word((at, at + len(match.group().encode())), match.group(), match.group())
 
 
-def _reads_elsewhere(script: Script, name: str, accounted: set[int]) -> list[Node]:
-    """The places that read a variable and hand it to no Python program; what is printed does not count."""
+def _reads_elsewhere(script: Script, name: str, places: list[Node], accounted: set[int]) -> list[Node]:
+    """Of the places that name a variable, those that read it and hand it to no Python program or to people."""
     found = []
-    for node in script.walk("variable_name"):
-        if node.id in accounted or script.text(node) != name or node.parent is None:
+    for node in places:
+        if node.id in accounted or node.parent is None:
             continue
         if node.parent.type == "variable_assignment" and node.parent.child_by_field_name("name") == node:
             continue

@@ -47,13 +47,13 @@ class Script:
         return node.end_byte <= self.lost and not any(a < node.end_byte and node.start_byte < b for a, b in self.bad)
 
     def walk(self, *types: str, below: Node | None = None, but: frozenset[int] = frozenset()) -> Iterator[Node]:
-        """Nodes of these types, in the order of the text; not below those in `but` (their ids)."""
+        """Nodes of these types (without any: all), in the order of the text; not below those in `but` (their ids)."""
         stack = [below or self.root]
         while stack:
             node = stack.pop()
             if node.id in but:
                 continue
-            if node.type in types:
+            if not types or node.type in types:
                 yield node
             stack.extend(reversed(node.named_children))
 

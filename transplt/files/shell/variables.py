@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
+from transplt.files.shell.doubts import Doubts, asked_of_driver, default_of
 from transplt.files.shell.script import Script
 from transplt.files.shell.words import WRAPPERS, Word, behind_options, words_of
 from transplt.finding import Effort, Level
@@ -21,7 +22,6 @@ from transplt.rules.environment import (
     Variable,
     counterpart,
     objection,
-    refused,
     variables,
     without_effect,
 )
@@ -33,11 +33,8 @@ _GIVES = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|$)")
 #: Options of launchers and containers behind which the name of a variable stands, with its value or alone.
 _HANDS_ON = frozenset({"-e", "--env", "-x", "-genv", "-env"})
 _HANDING = re.compile(r"(?:.*/)?(?:docker|podman|nerdctl|singularity|apptainer|mpirun|mpiexec|orterun|prun|horovodrun)")
-#: What finds devices by NVIDIA's driver.
-_ASKS_DRIVER = re.compile(r"nvidia-smi|gpustat|nvidia_smi|nvml|\buuid\b|GPU-|MIG-", re.I)
 #: Names that a build or a library of CUDA reads, under which no project keeps something of its own.
 _OF_CUDA = re.compile(r"(?:CUDA|CUDNN|NVIDIA|NVCC|CUPTI|NVTX|TORCH_|PYTORCH_|CMAKE_)|FORCE_CUDA|\w*CUDA_?ARCH\w*")
-_DEFAULTS = frozenset({":-", "-", ":=", "="})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +76,7 @@ def variable_changes(script: Script, elsewhere: frozenset[int]) -> Finds:
 
 def _uses(script: Script, elsewhere: frozenset[int]) -> Iterator[Use]:
     """Every place that names a variable as the shell does, then those that hand one on as a word."""
+    doubts = Doubts(script)
     for node in script.walk("variable_name", "command", "unary_expression", but=elsewhere):
         if node.type == "command":
             yield from _handed_on(script, node)
@@ -88,10 +86,10 @@ def _uses(script: Script, elsewhere: frozenset[int]) -> Iterator[Use]:
                 extent = (tested.start_byte, tested.end_byte)
                 yield Use(script.text(tested), extent, "read", script.sound(node))
         elif (name := script.text(node)).isascii():
-            yield _use(script, node, name)
+            yield _use(script, node, name, doubts)
 
 
-def _use(script: Script, node: Node, name: str) -> Use:
+def _use(script: Script, node: Node, name: str, doubts: Doubts) -> Use:
     above = node.parent
     extent, sound = (node.start_byte, node.end_byte), script.sound(node)
     if above is None:
@@ -100,58 +98,18 @@ def _use(script: Script, node: Node, name: str) -> Use:
         value = above.child_by_field_name("value")
         text = script.plain(value)
         given = above.parent is not None and above.parent.type == "command"
-        doubt = "" if text is not None or value is None else _doubt(script, name, value)
+        doubt = "" if text is not None or value is None or name not in variables() else doubts.why(name, value)
         if any(child.type == "+=" for child in above.children):
             doubt = "something is appended to its value"
         whole = (above.start_byte, above.end_byte)
         return Use(name, extent, "given" if given else "set", sound, text, text is None, doubt, whole)
     if above.type == "unset_command":
         return Use(name, extent, "removed", sound)
-    if above.type == "expansion" and (default := _default(above)) is not None:
+    if above.type == "expansion" and (default := default_of(above)) is not None:
         text = script.plain(default)
-        doubt = "" if text is not None else _doubt(script, name, default)
+        doubt = "" if text is not None or name not in variables() else doubts.why(name, default)
         return Use(name, extent, "read", sound, text, text is None, doubt)
     return Use(name, extent, "read", sound)
-
-
-def _default(expansion: Node) -> Node | None:
-    """The word that stands in for a variable: `0` in `${X:-0}`."""
-    if not any(child.type in _DEFAULTS for child in expansion.children):
-        return None
-    named = expansion.named_children
-    return named[-1] if len(named) > 1 else None
-
-
-def _doubt(script: Script, name: str, value: Node) -> str:
-    """Why a computed value is none for an NPU, through variables of the script too; empty where none is seen."""
-    seen: set[str] = set()
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        text = script.plain(node)
-        if (match := _ASKS_DRIVER.search(script.text(node))) is not None:
-            return f"its value is what NVIDIA's driver says ({match.group()})"
-        if text is not None and name == "CUDA_VISIBLE_DEVICES" and (reason := refused(name, text)):
-            return reason
-        for read in script.walk("simple_expansion", "expansion", below=node):
-            inner = next((child for child in read.named_children if child.type == "variable_name"), None)
-            if inner is not None and (other := script.text(inner)) not in seen:
-                seen.add(other)
-                # Of a part of the value, or of a changed one, the list is not the value.
-                whole = read == value or read.parent == value
-                stack += [each for each in _assigned(script, other) if whole or script.plain(each) is None]
-    return ""
-
-
-def _assigned(script: Script, name: str) -> list[Node]:
-    """The values that a script gives one of its variables."""
-    return [
-        value
-        for node in script.walk("variable_assignment")
-        if (target := node.child_by_field_name("name")) is not None
-        and script.text(target) == name
-        and (value := node.child_by_field_name("value")) is not None
-    ]
 
 
 def _handed_on(script: Script, command: Node) -> Iterator[Use]:
@@ -186,8 +144,7 @@ def _named(script: Script, word: Word, sound: bool) -> Iterator[Use]:
         yield Use(match[1], extent, "read", sound)
         return
     value = None if word.value is None else word.value.partition("=")[2]
-    driver = _ASKS_DRIVER.search(source) if value is None else None
-    doubt = "" if driver is None else f"its value is what NVIDIA's driver says ({driver.group()})"
+    doubt = asked_of_driver(source) if value is None else ""
     yield Use(match[1], extent, "given", sound, value, value is None, doubt)
 
 
