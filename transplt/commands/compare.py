@@ -38,8 +38,8 @@ def compare(
     """Say what diverged first between two dumps of a training: NPU against BENCH (a GPU or CPU).
 
     Reads dumps of msprobe and ptdbg and folders of .npy files. The first line names the operator, where the source
-    calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ, 2 when they cannot
-    be compared.
+    calls it, and in which way it differs. Exits with 0 when they are the same, 1 when they differ or when something
+    behind the last backward pass has no counterpart or other inputs, 2 when they cannot be compared.
     """
     from transplt.precision.compare import compare as compared
     from transplt.precision.detail import Detail
@@ -76,5 +76,5 @@ def compare(
         write(Path(output), found, details, wanted, rule, advice=not no_advice)
         click.echo(f"\nwritten: {shown(output)}")
     if rule == "ptdbg":
-        return LEFT if detail.ptdbg is not None else DONE
+        return LEFT if detail.ptdbg is not None or (found.first is None and found.behind.left) else DONE
     return DONE if found.same else LEFT

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transplt.precision.behind import Behind
 from transplt.precision.distance import overflows
 from transplt.precision.table import COSINE, Line
 
@@ -25,8 +26,8 @@ class Advice:
         return f"Detection Type: {self.kind}\nOperator Index: {index}\nExpert Advice: {self.text}\n"
 
 
-def advise(rows: Sequence[Line]) -> Advice:
-    """The advice on the rows of one table."""
+def advise(rows: Sequence[Line], behind: Behind) -> Advice:
+    """The advice on the rows of one table; `behind` are those behind the last backward pass."""
     for line in rows:
         if line.npu is not None and line.npu.dtype == "float16" and overflows(line.npu):
             return Advice(
@@ -38,10 +39,14 @@ def advise(rows: Sequence[Line]) -> Advice:
     first = next((line for line in rows if line.reached == "No"), None)
     if first is not None and first.role != "output" and first.phase == "forward":
         text = "An input or a weight differs before any operator made it. Use the same data, preprocessing and weights."
+        if not first.of_model:
+            text = "An input differs behind the last backward pass. Look at gradients, loss scale and optimizer."
         return Advice("Input inconsistent", first.index, text)
     bad = [line for line in outputs if _bad(line)]
     if not bad:
         text = "All operators agree. If the model is still worse, look at what is done with its results."
+        if behind.left:
+            text = f"All operators up to the last backward pass agree. Behind it: {behind.left_of_it}. Look at these."
         return Advice("Global consistency", None, text)
     ends = {line.phase: line.position for line in outputs if line.of_model}
     if any(_bad(line) for line in outputs if line.of_model and line.position in ends.values()):

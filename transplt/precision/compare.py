@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from transplt.precision.behind import Behind, behind, together
 from transplt.precision.distance import apart, by_figures
 from transplt.precision.elements import elements
 from transplt.precision.judge import OPTIMIZER, WEIGHTS, Verdict, judge
@@ -30,6 +31,7 @@ class Compared:
     verdict: Verdict | None
     operators: int
     differing: int  #: operators whose outputs are beyond the tolerance
+    behind: Behind  #: what runs behind the last backward pass
     source: tuple[str, ...] = ()  #: the frames of the operator of the verdict, innermost first
 
 
@@ -50,7 +52,12 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        return self.first is None and self.npu.steps == self.bench.steps
+        return self.first is None and self.npu.steps == self.bench.steps and not self.behind.left
+
+    @property
+    def behind(self) -> Behind:
+        """What runs behind the last backward pass, of all ranks and steps."""
+        return together(each.behind for each in self.compared)
 
 
 def compare(npu: Dump, bench: Dump, given: float | None = None, jobs: int | None = None) -> Comparison:
@@ -114,7 +121,7 @@ def _one(task: _Task) -> Compared:
     verdict = judge(matched, metrics)
     differing = sum(each.one_sided or each.outputs > 1 for each in matched.model)
     frames = frames_of(npu, bench, verdict.match) if verdict is not None else ()
-    return Compared(step, rank, verdict, len(matched.model), differing, frames)
+    return Compared(step, rank, verdict, len(matched.model), differing, behind(matched), frames)
 
 
 def matched_with_metrics(npu: Part, bench: Part, given: float | None = None) -> tuple[Matched, AllMetrics]:

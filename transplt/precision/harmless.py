@@ -26,7 +26,7 @@ def print_of(tensor: Tensor) -> Print:
 
 def harmless(model: Sequence[Match]) -> frozenset[int]:
     """The positions of such operators."""
-    found = {number for number, each in enumerate(model) if each.one_sided and _moves(each.row)}
+    found = {number for number, each in enumerate(model) if each.one_sided and moves(each.row)}
     replaced = _replaced(model)
     found |= replaced
     calls = {(model[number].npu is None, model[number].row.api, model[number].row.index) for number in replaced}
@@ -38,7 +38,8 @@ def harmless(model: Sequence[Match]) -> frozenset[int]:
     return frozenset(found | unused)
 
 
-def _moves(row: Row) -> bool:
+def moves(row: Row) -> bool:
+    """True for what only moves data, or makes memory that nobody has written."""
     return row.api.rpartition(".")[2] in _MOVES
 
 

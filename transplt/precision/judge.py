@@ -118,12 +118,12 @@ def _of_model(matched: Matched, metrics: dict[tuple[str, str], Metrics]) -> Verd
             break
         elif each.outputs > 1 and each.outputs > _WORSE * each.inputs:
             clause = dtypes or _told(each.worst, metrics)
-            found = Verdict(NUMERIC, each, clause + _argument(each), row.name, number, each.worst)
+            found = Verdict(NUMERIC, each, clause + other_argument(each), row.name, number, each.worst)
             break
         elif dtypes:
             found = Verdict(NUMERIC, each, dtypes, row.name, number, each.worst)
             break
-        elif blind is None and row.phase == FORWARD and _is_blind(each) and (argument := _argument(each)):
+        elif blind is None and row.phase == FORWARD and _is_blind(each) and (argument := other_argument(each)):
             blind = Verdict(NUMERIC, each, f"alike in its figures{argument}", row.name, number)
         if wired is None and row.phase == FORWARD and (cast := _other_type(each)) is not None and not typed:
             clause = f"in {cast[0].dtype} and not in {cast[1].dtype}, and no recorded operator made it so"
@@ -172,7 +172,8 @@ def _other_input(
         clause += f" where it is used again, in {each.row.name}, and at first it was the same"
         return Verdict(OPTIMIZER, each, clause, name, number, source)
     kind = WEIGHTS if name else DATA
-    return Verdict(kind, each, clause, name or f"{each.row.name} {source[0].name}", number, source, _argument(each))
+    name = name or f"{each.row.name} {source[0].name}"
+    return Verdict(kind, each, clause, name, number, source, other_argument(each))
 
 
 def _parameter(matched: Matched, tensor: Tensor) -> str:
@@ -210,7 +211,7 @@ def _dtypes(each: Match) -> str:
     return ""
 
 
-def _argument(each: Match) -> str:
+def other_argument(each: Match) -> str:
     """A clause about a number among the arguments that is another one, or that one side alone gives."""
     assert each.npu is not None and each.bench is not None
     ours, theirs = (

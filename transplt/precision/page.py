@@ -65,10 +65,17 @@ def _facts(found: Comparison, detail: Detail) -> list[tuple[str, str]]:
         ("Bench", visible(found.bench.path)),
         ("Shown", f"step {at.step}, rank {at.rank}"),
         ("Operators", f"{at.operators}, of which {at.differing} differ"),
+        *([("Behind the last backward pass", behind)] if (behind := _behind(found)) else []),
         ("Ranks", f"{len(found.npu.ranks)}"),
         ("Rule of ptdbg", ptdbg),
         ("transplt", transplt.__version__),
     ]
+
+
+def _behind(found: Comparison) -> str:
+    """What runs behind the last backward pass and was not compared."""
+    missing = found.behind.not_compared
+    return ", ".join(filter(None, (found.behind.left_of_it, f"not recorded: {missing}" if missing else "")))
 
 
 def _level(each: Match) -> int:

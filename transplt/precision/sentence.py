@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from transplt.precision.behind import Behind
 from transplt.precision.compare import Compared, Comparison
 from transplt.precision.judge import DATA, DRIFT, GRADIENT, OPTIMIZER, OVERFLOW, STRUCTURE, WEIGHTS, WIRING
 from transplt.report.cell import figure, many, visible
@@ -31,11 +32,31 @@ def sentence(found: Comparison) -> str:
     before = f"{found.notes[0]}; of the common steps: " if found.notes else ""
     if first is None:
         operators = sum(each.operators for each in found.compared)
-        return (
-            f"{before}no divergence: {many(operators, 'operator')} in {many(len(found.steps), 'step')} and "
+        said = (
+            f"{many(operators, 'operator')} in {many(len(found.steps), 'step')} and "
             f"{many(len(found.npu.ranks), 'rank')} agree within the tolerance"
         )
+        behind = found.behind
+        kind = "no divergence in forward and backward" if behind.left or behind.not_compared else "no divergence"
+        return f"{before}{kind}: {'; '.join([said, *_behind(behind)])}"
     return f"{before}first divergence: {_where(found, first)}{_what(first)}{_line(first)}"
+
+
+def _behind(behind: Behind) -> list[str]:
+    """What the words `no divergence` do not hold for."""
+    clauses = []
+    if behind.left:
+        clauses.append(f"behind the last backward pass {behind.left_of_it}: what the optimizers do was not compared")
+    elif behind.agree:
+        clauses.append(
+            f"so do {many(behind.agree, 'operator')} behind the last backward pass; what else the optimizers do, and "
+            "with which settings, was not recorded"
+        )
+    if behind.arguments:
+        clauses.append(f"{many(behind.arguments, 'operator')} behind the last backward pass with other arguments")
+    if behind.not_compared:
+        clauses.append(f"not recorded and not compared: {behind.not_compared}")
+    return clauses
 
 
 def _where(found: Comparison, first: Compared) -> str:
