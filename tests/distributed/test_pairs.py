@@ -886,6 +886,57 @@ LOOP = (
 )
 
 
+MEAN = "mean_loss = loss.detach().clone()\ndist.all_reduce(mean_loss)\nmean_loss /= dist.get_world_size()\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("if loss.item() < best:\n    best = 0", "if mean_loss.item() < best:\n    best = 0\n"),
+        ("if loss.item() > 9:\n    break", "if mean_loss.item() > 9:\n    break\n"),
+        ("if i % 2:\n    x = 1\nelif loss.item() > 9:\n    break", "if i % 2:\n    x = 1\nelif mean_loss.item() > 9:"),
+        ("for k in range(int(loss.item())):\n    x = k", "for k in range(int(mean_loss.item())):\n    x = k\n"),
+    ],
+)
+def test_a_condition_reads_the_mean_that_all_ranks_have_taken_above_it(body: str, wanted: str) -> None:
+    found = output(script(head="best = 9.0", loop=LOOP.format(textwrap.indent(body, " " * 8))))
+    assert textwrap.indent(MEAN + wanted, " " * 8) in found and found.count("all_reduce") == 1
+
+
+def test_a_loss_that_a_block_works_out_is_averaged_within_it() -> None:
+    loop = """
+        for x in loader:
+            with torch.no_grad():
+                loss = model(x)
+                if loss.item() > 9:
+                    break
+            loss.backward()
+            optimizer.step()
+        """
+    assert "        loss = model(x)\n" + textwrap.indent(MEAN, " " * 8) in output(script(loop=loop))
+
+
+def test_what_a_loop_asks_anew_in_each_round_is_that_of_one_rank() -> None:
+    result = distributed(script(loop=LOOP.format("        while loss.item() > 9:\n            x = 1")))
+    assert left(result) == ["NPU346"] and b"all_reduce" not in result.data
+    steps = "        while loss.item() > 9:\n            loss = model(x)\n            loss.backward()"
+    assert left(distributed(script(loop=LOOP.format(steps)))) == ["NPU332"]
+
+
+def test_a_loader_that_a_function_makes_anew_is_not_named_by_its_callers() -> None:
+    loop = """
+        def learn(data):
+            for x in DataLoader(data, batch_size=8, shuffle=True):
+                model(x).backward()
+                optimizer.step()
+
+        for epoch in range(3):
+            learn(dataset)
+        """
+    result = distributed(script(loader="", loop=loop))
+    assert left(result) == ["NPU342"] and b"train_loader.sampler.set_epoch" not in result.data
+
+
 def loop(*lines: str) -> str:
     return LOOP.format("\n".join("        " + line for line in lines))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.edits.rewrite import rendered
-from transplt.program.loops import Loop, loop_head
+from transplt.program.loops import Loop, loop_head, repeated
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.training import Loader, loaders_of
 from transplt.syntax.scan import FUNCTIONS, chain, statement
@@ -118,6 +118,9 @@ def _tell_epoch(bench: Bench, loop: Loop, name: str, done: set[tuple[int, str]],
         epoch = next((arg for arg in _EPOCHS if arg in every), "")
         if epoch and bench.fits(loop):
             _put(bench, loop, name, epoch)
+            return
+        if here and repeated(bench.program, loop):
+            _untold(bench, loop)  # made anew each time, and known to nobody who counts
             return
         if _at_call_sites(bench, function, loop, name, done):
             return

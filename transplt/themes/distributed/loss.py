@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.losses import loss_readers
@@ -80,16 +81,33 @@ def _branches(node: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:
-    """True for a reader that runs whenever the block does: not inside of a condition or loop of it."""
+    """True for a reader before which the block can take the mean: not inside of a condition or loop of it.
+
+    What a condition or the header of a `for` reads is read whenever the block runs; of an `elif`, all ranks can take
+    the mean above the `if`, too.
+    """
     index = lifted(node, block)
     if index is None:
         return False
     holder = block[index]
-    if isinstance(holder, (ast.If, ast.For, ast.While, ast.Try)):
+    if isinstance(holder, ast.If):
+        return any(node in ast.walk(test) for test in _tests(holder))
+    if isinstance(holder, (ast.For, ast.AsyncFor)):
+        return node in ast.walk(holder.iter)
+    if isinstance(holder, (ast.While, ast.Try)):
         return False
-    if isinstance(holder, ast.With):
-        return True
+    if isinstance(holder, ast.With):  # `with autocast(): loss = ...` has the loss of this round within
+        named = (each for each in ast.walk(holder) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+        return isinstance(node, ast.Name) and all(each.id != node.id for each in named)
     return not isinstance(holder, (*FUNCTIONS, ast.ClassDef))
+
+
+def _tests(node: ast.If) -> Iterator[ast.expr]:
+    """The condition of an `if`, and those of its `elif`."""
+    yield node.test
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+        node = node.orelse[0]
+        yield node.test
 
 
 def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[ast.Name]) -> None:

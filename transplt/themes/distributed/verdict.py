@@ -84,8 +84,12 @@ def _varying(models: Models, steps: list[Step]) -> Varying:
     """What differs between ranks when the ranks take the mean of each loss that is read where all of them come by."""
     training = models.training
     readers = [
-        (file, node) for file in models.program.files for _, nodes in loss_readers(training, file) for node in nodes
-    ]
+        (file, node)
+        for file in models.program.files
+        for _, nodes in loss_readers(training, file)
+        for node in nodes
+        if not any(isinstance(above, ast.While) and node in ast.walk(above.test) for above in chain(node))
+    ]  # what `while` reads is read anew in each round: no line in front of it has taken the mean
     first = Varying(training, steps, {id(node) for _, node in readers})
     same = {id(node) for file, node in readers if first.alike(file, node)}
     return first if len(same) == len(readers) else Varying(training, steps, same)
