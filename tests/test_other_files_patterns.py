@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.harness import migrate, pattern, record
-from transplt.apply.engine import migrate_source
+from transplt.apply.engine import index_source, migrate_source
 from transplt.files.kind import kind_of
+from transplt.files.other_file import migrate_other
 from transplt.files.tokens import OtherFile, scan_other_file
 from transplt.finding import Status
-from transplt.run.torch_version import TorchTarget
+from transplt.project.facts import ProjectFacts
+from transplt.run.torch_version import choose_target
 from transplt.settings import Settings
 
-TARGET = TorchTarget("2.8", "2.8.0.post5", "8.5.0", "given")
+TARGET = choose_target(Path(), "2.8")
 
 
 def other(path: str, text: str) -> OtherFile:
@@ -22,19 +26,73 @@ def other(path: str, text: str) -> OtherFile:
     return found
 
 
-def check(path: str, text: str, codes: list[str], *, helps: str = "") -> None:
+def check(path: str, text: str, codes: list[str]) -> None:
     """The lines that name CUDA are reported, in order, and every token is accounted for."""
     found = other(path, text)
     assert [finding.code for finding in found.findings] == codes
     assert found.tokens.found == found.tokens.manual + found.tokens.ignored
-    if helps:
-        assert helps in found.findings[0].help
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "codes"),
+    [
+        ("train.sh", "#!/bin/bash\nCUDA_VISIBLE_DEVICES=0,1 python train.py\n", ["NPU801"]),
+        ("run.sh", "torchrun train.py --dist-backend nccl\n", ["NPU801"]),
+        ("run.sh", "torchrun --nproc_per_node 8 train.py\n", []),
+        ("run.sh", "export NCCL_DEBUG=INFO\n", ["NPU801"]),
+        ("train.yaml", "dist:\n  backend: nccl\n", ["NPU802"]),
+        ("setup.toml", 'device = "cuda"\n', ["NPU802"]),
+        ("requirements.txt", "numpy\nnvidia-cublas-cu12==12.1.3.1\n", ["NPU804"]),
+        ("Dockerfile", "FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n", ["NPU805"]),
+    ],
+)
+def test_what_no_editor_speaks_of_is_reported(path: str, text: str, codes: list[str]) -> None:
+    check(path, text, codes)
+
+
+@pattern("P72", "T28")
+def test_a_comment_in_a_shell_script_is_counted_apart() -> None:
+    found = other("run.sh", "# needs CUDA 11\npython train.py\n")
+    assert (found.findings, found.tokens.found, found.tokens.comments) == ((), 0, 1)
+
+
+# --- what a migration does with them, beside a program that reads them -----------------------------------------------
+
+TRAIN = """\
+import argparse
+import json
+
+import torch
+import torch.distributed as dist
+
+p = argparse.ArgumentParser()
+p.add_argument("--device", default="cuda")
+p.add_argument("--dist-backend", default="nccl")
+args = p.parse_args()
+cfg = json.load(open("config.json"))
+dist.init_process_group(args.dist_backend if args.dist_backend else cfg["dist"]["backend"])
+torch.ones(1).to(args.device).to(cfg["device"])
+"""
+
+
+def migrated(path: str, text: str, after: str | None, *left: str, version: str = "2.8") -> None:
+    """A file of a project with such a program becomes `after` (None: it stays); `left` are the codes of all that is
+    said and not done.
+    """
+    settings, data = Settings(torch_version=version), text.encode()
+    project = ProjectFacts.join([index_source(TRAIN.encode(), "train.py", settings)])
+    result, _ = migrate_other(data, path, kind_of(path, data), settings, choose_target(Path(), version), project)
+    said = [each.code for each in result.findings if not each.applied]
+    record([each.code for each in result.findings if each.applied], said)
+    assert result.data.decode() == (text if after is None else after)
+    assert said == list(left)
+    assert result.tokens.unknown == 0
 
 
 @pattern("P70", "T25")
 @pytest.mark.parametrize("line", ["CUDA_VISIBLE_DEVICES=0,1 python train.py", "export CUDA_VISIBLE_DEVICES=0"])
 def test_visible_devices_in_a_shell_script(line: str) -> None:
-    check("train.sh", f"#!/bin/bash\n{line}\n", ["NPU801"], helps="ASCEND_RT_VISIBLE_DEVICES")
+    migrated("train.sh", f"#!/bin/bash\n{line}\n", f"#!/bin/bash\n{line.replace('CUDA', 'ASCEND_RT')}\n")
 
 
 @pattern("P71")
@@ -42,24 +100,29 @@ def test_visible_devices_in_a_shell_script(line: str) -> None:
     "line", ["torchrun --nproc_per_node 8 train.py", "python -m torch.distributed.launch --nproc_per_node=8 train.py"]
 )
 def test_a_launcher_is_not_bound_to_cuda(line: str) -> None:
-    check("run.sh", f"{line}\n", [])
+    migrated("run.sh", f"{line}\n", None)
 
 
 @pattern("P71")
-def test_a_launcher_with_a_backend() -> None:
-    check("run.sh", "torchrun train.py --dist-backend nccl\n", ["NPU801"])
+@pytest.mark.parametrize(("old", "new"), [("--dist-backend nccl", "--dist-backend hccl"),
+                                          ("--device cuda:0", "--device npu:0")])  # fmt: skip
+def test_a_launcher_with_a_backend_or_a_device(old: str, new: str) -> None:
+    migrated("run.sh", f"torchrun train.py {old}\n", f"torchrun train.py {new}\n")
 
 
 @pattern("P72")
-@pytest.mark.parametrize("name", ["NCCL_DEBUG=INFO", "NCCL_IB_DISABLE=1", "CUDA_DEVICE_MAX_CONNECTIONS=1"])
-def test_variables_in_a_shell_script(name: str) -> None:
-    check("run.sh", f"export {name}\n", ["NPU801"])
-
-
-@pattern("P72", "T28")
-def test_a_comment_in_a_shell_script_is_counted_apart() -> None:
-    found = other("run.sh", "# needs CUDA 11\npython train.py\n")
-    assert (found.findings, found.tokens.found, found.tokens.comments) == ((), 0, 1)
+@pytest.mark.parametrize(
+    ("line", "after", "left"),
+    [
+        ("export NCCL_SOCKET_IFNAME=eth0", "export HCCL_SOCKET_IFNAME=eth0", ()),
+        ("export CUDA_LAUNCH_BLOCKING=1", "export ASCEND_LAUNCH_BLOCKING=1", ()),
+        ("export NCCL_DEBUG=INFO", None, ("NPU811",)),
+        ("export NCCL_IB_DISABLE=1", None, ("NPU812",)),
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=1", None, ("NPU812",)),
+    ],
+)
+def test_variables_in_a_shell_script(line: str, after: str | None, left: tuple[str, ...]) -> None:
+    migrated("run.sh", f"{line}\n", None if after is None else f"{after}\n", *left)
 
 
 @pattern("P73")
@@ -73,34 +136,44 @@ def test_a_comment_in_a_shell_script_is_counted_apart() -> None:
     ],
 )
 def test_configuration(path: str, text: str) -> None:
-    check(path, text, ["NPU802"])
+    migrated(path, text, text.replace("cuda", "npu").replace("nccl", "hccl"))
+
+
+@pattern("P73")
+def test_a_configuration_that_nobody_reads_as_a_device() -> None:
+    migrated("train.yaml", "precision: cuda\n", None, "NPU821")
 
 
 @pattern("P73")
 def test_a_configuration_without_cuda() -> None:
-    check("train.yaml", "device: cpu\nbackend: gloo\n", [])
+    migrated("train.yaml", "device: cpu\nbackend: gloo\n", None)
 
 
 @pattern("P74")
-@pytest.mark.parametrize("line", ["torch==2.1.0+cu118", "nvidia-cublas-cu12==12.1.3.1", "cupy-cuda11x"])
-def test_requirements(line: str) -> None:
-    check("requirements.txt", f"numpy\n{line}\n", ["NPU804"])
-
-
-@pattern("P74")
-def test_requirements_without_cuda() -> None:
-    check("requirements.txt", "numpy\ntorch==2.1.0\n", [])
+@pytest.mark.parametrize(
+    ("line", "after", "left"),
+    [
+        ("torch==2.8.0+cu126", "torch==2.8.0\ntorch-npu=={npu}\n", ("NPU843",)),
+        ("torch==2.8.0", "torch==2.8.0\ntorch-npu=={npu}\n", ("NPU843",)),
+        ("nvidia-cublas-cu12==12.1.3.1", "", ()),
+        ("cupy-cuda11x", None, ("NPU804",)),
+    ],
+)
+def test_requirements(line: str, after: str | None, left: tuple[str, ...]) -> None:
+    if after is not None:
+        after = "numpy\n" + after.format(npu=TARGET.torch_npu)
+    migrated("requirements.txt", f"numpy\n{line}\n", after, *left)
 
 
 @pattern("P75")
 @pytest.mark.parametrize("image", ["nvidia/cuda:11.8.0-devel-ubuntu22.04", "nvcr.io/nvidia/pytorch:23.10-py3"])
 def test_base_images(image: str) -> None:
-    check("Dockerfile", f"FROM {image}\n", ["NPU805"])
+    migrated("Dockerfile", f"FROM {image}\n", None, "NPU850")
 
 
 @pattern("P75")
 def test_a_base_image_without_cuda() -> None:
-    check("Dockerfile", "FROM python:3.11\n", [])
+    migrated("Dockerfile", "FROM python:3.11\n", None)
 
 
 @pattern("T31")

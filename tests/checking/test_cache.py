@@ -215,7 +215,7 @@ def test_a_twin_beside_a_file_concerns_it(small: Project, cache: Cache, worked: 
     worked.clear()
     small.change("run_npu.sh", VARIANTS["run_npu.sh"][1])
     small.look(cache)
-    assert worked == ["finish run.sh", "finish run_npu.sh"]
+    assert worked == ["index run_npu.sh", "finish run.sh", "finish run_npu.sh"]
 
 
 def test_files_that_are_named_are_remembered_one_by_one(small: Project, cache: Cache, worked: list[str]) -> None:

@@ -116,7 +116,11 @@ def test_what_no_python_is_says_nothing() -> None:
         ("bin/train", 0o755, True),
         ("bin/train", 0o644, False),
         ("a.pyi", 0o644, False),
-        ("a.sh", 0o755, False),
+        ("a.sh", 0o755, True),  # which device it gives the program
+        ("conf/a.yaml", 0o644, True),
+        ("Dockerfile", 0o644, True),
+        ("a.txt", 0o644, False),
+        ("a.cu", 0o644, False),
     ],
 )
 def test_who_says_something_to_the_project(path: str, mode: int, tells: bool) -> None:

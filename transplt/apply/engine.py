@@ -155,6 +155,7 @@ def _finished(
     recalled = _recall(path, data)
     silent = _SILENT.pop(path, None) == hash(data) or (recalled is None and not worth_a_look(data, settings))
     silent = silent and not project.reach.names_built(data)
+    silent = silent and not any(name.encode() in data for name in project.given)
     if silent and not settings.adds_code and not may_hold_old_names(data):
         if (error := _readable(data, alone=not project.known)) is not None:
             return unreadable_result(data, path, error)

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from transplt.codemods import specify_device
 from transplt.edits.edit import Beside, Edit
-from transplt.edits.imports import at_top, constants, names_npu, needed_imports, needs_torch_npu, stands_here
+from transplt.edits.imports import (
+    at_top,
+    constants,
+    is_given_an_npu,
+    names_npu,
+    needed_imports,
+    needs_torch_npu,
+    stands_here,
+)
 from transplt.edits.lines import Placed, alone, around_statements, joined, placed
 from transplt.edits.rewrite import Failure, Piece, build_sites, rewrite_site
 from transplt.edits.work import Work
@@ -74,7 +82,7 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     """The imports and constants that what was written needs, and single lines beside statements."""
     source, scan = work.source, work.scan
     applied = [edit for piece in pieces for edit in piece.edits]
-    wanted = needs_torch_npu(work, applied) or names_npu(asked_for)
+    wanted = needs_torch_npu(work, applied) or names_npu(asked_for) or is_given_an_npu(work)
     written = [*(piece.after for piece in pieces), *(item.text for item in asked_for)]
     modules = ["torch_npu"] if wanted and stands_here(work, "\n".join(written)) else []
     modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)

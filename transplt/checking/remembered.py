@@ -108,7 +108,8 @@ class Remembered:
 
     def keys(self, telling: Sequence[Entry], wanted: Sequence[Entry]) -> dict[str, str]:
         """The keys of results; a file that could not be read has none."""
-        told = sorted((entry.path, self.rows[entry.path].told) for entry in telling if entry.path in self.rows)
+        rows = ((entry.path, self.rows[entry.path]) for entry in telling if entry.path in self.rows)
+        told = sorted((path, row.told) for path, row in rows if row.facts != "null")  # the others tell nothing
         whole = _digest(repr(told))
         return {entry.path: self._key(entry.path, whole) for entry in wanted if entry.path in self.rows}
 

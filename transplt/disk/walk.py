@@ -12,6 +12,7 @@ from pathlib import Path
 from transplt.disk.git_ignores import GitIgnores, read_spec, spec_of
 from transplt.disk.records import LeftOut
 from transplt.errors import UsageError, reason, shown
+from transplt.project.given_values import gives_settings
 from transplt.text.regular_file import NOTEBOOKS, OTHER, SOURCE, Limit, too_large
 
 #: Folders that hold what a tool made or fetched, never what a person wrote.
@@ -61,11 +62,14 @@ class Entry:
     @property
     def tells(self) -> bool:
         """True for a file that may say something to its project: Python, a notebook, what a system starts without a
-        suffix. A stub (.pyi) says nothing: the module beside it does.
+        suffix, and what may hold the settings of a program. A stub (.pyi) says nothing: the module beside it does.
         """
-        return self.path.endswith((".py", ".pyw", ".ipynb")) or bool(
-            self.mode & 0o111 and self.size < SMALL_SCRIPT_BYTES and "." not in self.path.rpartition("/")[2]
-        )
+        if self.path.endswith((".py", ".pyw", ".ipynb")):
+            return True
+        if self.size >= SMALL_SCRIPT_BYTES:
+            return False
+        name = self.path.rpartition("/")[2]
+        return gives_settings(name) or bool(self.mode & 0o111 and "." not in name)
 
     @property
     def limit(self) -> Limit:

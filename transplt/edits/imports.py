@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.lines import Placed, first_line, lead_of, line_start, placed
 from transplt.edits.work import Work
-from transplt.rules.versions import version_key
+from transplt.project.marks import BACKEND, DEVICE
+from transplt.rules.versions import loads_itself
 from transplt.syntax.asks import has_main_guard, last_name
 from transplt.syntax.scan import FUNCTIONS, Scan, parent
 from transplt.text.source import Source
+from transplt.values.key_reads import key_reads
 
 TORCH_NPU = "import torch_npu  # noqa: F401"
 #: The code of an import that edits need.
@@ -27,6 +29,23 @@ _HOLDERS = frozenset("dict add_argument add_option list tuple set field Field ge
 _BETWEEN_IMPORTS = 3
 #: What a new line holds when it needs torch_npu.
 _NPU_NAME = re.compile(r"\.npu\.|\btorch_npu\.|autocast\(\"npu\"")
+
+
+def is_given_an_npu(work: Work) -> bool:
+    """True for a file in which nothing may be written, and which reads a device or a backend that is written outside of
+    Python: before torch 2.5 nothing else would load torch_npu.
+    """
+    settings, given = work.settings, work.project.given
+    if not given or settings.style != "npu" or loads_itself(settings.torch_version) or work.project.portable:
+        return False
+    if not _uses_packages(work):
+        return False
+    slots = work.slots
+    return any(
+        bool({DEVICE, BACKEND} & (slots.marks_of(read.slot) | set(read.marks)))
+        for read in key_reads(slots, ())
+        if read.how != "name" and read.path and read.path[-1].replace("-", "_") in given
+    )
 
 
 def needs_torch_npu(work: Work, applied: Iterable[Edit]) -> bool:
@@ -49,7 +68,7 @@ def stands_here(work: Work, text: str) -> bool:
     if work.scan.path.endswith(".pyi"):
         return False  # a stub is read, not run
     wanted = work.settings.torch_npu_import
-    if wanted == "each-file" or (wanted == "auto" and version_key(work.settings.torch_version) < (2, 5)):
+    if wanted == "each-file" or (wanted == "auto" and not loads_itself(work.settings.torch_version)):
         return True
     begins = has_main_guard(work.scan.tree) or not work.project.used_by_others(work.scan.path)
     return begins or re.search(r"\btorch_npu\b", text) is not None

@@ -9,6 +9,8 @@ from transplt.files.document import text_of
 from transplt.files.kind import FileKind, kind_of
 from transplt.finding import FileResult, Status
 from transplt.project.facts import ModuleFacts, ProjectFacts
+from transplt.project.given_values import names_given
+from transplt.rules.versions import loads_itself
 from transplt.settings import Settings
 
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
@@ -47,7 +49,9 @@ def other_facts(data: bytes, path: str, settings: Settings) -> ModuleFacts | Non
     if kind is FileKind.NOTEBOOK:
         text = _cells(data)
     if text is None:
-        return None
+        before = not loads_itself(settings.torch_version)
+        names = names_given(data) if before and kind is not FileKind.BINARY else ()
+        return ModuleFacts(path, "", gives=names) if names else None
     return replace(index_source(text, path, settings.without_themes()), uses_cuda=False, handles_npu=False)
 
 

@@ -61,6 +61,7 @@ class ModuleFacts:
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[Use, ...] = ()
     reads: tuple[KeyRead, ...] = ()  # what it reads from configurations, command lines and the environment
+    gives: tuple[str, ...] = ()  # of a file that is not Python: names beside which it speaks of CUDA (given_values.py)
 
 
 @dataclass(slots=True)
@@ -99,11 +100,13 @@ class ProjectFacts:
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
     reads: KeyReads = field(default_factory=KeyReads)
+    given: frozenset[str] = frozenset()  # those of `reads` that get a word of CUDA outside of Python
 
     @classmethod
     def join(cls, facts: Iterable[ModuleFacts]) -> ProjectFacts:
         """The sum of the facts of all files, in any order."""
-        every = sorted(facts, key=lambda item: item.path)
+        told = sorted(facts, key=lambda item: item.path)
+        every = [item for item in told if not item.gives]
         joined = cls(known=True)
         for item in every:
             joined.modules.setdefault(item.module, item.path)
@@ -144,6 +147,7 @@ class ProjectFacts:
         joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
         _join_slots(joined, every)
         joined.reads = KeyReads.join((read for item in every for read in item.reads), joined.marks_of)
+        joined.given = frozenset(joined.reads.named().intersection(name for item in told for name in item.gives))
         renames = dict.fromkeys(rename for item in every for rename in item.renames)
         if renames:
             uses = [use for item in every for use in item.uses]

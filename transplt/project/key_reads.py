@@ -49,6 +49,10 @@ class KeyReads:
     variables: dict[str, tuple[KeyRead, ...]] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
 
+    def named(self) -> set[str]:
+        """The last keys, options and variables, as Python names them."""
+        return {name.replace("-", "_") for table in (self.keys, self.options, self.variables) for name in table}
+
     @classmethod
     def join(cls, reads: Iterable[KeyRead], marks_of: Callable[[str], frozenset[str]]) -> KeyReads:
         """The sum of what all files read; `marks_of` says what the values of a slot are."""

@@ -17,6 +17,11 @@ def version_key(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def loads_itself(version: str) -> bool:
+    """True for a torch that loads torch_npu by itself (the entry point torch.backends)."""
+    return version_key(version) >= (2, 5)
+
+
 def versions_of(spec: str | Sequence[str] | None) -> frozenset[str]:
     """The torch versions (minors that transplt knows) a `versions` value names; None means all.
 
