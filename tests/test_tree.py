@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import transplt.disk.mirror
 import transplt.run.tree
 import transplt.run.worker
 from tests import standin_engine
+from tests.privileges import as_any_owner
 from transplt.disk.git_ignores import Patterns
 from transplt.disk.records import RunResult
 from transplt.disk.walk import Entry
@@ -468,19 +468,9 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture
 def ordinary_user(tmp_path: Path) -> Iterator[Path]:
-    """A folder, and nobody's rights while the test runs; root may read and write everything."""
-    if os.geteuid() != 0:
+    """A folder, and no privileges while the test runs; root may read and write everything."""
+    with as_any_owner():
         yield tmp_path
-        return
-    folder = Path(tempfile.mkdtemp())
-    nobody = 65534
-    os.chown(folder, nobody, nobody)
-    os.seteuid(nobody)
-    try:
-        yield folder
-    finally:
-        os.seteuid(0)
-        shutil.rmtree(folder)
 
 
 def test_what_cannot_be_opened_is_listed(ordinary_user: Path) -> None:

@@ -20,6 +20,8 @@ EDITED = [
     f"{OLD} := 0\nexport {OLD}\n",
     f"train: export {OLD} = 0\ntrain:\n\tpython a.py\n",
     f"all:\r\n\t{OLD}=0 python a.py\r\n",
+    f"# one\rline\nexport a_long_name_of_a_variable_in_small_letters = 1\nall:\n\t{OLD}=0 python a.py\n\r",
+    f"x = a\rb\n{OLD} ?= 0\nall: \n\techo $({OLD})\n",
 ]
 
 
@@ -38,6 +40,9 @@ KEPT = [
     f".RECIPEPREFIX = >\nall:\n\t{OLD}=0 python a.py\n",
     "NVCC = nvcc\nCUDA_HOME ?= /usr/local/cuda\nall:\n\t$(NVCC) -c a.cu\n",
     "define X\ncuda\nendef\n",
+    f"all:\r\t{OLD}=0 python a.py\r",  # one line for make
+    f"{OLD} = 0\r1\nall:\n\techo $({OLD})\n",
+    f"{OLD} = 0 \r",
 ]
 
 
@@ -67,7 +72,7 @@ _LINES = st.lists(
 )  # fmt: skip
 
 
-@given(_LINES, st.sampled_from(["\n", "\r\n"]))
+@given(_LINES, st.sampled_from(["\n", "\r\n", "\r", "\n\r", "\\\r", "\x0c", "\u2028", "\x85"]))
 def test_any_lines(lines: list[str], end: str) -> None:
     text = end.join(lines)
     result = migrated("Makefile", text)

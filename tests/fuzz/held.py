@@ -105,7 +105,7 @@ def hold_account(data: bytes, result: FileResult) -> None:
 
 
 def hold_other(data: bytes, path: str) -> FileKind:
-    """The account of a file that is not Python."""
+    """The account of a file that is not Python, and what its editors make of it: a second run changes nothing."""
     kind = kind_of(path, data)
     other = scan_other_file(data, path, kind, TARGET)
     found = with_requirements(other.findings, data, path, kind, ())
@@ -115,6 +115,12 @@ def hold_other(data: bytes, path: str) -> FileKind:
     if kind is not FileKind.BINARY:
         lowered = data.lower()
         assert tokens.found + tokens.comments == _words(lowered), tokens
+    result = migrate_other(data, path, kind, Settings(), TARGET)[0]
+    hold_findings(result.findings, len(data) * 4)  # places in the text, which a cookie may say how to read
+    tokens = result.tokens
+    assert tokens.found == tokens.converted + tokens.manual + tokens.unknown + tokens.ignored, tokens
+    if result.changed:
+        assert not migrate_other(result.data, path, kind, Settings(), TARGET)[0].changed, "a second run changes it"
     return kind
 
 

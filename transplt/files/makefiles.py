@@ -20,13 +20,14 @@ _NAMES = ("makefile", "gnumakefile")
 _LONGEST = 500_000
 #: $(X), ${X}, $(X:.c=.o), $@, $<, and those of functions up to the first bracket inside.
 _EXPANSION = re.compile(rb"\$\$|\$(?:\([^()\r\n$]*\)|\{[^{}\r\n$]*\}|[@<^*?%+|])")
-_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\Z)")
+#: A line ends at a line feed alone: a carriage return elsewhere is a character as any other.
+_LINE = re.compile(rb"([^\r\n]*(?:\r(?!\n)[^\r\n]*)*)(\r?\n|\Z)")
 _PREFIX = re.compile(rb"[ \t]*[@+-]*[ \t]*")
 _ASSIGNS = re.compile(
     rb"(?:[^\t#=:][^#=:]*:(?!:?=)[ \t]*)?(?:(?:export|override|private)[ \t]+)*([A-Z][A-Z0-9_]+)[ \t]*"
-    rb"(?:\?|:{1,3}|\+|!)?=[ \t]*([^#\r\n]*?)[ \t]*(?:#|\Z)"
+    rb"(?:\?|:{1,3}|\+|!)?=[ \t]*((?:[^#\r\n]*[^#\r\n \t])?)[ \t]*(?:#|\Z)"
 )
-_EXPORTS = re.compile(rb"(?:un)?export[ \t]+((?:[A-Za-z_]\w*[ \t]*)+)\Z")
+_EXPORTS = re.compile(rb"(?:un)?export[ \t]+((?:[A-Za-z_]\w*(?:[ \t]+|\Z))+)\Z")
 
 
 def changes(document: Document) -> Finds:

@@ -37,7 +37,7 @@ _BARE = re.compile(
 #: Magics of a line: of the shell, those that hold an assignment for it, and those whose rest is a statement.
 _SHELL_MAGIC = re.compile(rb"(?:sx|system|pip|conda|mamba|uv)(?=\s)")
 _ENV_MAGIC = re.compile(rb"(?:set_)?env[ \t]+(?=\w+=)")
-_TIMED = re.compile(rb"(?:time|timeit|prun|memit)[ \t]+(?:-\w+(?:[ \t]*\d+)?[ \t]+)*(?=[\w(\[])")
+_TIMED = re.compile(rb"(?:time|timeit|prun|memit)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(?=[\w(\[])")
 #: What opens or closes something over several lines.
 _PARTS = re.compile(rb"#[^\r\n]*|\"\"\"|'''|[\"']|[()\[\]{}]|\\\r?\n")
 _STRING_END = {
