@@ -47,8 +47,8 @@ def test_a_model_that_a_function_moves_is_on_its_card_when_it_is_wrapped() -> No
 def test_an_optimizer_that_not_every_rank_makes() -> None:
     loop = "for x in loader:\n    model.energy(x).backward()\n    optimizer.step()"
     made = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
-    source = script(head="import os", loop=loop)
-    apart = source.replace(made, f"if os.path.exists('old'):\n    {made}\nelse:\n    {made}")
+    source = script(head="import time", loop=loop)
+    apart = source.replace(made, f"if time.time() % 2 > 1:\n    {made}\nelse:\n    {made}")
     assert "NPU332" not in left(distributed(source))
     result = distributed(apart)
     assert "NPU332" in left(result) and b"parameter_of_rank_0" not in result.data

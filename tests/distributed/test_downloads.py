@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.distributed.running import launched, migrated
-from tests.distributed.test_pairs import distributed, left, script
+from tests.distributed.test_pairs import distributed, left, output, script
 
 FIRST = "if dist.get_rank() != 0:\n    dist.barrier()  # rank 0 downloads first\n"
 THEN = "if dist.get_rank() == 0:\n    dist.barrier()\n"
@@ -155,3 +155,26 @@ def test_a_rank_that_finds_half_a_file_waits_for_the_rest(tmp_path: Path) -> Non
     source = Path(__file__).parent / "programs" / "fetched.py"
     lines = launched(migrated(source, tmp_path / "out", "distributed", "-m", str(source)), 2)
     assert lines.count("done") == 1
+
+
+def test_files_that_were_there_before_send_no_rank_past_other_collectives() -> None:
+    """A run that is resumed finds the same files on all ranks: losses and statistics stay those of all."""
+    model = """
+        model = torch.nn.Sequential(net(), torch.nn.BatchNorm1d(2)).cuda()
+        start = 0
+        if os.path.exists('last.pt'):
+            model.eval()
+            start = len(os.listdir('runs'))
+    """
+    loop = """
+        for epoch in range(5):
+            if epoch < start:
+                continue
+            for x in loader:
+                loss = model(x).mean()
+                loss.backward()
+                optimizer.step()
+                print(loss.item())
+    """
+    found = output(script(head="import os", model=model, loop=loop))
+    assert "dist.all_reduce(mean_loss)" in found and "continue" in found, found

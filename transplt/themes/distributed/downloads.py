@@ -84,7 +84,7 @@ class Downloads:
         What is only handed over (to a thread, a pool, a hook) is called nobody knows when.
         """
         if function is None or function is self.bench.start.function or self.varying.sites(function):
-            return self.varying.called_alike(function)
+            return self.varying.called_alike(function, files=True)
         named = [
             (file, call)
             for file in self.program.files
@@ -92,7 +92,7 @@ class Downloads:
             if isinstance(call.func, ast.Attribute) and call.func.attr == function.name
         ]
         method = isinstance(parent(function), ast.ClassDef)
-        return method and bool(named) and all(self.varying.alike(file, call) for file, call in named)
+        return method and bool(named) and all(self.varying.alike(file, call, files=True) for file, call in named)
 
     def stands_alone(self, call: ast.Call) -> bool:
         """True where barriers may stand right around the statement of a download."""
@@ -110,7 +110,7 @@ class Downloads:
                 break
             if isinstance(above, ast.Lambda) or (isinstance(above, ast.GeneratorExp) and not _used_up(above)):
                 return None
-        apart = [above for above in self.varying.around(file, call) if not isinstance(above, FUNCTIONS)]
+        apart = [above for above in self.varying.around(file, call, files=True) if not isinstance(above, FUNCTIONS)]
         for above in chain(call):
             if isinstance(above, FUNCTIONS):
                 break
@@ -127,7 +127,7 @@ class Downloads:
                 return place
 
     def _has_to_be_whole(self, file: File, call: ast.Call, function: Function) -> bool:
-        returns = any(above is function for above in self.varying.around(file, call))
+        returns = any(above is function for above in self.varying.around(file, call, files=True))
         place = self._place(file, call)
         if place is not None and any(isinstance(node, ast.Return) for node in own_nodes(place)):
             returns = True
@@ -204,7 +204,7 @@ class Downloads:
         if function is None:
             return False
         if function is self.bench.start.function:
-            return any(above is function for above in self.varying.around(self.bench.file, call))
+            return any(above is function for above in self.varying.around(self.bench.file, call, files=True))
         return self._has_to_be_whole(self.bench.file, call, function)
 
     def _around(self, run: list[ast.stmt], call: ast.Call) -> None:

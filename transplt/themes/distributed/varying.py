@@ -35,6 +35,7 @@ _EVERYWHERE = frozenset(
     "KeyboardInterrupt SystemExit StopIteration ImportError ModuleNotFoundError FileNotFoundError AttributeError "
     "NameError NotImplementedError".split()
 )
+_MISSING = frozenset({"FileNotFoundError"})
 
 
 class Varying:
@@ -219,17 +220,15 @@ class Varying:
 
     # --- ways --------------------------------------------------------------------------------------------------------
 
-    def alike(self, file: File, node: ast.AST) -> bool:
+    def alike(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
         """True when all ranks come by a node as often, as far as its own function and its callers tell.
 
-        Files on which all of the training hangs are there for every rank, or the program does nothing.
+        All ranks find the same files, unless one of them writes meanwhile: `files` says that this may be.
         """
-        apart = self.around(file, node, training=False)
-        return not apart and self.called_alike(enclosing_function(node), training=False)
+        apart = self.around(file, node, files=files)
+        return not apart and self.called_alike(enclosing_function(node), files=files)
 
-    def called_alike(
-        self, function: Function | None, seen: set[ast.AST] | None = None, *, training: bool = True
-    ) -> bool:
+    def called_alike(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
         """True when all ranks call a function as often, as far as its callers in sight tell."""
         seen = set() if seen is None else seen
         if function is None or function in seen:
@@ -238,8 +237,7 @@ class Varying:
         if runs_in_worker(function):
             return False  # there is no process group
         return all(
-            not self.around(at, call, training=training)
-            and self.called_alike(enclosing_function(call), seen, training=training)
+            not self.around(at, call, files=files) and self.called_alike(enclosing_function(call), seen, files=files)
             for at, call in self.sites(function)
         )
 
@@ -252,20 +250,18 @@ class Varying:
                     found += calls
         return found
 
-    def around(self, file: File, node: ast.AST, *, training: bool = True) -> list[ast.AST]:
+    def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
         """What of a node's own function may bring one rank to the node and another one past it, innermost first:
-        conditions, loops, `try`, lambdas, and the function itself where it may have returned before.
-
-        Without `training` conditions on files count only where no training hangs on them.
+        conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
+        returned before.
         """
         found: list[ast.AST] = []
         below = node
         for above in chain(node):
             if isinstance(below, ast.stmt):
-                found += self._left_before(file, below)
+                found += self._left_before(file, below, files=files)
             if isinstance(above, FUNCTIONS):
                 break
-            files = training or not (isinstance(above, ast.If) and self._together(file, [*above.body, *above.orelse]))
             if self._sends_past(file, above, node, files=files):
                 found.append(parent(above) if isinstance(above, ast.ExceptHandler) else above)
             below = above
@@ -276,28 +272,30 @@ class Varying:
             return self._apart(file, above.test, files=files)
         if isinstance(above, (ast.For, ast.AsyncFor)):
             counted = id(above) not in self.sharded and node is not above.iter
-            return counted and (self._counts_apart(file, above.iter) or self._of_files(file, above.iter))
+            return counted and self._rounds_apart(file, above.iter, files=files)
         if isinstance(above, ast.Try):
             last = above.finalbody[:1]
             ended = bool(last) and getattr(node, "lineno", 0) >= last[0].lineno
-            return not ended and any(map(self._may_part, above.handlers)) and self._goes_on(above, set())
+            everywhere = _EVERYWHERE - _MISSING if files else _EVERYWHERE
+            parts = not ended and any(_may_part(each, everywhere) for each in above.handlers)
+            return parts and self._goes_on(above, set())
         if isinstance(above, ast.Match):
-            return self._apart(file, above.subject)
+            return self._apart(file, above.subject, files=files)
         if isinstance(node, ast.Call):  # what stands in an expression is lifted out of it, a call is not
             if isinstance(above, ast.BoolOp):
                 before = itertools.takewhile(lambda each: each is not node and each not in chain(node), above.values)
-                return any(self._apart(file, each) for each in before)
+                return any(self._apart(file, each, files=files) for each in before)
             if isinstance(above, ast.comprehension):
-                return any(self._apart(file, each) for each in above.ifs)
+                return any(self._apart(file, each, files=files) for each in above.ifs)
             if isinstance(above, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
                 tests = [each for generator in above.generators for each in generator.ifs]
                 heads = [generator.iter for generator in above.generators]
-                return any(self._apart(file, each) for each in tests) or any(
-                    self._counts_apart(file, each) or self._of_files(file, each) for each in heads
+                return any(self._apart(file, each, files=files) for each in tests) or any(
+                    self._rounds_apart(file, each, files=files) for each in heads
                 )
         return isinstance(above, (ast.ExceptHandler, ast.Lambda))
 
-    def _left_before(self, file: File, node: ast.stmt) -> list[ast.AST]:
+    def _left_before(self, file: File, node: ast.stmt, *, files: bool) -> list[ast.AST]:
         """The loop or function that a rank may have left above a statement, by a condition in the same block."""
         if isinstance(node, FUNCTIONS):
             return []
@@ -307,26 +305,27 @@ class Varying:
         for test in (inner for item in block[:place] for inner in own_nodes(item) if isinstance(inner, ast.If)):
             leaving = [each for each in own_nodes(test) if isinstance(each, (ast.Return, ast.Break, ast.Continue))]
             function = enclosing_function(node)
-            files = function not in self.training.functions  # what has no files then does not train at all
-            if not leaving or not self._apart(file, test.test, files=files):
+            trains = function in self.training.functions  # what has no files then does not train at all
+            if not leaving or not self._apart(file, test.test, files=files and not trains):
                 continue
             if function is not None and any(isinstance(each, ast.Return) for each in leaving):
                 found.append(function)
             found += [loop for loop in around for each in leaving if loops_around(each)[:1] == [loop]]
         return found
 
-    def _apart(self, file: File, test: ast.expr, *, files: bool = True) -> bool:
+    def _apart(self, file: File, test: ast.expr, *, files: bool) -> bool:
         """True for a condition that differs between ranks, or asks for the rank, or (with `files`) for files."""
         return self.varies(file, test) or divides(test) or (files and self._of_files(file, test))
+
+    def _rounds_apart(self, file: File, over: ast.expr, *, files: bool) -> bool:
+        """True for what a loop may go round more often over on one rank, or (with `files`) what hangs on files."""
+        return self._counts_apart(file, over) or (files and self._of_files(file, over))
 
     def _of_files(self, file: File, node: ast.expr) -> bool:
         """True for what hangs on files that may be there, or not yet."""
         if self._files is None:
             self._files = _OfFiles(self.training, [], set())
         return self._files.varies(file, node)
-
-    def _may_part(self, handler: ast.ExceptHandler) -> bool:
-        return _may_part(handler, _EVERYWHERE - {"FileNotFoundError"})
 
     def _counts_apart(self, file: File, node: ast.expr) -> bool:
         """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""
