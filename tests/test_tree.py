@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -19,6 +20,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import transplt.disk.mirror
+import transplt.files.makefiles
 import transplt.run.tree
 import transplt.run.worker
 from tests import standin_engine
@@ -140,6 +142,24 @@ def test_a_worker_that_dies_costs_its_file_only(tmp_path: Path) -> None:
         assert result.failed[0].tokens.unknown == 1
         assert result.exit_code == 1
     assert tree(tmp_path / "out1") == tree(tmp_path / "out2")
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_an_editor_that_fails_costs_its_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    def fails(*_: object) -> NoReturn:
+        raise AssertionError("/a/path/that/nobody/should/see")
+
+    monkeypatch.setattr(transplt.files.makefiles, "changes", fails)
+    recipe = "all:\n\tCUDA_VISIBLE_DEVICES=0 python a.py # nccl\n"
+    source = write(tmp_path / "proj", {"Makefile": recipe, "a.sh": "CUDA_VISIBLE_DEVICES=0 a\n", "a.py": USES_CUDA})
+    result = run(source, jobs=jobs)
+    assert [record.path for record in result.failed] == ["Makefile"]
+    assert [record.path for record in result.changed] == ["a.py", "a.sh"]
+    assert (result.output / "Makefile").read_text() == recipe
+    (finding,) = result.failed[0].findings
+    assert finding.code == "NPU991" and "nobody" not in finding.message
+    assert result.failed[0].tokens.unknown == 2
+    assert result.exit_code == 1
 
 
 @pytest.mark.parametrize("executor", ["inline", "processes:2"])

@@ -157,6 +157,13 @@ def scan_other_file(
     return OtherFile(kind, tuple(findings), ledger.total(comments), 0, ledger)
 
 
+def tokens_of_one_cause(data: bytes, cause: Cause) -> Ledger:
+    """All tokens of a file that nobody has read, those in its comments too."""
+    return Ledger.of(
+        row for line in _lines(data, data.lower(), WORD) for row in _rows(line, [(at, cause) for at in line.tokens()])
+    )
+
+
 def _rows(line: _Line, tokens: Iterable[tuple[_Range, Cause]]) -> Iterator[TokenRow]:
     """The tokens of a line with their causes; the characters of a long line are counted once."""
     at, column = 0, 1

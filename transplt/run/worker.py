@@ -15,7 +15,7 @@ from transplt.disk.walk import LARGE_FILE_BYTES, SMALL_SCRIPT_BYTES, Entry
 from transplt.errors import reason
 from transplt.files.kind import FileKind, kind_of
 from transplt.files.python_in import other_facts
-from transplt.finding import Cause, Effort, FileResult, Finding, Level, Status, Verdict
+from transplt.finding import Cause, Effort, FileResult, Finding, Ledger, Level, Status, Verdict
 from transplt.project.facts import ModuleFacts
 from transplt.run.unread import TOP, Unread
 from transplt.settings import Settings, TorchTarget
@@ -111,7 +111,7 @@ class FileWorker(Generic[_Record]):
             data = self.read(entry)
         except OSError as error:
             return Unread(entry.path, reason(error))
-        kind = FileKind.PYTHON if entry.is_python else FileKind.BINARY
+        kind = FileKind.PYTHON if entry.is_python else _kind_of_other(entry.path, data)
         return self.keep(self.root, MigratedFile(entry, kind, data, internal_result(entry.path, data, why)))
 
 
@@ -141,9 +141,7 @@ def _migrated(worker: FileWorker[Any], path: str, data: bytes) -> FileResult:
 def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> MigratedFile:
     """What is made of a file that is not Python; a finding says so when it fails."""
     path = entry.path
-    kind = kind_of(path, data)
-    if len(data) > LARGE_FILE_BYTES and kind is not FileKind.NOTEBOOK:
-        kind = FileKind.BINARY
+    kind = _kind_of_other(path, data)
     from transplt.files.other_file import migrate_other
 
     try:
@@ -151,6 +149,12 @@ def _looked_through(worker: FileWorker[Any], entry: Entry, data: bytes) -> Migra
     except Exception as error:
         result, prose = internal_result(path, data, f"it ended with {_where(error)}"), 0
     return MigratedFile(entry, kind, data, result, prose)
+
+
+def _kind_of_other(path: str, data: bytes) -> FileKind:
+    """The kind of a file that is not Python; nobody looks into what is large, but for notebooks."""
+    kind = kind_of(path, data)
+    return FileKind.BINARY if len(data) > LARGE_FILE_BYTES and kind is not FileKind.NOTEBOOK else kind
 
 
 def internal_result(path: str, data: bytes, why: str) -> FileResult:
@@ -164,9 +168,14 @@ def internal_result(path: str, data: bytes, why: str) -> FileResult:
         effort=Effort.MEDIUM,
         help="migrate this file by hand, and report the defect with the file",
     )
+    cause = Cause(Verdict.UNKNOWN, finding.code)
     if not path.endswith(".py"):
-        return FileResult(path, data, (finding,), status=Status.INTERNAL)
-    ledger, count = ledger_of(data, Cause(Verdict.UNKNOWN, finding.code))
+        from transplt.files.tokens import tokens_of_one_cause
+
+        binary = _kind_of_other(path, data) is FileKind.BINARY
+        ledger = Ledger() if binary else tokens_of_one_cause(data, cause)
+        return FileResult(path, data, (finding,), ledger.total(), Status.INTERNAL, ledger=ledger)
+    ledger, count = ledger_of(data, cause)
     return FileResult(path, data, (finding,), count, Status.INTERNAL, ledger=ledger)
 
 

@@ -18,8 +18,8 @@ _ADDRESS = re.compile(
 #: A wheel in an address or a path, whose `+` may be written `%2B`.
 _WHEEL = re.compile(r"\S*[/\\](\w[\w.]*)-(\d+(?:\.\w+)*)(?:(?:\+|%2B)[\w.]+)?-[^\s/\\]*\.whl", re.IGNORECASE)
 #: The condition of a requirement, up to the options of pip behind it: `; python_version < "3.9" --hash=...`.
-_MARKER = re.compile(r"[ \t]*\)?[ \t]*;[ \t]*((?:(?![ \t]-)[^\n#])+)")
-_OPTION = re.compile(r"[ \t]+(?:\\?[ \t]*)--(?:hash|config-settings|global-option)\b")
+_MARKER = re.compile(r"[ \t]*(?:\)[ \t]*)?;[ \t]*((?:(?![ \t]-)[^\n#])+)")
+_OPTION = re.compile(r"(?:(?<=[ \t])|(?<=[ \t]\\))--(?:hash|config-settings|global-option)\b")
 _BUILD = re.compile(r"^(==?[^=<>!~,]+)=.*")
 _CLAUSE = re.compile(r"(===|==|~=|<=|<|>=|>|!=|\^|~|=)?v?(\d[\w.!+-]*(?:\.?\*)?)")
 _SPACE = re.compile(r"\s*([<>=!~^,]+)\s*")

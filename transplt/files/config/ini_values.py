@@ -8,8 +8,8 @@ from transplt.files.config.values import WORD, Holder, Value
 
 LONGEST = 1_000_000
 _SECTION = re.compile(rb"[ \t]*\[([^\]\n]+)\][ \t]*(?:[#;].*)?\r?")
-_ENTRY = re.compile(rb"[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*[=:][ \t]*(.*?)[ \t]*\r?")
-_COMMENT = re.compile(rb"[ \t]+[#;].*\Z")
+_ENTRY = re.compile(rb"[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*[=:][ \t]*(.*)")
+_COMMENT = re.compile(rb"(?<![ \t])[ \t]+[#;].*\Z")
 
 
 def values(utf8: bytes) -> list[Value]:
@@ -25,7 +25,7 @@ def values(utf8: bytes) -> list[Value]:
         if (section := _SECTION.fullmatch(line)) is not None:
             here = Holder(section[1].decode().strip(), top)
             top.texts.setdefault(here.name, "")
-        elif (entry := _ENTRY.fullmatch(line)) is not None:
+        elif (entry := _ENTRY.fullmatch(line.removesuffix(b"\r").rstrip(b" \t"))) is not None:
             name, first = entry[1].decode(), entry.start(2)
             raw = _COMMENT.sub(b"", entry[2])
             quoted = len(raw) > 1 and raw[:1] == raw[-1:] and raw[:1] in b"\"'"

@@ -18,10 +18,10 @@ _LANGUAGES = {
     **dict.fromkeys(("", "text", "none", "plaintext", "txt"), SHELL),
 }
 _FENCE = re.compile(
-    rb"([ \t]*(?:>[ \t]?)*[ \t]*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?)(`{3,}|~{3,})[ \t]*([^\s`{]*)[^\n`]*\n?"
+    rb"([ \t]*(?:>(?:[ \t]?>)*[ \t]*)?(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?)(`{3,}|~{3,})[ \t]*([^\s`{]*)[^\n`]*\n?"
 )
 _DIRECTIVE = re.compile(rb"([ \t]*)\.\.[ \t]+(?:code-block|code|sourcecode|prompt)::[ \t]*([\w-]*)[^\n]*\n?")
-_LITERAL = re.compile(rb"([ \t]*)(?!\.\.)[^\n]*::[ \t]*\r?\n?")
+_LITERAL = re.compile(rb"([ \t]*)(?![ \t]|\.\.)[^\n]*::[ \t]*\r?\n?")
 _OPTION = re.compile(rb"[ \t]*:[\w-]+:")
 _PROMPT = re.compile(rb"(?:[\w.@~:/()\[\]-]{0,60})?\$[ \t]+")
 _GOES_ON = re.compile(rb"\\[ \t]*\r?\n?\Z")
