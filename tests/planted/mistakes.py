@@ -60,7 +60,9 @@ _SCALED_CLIP = (
 _BROADCAST = (
     "    for group in optimizer.param_groups:\n"
     '        for parameter in group["params"]:\n'
-    "            dist.broadcast(parameter.detach(), 0)\n"
+    '            parameter_of_rank_0 = parameter.detach().to("npu")\n'
+    "            dist.broadcast(parameter_of_rank_0, 0)\n"
+    "            parameter.detach().copy_(parameter_of_rank_0)\n"
 )
 _MEAN = "        right = mean_over_ranks(right, world)\n"
 _BARRIER = "        if world > 1:\n            dist.barrier()\n"
