@@ -104,6 +104,7 @@ def test_commands_that_stay(text: str) -> None:
         "conda install pytorch numpy -c pytorch\n",
         "conda install -n env pytorch cudatoolkit=11.3\n",
         "conda install pytorch $EXTRA\n",
+        "conda install pytorch é\n",
         "conda create -n x python=3.8 pytorch\n",
     ],
 )

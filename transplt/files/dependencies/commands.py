@@ -139,6 +139,8 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
     alone = all(each in cuda or normalised(each.name) in {*TORCH, *_FAMILY, *BUILDS} for each in asked)
     plain = all(option.text in _CHANNELS or option.text in _PLAIN for option, _ in command.options)
     plain = plain and re.search(r"[${`]", text[command.start : command.end]) is None
+    known = {each.whole[0] for each in asked} | {word.start for option in command.options for word in option}
+    plain = plain and all(word.start in known for word in command.words)
     new = ["pip", "install", f"torch=={releases.torch}", f"{TORCH_NPU}=={releases.torch_npu}"]
     for name in _FAMILY:
         if any(normalised(each.name) == name for each in asked):
