@@ -11,7 +11,7 @@ from tests.distributed.running import launched, migrated
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("distributed_seeds")]
 
 PROGRAM = Path(__file__).parent / "programs" / "drawn.py"
-SEEDS = [pytest.param(0, marks=pytest.mark.slow), 2**63, 2**64 - 1]
+SEEDS = [0, 2**63, 2**64 - 1]
 
 
 def printed(source: Path, out: Path) -> tuple[set[str], list[int]]:
