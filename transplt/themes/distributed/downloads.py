@@ -19,7 +19,7 @@ from transplt.themes.distributed.once import fetches
 from transplt.themes.distributed.varying import own_nodes, runs_in_worker
 
 _CODE, _LEFT = "NPU343", "NPU344"
-_WHY = "every rank downloads this at once"
+AT_ONCE = "every rank downloads this at once"
 _DO = "let rank 0 go first: dist.barrier() before it on the others, and after it on rank 0"
 _UNSEEN = "and when this runs cannot be seen"
 #: What asks a generator for all that it has, before the statement ends.
@@ -182,7 +182,7 @@ class Downloads:
         for each in bench.file.scan.functions:
             if each in self.fetching and each in reached and not self.varying.sites(each):
                 inside = by_place(inner for inner in ast.walk(each) if isinstance(inner, ast.Call))
-                self._left(next(call for call in inside if fetches(bench.file, call)), _UNSEEN)
+                self.left(next(call for call in inside if fetches(bench.file, call)), _UNSEEN)
         places: dict[int, tuple[ast.stmt, ast.Call]] = {}
         for call in by_place(bench.file.scan.calls):
             function = enclosing_function(call)
@@ -192,9 +192,9 @@ class Downloads:
             if not after_start(call) and not (deferred and function is None):
                 continue
             if place is None:
-                self._left(call, _UNSEEN)
+                self.left(call, _UNSEEN)
             elif self._has_to_be_apart(call, function):
-                self._left(call, "and not every rank may come by here")
+                self.left(call, "and not every rank may come by here")
             else:
                 places.setdefault(id(place), (place, call))
         for run in _runs([place for place, _ in places.values()]):
@@ -210,19 +210,20 @@ class Downloads:
     def _around(self, run: list[ast.stmt], call: ast.Call) -> None:
         bench = self.bench
         if not bench.fits(*run) or any(isinstance(node, FUNCTIONS) for node in run):
-            self._left(call, "")
+            self.left(call, "")
         elif any(map(_leaves, run)):
-            self._left(call, "and the code around it may leave here")
+            self.left(call, "and the code around it may leave here")
         elif self._together(bench.file, run):
-            self._left(call, "within what all ranks have to do together")
+            self.left(call, "within what all ranks have to do together")
         else:
             self.regions.append(run)
             before, after = bench.first_rank("rank 0 downloads first")
             bench.before(run[0], before, _CODE, "rank 0 downloads first")
             bench.after(run[-1], after, _CODE, "the others find what rank 0 downloaded")
 
-    def _left(self, call: ast.Call, why: str) -> None:
-        self.bench.left(call, f"{_WHY}, {why}" if why else _WHY, _DO, code=_LEFT)
+    def left(self, call: ast.Call, why: str) -> None:
+        """Leave a download to a person; `why` says more than that every rank does it, or nothing."""
+        self.bench.left(call, f"{AT_ONCE}, {why}" if why else AT_ONCE, _DO, code=_LEFT)
 
 
 def _runs(places: list[ast.stmt]) -> Iterator[list[ast.stmt]]:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from transplt.edits.rewrite import rendered
 from transplt.program.acting import acts
 from transplt.program.files import names_and_attributes
-from transplt.program.program import enclosing_function
+from transplt.program.program import Function, enclosing_function
 from transplt.program.reached import reached_functions
 from transplt.syntax.asks import arguments_of, begins, block_of, by_place, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 from transplt.themes.distributed.bench import Bench
-from transplt.themes.distributed.downloads import Downloads
+from transplt.themes.distributed.downloads import AT_ONCE, Downloads
 from transplt.themes.distributed.once import WRITES, fetches, happens_once, opens_to_write
+from transplt.themes.distributed.varying import runs_in_worker
 from transplt.themes.distributed.waits import write_waits
 from transplt.trees.calls import one_after_the_other, with_keyword, with_last_name
 from transplt.trees.expressions import and_also, only_if
@@ -266,17 +267,12 @@ class Effects:
             elif fetches(bench.file, call) and self._runs_before_start(call):
                 bench.left(
                     call,
-                    "every rank downloads this at once, and there is no process group yet",
+                    f"{AT_ONCE}, and there is no process group yet",
                     "download it before the run, or below init_process_group, rank 0 first",
                     code="NPU344",
                 )
             elif fetches(bench.file, call) and self.runs_after_start(call):
-                bench.left(
-                    call,
-                    "every rank downloads this at once",
-                    "let rank 0 go first: dist.barrier() before it on the others, and after it on rank 0",
-                    code="NPU344",
-                )
+                self.downloads.left(call, "")
 
     def _runs_before_start(self, call: ast.Call) -> bool:
         start = self.bench.start
@@ -290,9 +286,8 @@ def _saves_itself(node: ast.AST, function: ast.AST | None, bases: list[str]) -> 
     return writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()
 
 
-def _in_worker(function: ast.AST) -> bool:
-    name = str(getattr(function, "name", ""))
-    return name in ("__getitem__", "__len__", "collate_fn", "forward", "worker_init_fn") or "collate" in name
+def _in_worker(function: Function) -> bool:
+    return runs_in_worker(function) or function.name in ("__len__", "forward")
 
 
 def _only_writes(node: ast.stmt) -> bool:
