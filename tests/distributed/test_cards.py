@@ -39,6 +39,13 @@ def test_a_model_that_is_moved_before_is_wrapped_as_it_is(model: str) -> None:
     assert "DistributedDataParallel(model, device_ids=" in found
 
 
+@pytest.mark.parametrize("other", ["torch.float32", "dtype=torch.float32", "'cpu'", "non_blocking=True"])
+def test_another_type_is_no_card(other: str) -> None:
+    loop = "def train():\n    model.cuda()\n    for x in loader:\n        model(x.cuda()).backward()\n\ntrain()"
+    found = output(script(model=f"model = net()\nmodel.to({other})", loop=loop))
+    assert "DistributedDataParallel(model.npu(), device_ids=" in found
+
+
 def test_a_model_that_a_function_moves_is_on_its_card_when_it_is_wrapped() -> None:
     found = output(script(model="def moved(model):\n    model.cuda()\n\nmodel = net()\nmoved(model)"))
     assert "DistributedDataParallel(model.npu(), device_ids=" in found

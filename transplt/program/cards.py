@@ -10,7 +10,7 @@ from collections.abc import Collection
 from transplt.program.frameworks import PROCESSES, taken_over
 from transplt.program.program import File, Program
 from transplt.program.values import values_of
-from transplt.syntax.asks import call_of, keyword_of, last_name, string_of
+from transplt.syntax.asks import call_of, hides_arguments, keyword_of, last_name, string_of
 from transplt.syntax.names import Names
 from transplt.syntax.scan import Scan, chain, parent
 
@@ -20,6 +20,9 @@ _OTHERS = frozenset(
     " habana_frameworks torch_mlu torch_musa horizon_plugin_pytorch horizon_plugin_profiler horizon_tc_ui hbdk"
     " openvino coremltools rknn rknnlite torch_directml qaic poptorch".split()
 )
+#: The methods that move what they belong to; `to` does other things, too.
+MOVES = frozenset({"to", "cuda", "npu"})
+_DEVICE_WORDS = ("device", "gpu", "cuda", "npu", "rank")
 
 
 def serves_another(scan: Scan) -> bool:
@@ -51,6 +54,25 @@ def is_cpu_device(names: Names, node: ast.expr) -> bool:
         return False
     given = node.args[0] if node.args else keyword_of(node, "type") or keyword_of(node, "device")
     return (string_of(given) or "").partition(":")[0] == "cpu"
+
+
+def goes_to_card(names: Names, call: ast.Call) -> bool:
+    """True for `x.cuda()` and `x.to(device)`, where the device is not the CPU for certain; `x.to(dtype)` is no move."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in MOVES or hides_arguments(call):
+        return False
+    given = call.args[0] if call.args else keyword_of(call, "device")
+    return func.attr != "to" or (given is not None and is_device(names, given))
+
+
+def is_device(names: Names, given: ast.expr) -> bool:
+    """True for an expression that is a device, and not the CPU as far as it shows."""
+    if isinstance(given, ast.Constant):
+        return isinstance(given.value, str) and given.value.partition(":")[0] in ("cuda", "npu")
+    if isinstance(given, ast.Call):
+        return names.qualified(given.func) == "torch.device" and not is_cpu_device(names, given)
+    last = last_name(given).lower()
+    return any(word in last for word in _DEVICE_WORDS)
 
 
 # --- read off the code of a whole program -----------------------------------------------------------------------------

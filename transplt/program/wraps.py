@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from transplt.program.cards import goes_to_card
 from transplt.program.files import names_and_attributes
 from transplt.program.loops import lifted
 from transplt.program.models import Models
@@ -157,7 +158,7 @@ def _of_origin(program: Program, file: File, call: ast.Call, origin: Slot) -> bo
 
 
 def is_moved(models: Models, wrap: Wrap) -> bool:
-    """True for a model that is seen to go to a device before it is wrapped: where it is made, set up or handed over."""
+    """True for a model that is seen to go to a card before it is wrapped: where it is made, set up or handed over."""
     program = models.program
     function = enclosing_function(wrap.after)
     same = {wrap.origin, *_other_names(program, wrap.origin)}
@@ -172,7 +173,7 @@ def is_moved(models: Models, wrap: Wrap) -> bool:
     while pending:
         file, node = pending.pop()
         for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda", "npu"):
+            if goes_to_card(file.names, call):
                 return True
             callee = program.callee(file, call)
             made = program.constructor(callee) if callee is not None else None

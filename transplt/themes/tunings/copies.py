@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.program.cards import is_cpu_device
+from transplt.program.cards import MOVES, goes_to_card
 from transplt.program.program import File
-from transplt.syntax.asks import by_place, hides_arguments, keyword_of, last_name
-from transplt.syntax.names import Names
+from transplt.syntax.asks import by_place
 from transplt.syntax.scan import chain, parent, statement
 
-_DEVICE_WORDS = ("device", "gpu", "cuda", "npu", "rank")
-_MOVES = frozenset({"to", "cuda", "npu"})
-_COPIES = _MOVES | {"clone", "copy", "item", "size", "sum", "mean", "tolist", "float", "long", "astype"}
+_COPIES = MOVES | {"clone", "copy", "item", "size", "sum", "mean", "tolist", "float", "long", "astype"}
 
 
 def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
@@ -27,7 +24,7 @@ def copies_of(file: File, loop: ast.For | ast.AsyncFor) -> list[ast.Call]:
         for node in ast.walk(item):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
-            if node.func.attr not in _MOVES or not _to_device(file, node):
+            if not goes_to_card(file.names, node):
                 continue
             name = _given_by(node.func.value, targets, loop)
             if name is None or _hidden(node, loop):
@@ -86,27 +83,6 @@ def _entries_of(node: ast.expr, targets: set[str]) -> str | None:
             return None
         node = node.func.value
     return node.id if isinstance(node, ast.Name) and node.id in targets else None
-
-
-def _to_device(file: File, call: ast.Call) -> bool:
-    """True for a copy to a device that is not the CPU for certain."""
-    assert isinstance(call.func, ast.Attribute)
-    if hides_arguments(call):
-        return False
-    given = call.args[0] if call.args else keyword_of(call, "device")
-    if call.func.attr in ("cuda", "npu"):
-        return True
-    return given is not None and is_device(file.names, given)
-
-
-def is_device(names: Names, given: ast.expr) -> bool:
-    """True for an expression that is a device, and not the CPU as far as it shows."""
-    if isinstance(given, ast.Constant):
-        return isinstance(given.value, str) and given.value.partition(":")[0] in ("cuda", "npu")
-    if isinstance(given, ast.Call):
-        return names.qualified(given.func) == "torch.device" and not is_cpu_device(names, given)
-    last = last_name(given).lower()
-    return any(word in last for word in _DEVICE_WORDS)
 
 
 def _stored(node: ast.AST) -> bool:

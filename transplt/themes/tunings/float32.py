@@ -12,10 +12,10 @@ from transplt.edits.edit import Extent, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
+from transplt.program.cards import is_device
 from transplt.syntax.asks import arguments_of, by_place, call_of, keyword_of, last_name
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Binding
-from transplt.themes.tunings.copies import is_device
 from transplt.themes.tunings.writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.trees import names
 from transplt.trees.expressions import between, receiver
